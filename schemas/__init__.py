@@ -1,0 +1,34 @@
+"""Every table of a trace, and every analysis's result, declared column by column."""
+
+from tracelens.schemas.events import (
+    ALLOCATIONS,
+    API_CALLS,
+    COLLECTIVES,
+    COUNTERS,
+    DEVICES,
+    DIAGNOSTICS,
+    KERNELS,
+    MEMCPYS,
+    MEMSETS,
+    SPANS,
+    SYNCHRONIZATIONS,
+)
+from tracelens.schemas.layers import LAYERS, PROVENANCE, TIMINGS
+from tracelens.schemas.stacks import FRAMES, STACKS
+from tracelens.table import Table
+
+SCHEMA_VERSION = 1
+
+TABLES: dict[str, Table] = {
+    table.name: table
+    for table in (
+        DEVICES, SPANS, API_CALLS, KERNELS, MEMCPYS, MEMSETS, SYNCHRONIZATIONS, COLLECTIVES, ALLOCATIONS, COUNTERS,
+        DIAGNOSTICS, STACKS, FRAMES, LAYERS, PROVENANCE, TIMINGS,
+    )
+}  # fmt: skip
+"""Tables of a trace on disk, by name."""
+
+EVENT_TABLES = ("spans", "api_calls", "kernels", "memcpys", "memsets", "synchronizations", "collectives", "allocations")
+"""Tables that come from one profiler source of a rank; stacks, counters and diagnostics combine from all."""
+
+__all__ = ["EVENT_TABLES", "SCHEMA_VERSION", "TABLES"]

@@ -1,0 +1,275 @@
+"""Tables of what the profiler recorded on the host and on the device."""
+
+import polars as pl
+
+from tracelens.table import Column, Table
+
+I64, I32, STR, F64 = pl.Int64, pl.Int32, pl.String, pl.Float64
+
+RANK = Column("rank", I32, "Rank of the process that was traced; in the path on disk.")
+START = Column("start_ns", I64, "Start, since the Unix epoch where the manifest's time_base says so.", "ns")
+DURATION = Column("duration_ns", I64, "End minus start.", "ns")
+PROCESS = Column("process_id", I64, "Operating-system id of the process.")
+THREAD = Column("thread_id", I64, "Thread the call ran on, as the source numbers it.")
+STEP = Column("step", I64, "Step of the call that launched the work; null outside any step.", nullable=True)
+DEVICE = Column("device_id", I32, "Ordinal of the device in its process.")
+STREAM = Column("stream_id", I64, "CUDA or HIP stream.", nullable=True)
+CONTEXT = Column("context_id", I64, "CUDA context.", nullable=True)
+CORRELATION = Column(
+    "correlation_id", I64, "The driver's id that ties device work to the call that started it.", nullable=True
+)
+API_CALL = Column("api_call_id", I64, "The API call that started the work.", nullable=True)
+SPAN = Column("span_id", I64, "Innermost span that encloses the API call.", nullable=True)
+LINKS = ("launched", "graph", "pre_window", "unlinked", "unknown")
+LINK = Column(
+    "link",
+    STR,
+    "How the work was tied to a call: launched; graph (a replay); pre_window (the call came before the capture); "
+    "unlinked (a call should be there and is not).",
+    values=LINKS,
+)
+GRAPH_NODE = Column("graph_node_id", I64, "Node of the CUDA graph that was replayed.", nullable=True)
+PHASES = ("forward", "backward", "optimizer", "other", "unknown")
+
+DEVICES = Table(
+    "devices",
+    "A device that the trace names.",
+    (
+        RANK,
+        DEVICE,
+        Column("name", STR, "Marketing name."),
+        Column("sm_count", I32, "Streaming multiprocessors (compute units on AMD).", nullable=True),
+        Column("compute_capability", STR, "CUDA compute capability, as 9.0; null on AMD.", nullable=True),
+        Column("warp_size", I32, "Threads in a warp.", nullable=True),
+        Column("max_threads_per_sm", I32, "Resident threads an SM can hold.", nullable=True),
+        Column("max_warps_per_sm", I32, "Resident warps an SM can hold.", nullable=True),
+        Column("max_blocks_per_sm", I32, "Resident blocks an SM can hold.", nullable=True),
+        Column("registers_per_sm", I32, "32-bit registers of an SM.", nullable=True),
+        Column("shared_memory_per_sm_bytes", I64, "Shared memory of an SM.", "bytes", nullable=True),
+        Column("memory_bytes", I64, "Device memory.", "bytes", nullable=True),
+    ),
+    ("device_id",),
+)
+
+SPANS = Table(
+    "spans",
+    "A host-side interval: an op, module call, annotation, Python call, NVTX range or profiler overhead.",
+    (
+        RANK,
+        Column("span_id", I64, "Unique within the rank."),
+        Column("parent_id", I64, "Innermost span of the same thread that contains this one.", nullable=True),
+        Column("depth", I32, "Number of enclosing spans on the thread; 0 is outermost."),
+        Column(
+            "kind",
+            STR,
+            "What sort of span it is.",
+            values=("op", "module", "annotation", "python", "nvtx", "overhead", "other", "unknown"),
+        ),
+        Column("category", STR, "The source's own word for the sort of event.", nullable=True),
+        Column("name", STR, "Name as recorded."),
+        START,
+        DURATION,
+        Column("self_ns", I64, "Duration not covered by direct child spans.", "ns"),
+        PROCESS,
+        THREAD,
+        Column("external_id", I64, "torch's External id of the op.", nullable=True),
+        Column("sequence_number", I64, "Autograd sequence number, shared by an op and its backward.", nullable=True),
+        Column("forward_thread_id", I64, "Thread of the forward op; set on backward ops.", nullable=True),
+        Column(
+            "module_path",
+            STR,
+            "Innermost module: its own path where the capture recorded it, else the chain of module instances as the "
+            "profiler numbers them (ResNet_0.Sequential_0.Bottleneck_0.Conv2d_1). On a backward op, its forward op's.",
+            nullable=True,
+        ),
+        STEP,
+        Column("phase", STR, "Part of the training step, where markers tell.", nullable=True, values=PHASES),
+        Column("input_shapes", STR, "Input shapes as JSON.", nullable=True),
+        Column("input_dtypes", STR, "Input dtypes as JSON.", nullable=True),
+    ),
+    ("start_ns",),
+)
+
+API_CALLS = Table(
+    "api_calls",
+    "A call into the CUDA or HIP runtime or driver.",
+    (
+        RANK,
+        Column("api_call_id", I64, "Unique within the rank."),
+        Column(
+            "kind",
+            STR,
+            "What the call does.",
+            values=("kernel_launch", "graph_launch", "memcpy", "memset", "sync", "memory", "other", "unknown"),
+        ),
+        Column("source_api", STR, "Which interface was called.", values=("runtime", "driver", "unknown")),
+        Column("api", STR, "Function name without its version suffix."),
+        Column("raw_api", STR, "Function name as recorded."),
+        START,
+        DURATION,
+        PROCESS,
+        THREAD,
+        CORRELATION,
+        Column("span_id", I64, "Innermost span that encloses the call.", nullable=True),
+        STEP,
+    ),
+    ("start_ns",),
+)
+
+LIBRARIES = (
+    "cudnn", "cublas", "cutlass", "triton", "aten", "nccl", "cub", "flash_attention", "miopen", "hipblaslt",
+    "composable_kernel", "rccl", "other", "unknown",
+)  # fmt: skip
+PRIMITIVES = (
+    "gemm", "conv", "attention", "normalization", "softmax", "pooling", "elementwise", "reduction", "layout",
+    "indexing", "loss", "optimizer", "rng", "communication", "memory", "fused", "unknown",
+)  # fmt: skip
+
+_DEVICE_WORK = (
+    START,
+    DURATION,
+    PROCESS,
+    DEVICE,
+    CONTEXT,
+    STREAM,
+    CORRELATION,
+    API_CALL,
+    SPAN,
+    LINK,
+    GRAPH_NODE,
+    STEP,
+)
+
+KERNELS = Table(
+    "kernels",
+    "An execution of a kernel on a device.",
+    (
+        RANK,
+        Column("kernel_id", I64, "Unique within the rank."),
+        Column("name", STR, "Demangled name."),
+        Column("library", STR, "Who wrote the code that runs.", values=LIBRARIES),
+        Column("primitive", STR, "What it computes.", values=PRIMITIVES),
+        *_DEVICE_WORK,
+        *(
+            Column(f"{what}_{axis}", I32, f"{what.capitalize()} size along {axis}.", nullable=True)
+            for what in ("grid", "block")
+            for axis in "xyz"
+        ),
+        Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
+        Column("static_shared_bytes", I64, "Shared memory fixed at compile time, a block.", "bytes", nullable=True),
+        Column("dynamic_shared_bytes", I64, "Shared memory asked for at launch, a block.", "bytes", nullable=True),
+        Column("shared_bytes", I64, "Static plus dynamic shared memory a block.", "bytes", nullable=True),
+        Column("grid_blocks_per_sm", F64, "Blocks of the grid over SMs (Kineto's blocks per SM).", nullable=True),
+        Column("grid_warps_per_sm", F64, "Warps of the grid over SMs (Kineto's warps per SM).", nullable=True),
+        Column(
+            "estimated_occupancy_frac", F64, "The profiler's own estimate of achieved occupancy.", "1", nullable=True
+        ),
+        Column("is_communication", pl.Boolean, "Whether it is a collective or point-to-point transfer kernel."),
+        Column("is_cluster_launch", pl.Boolean, "Thread-block cluster launch, where the source tells.", nullable=True),
+    ),
+    ("start_ns",),
+)
+
+MEMORY_KINDS = ("pageable", "pinned", "device", "managed", "array", "unknown")
+MEMCPYS = Table(
+    "memcpys",
+    "A copy that a copy engine or the driver did.",
+    (
+        RANK,
+        Column("memcpy_id", I64, "Unique within the rank."),
+        Column("direction", STR, "From where to where.", values=("h2d", "d2h", "d2d", "p2p", "h2h", "unknown")),
+        Column("source_memory", STR, "Memory copied from.", values=MEMORY_KINDS),
+        Column("destination_memory", STR, "Memory copied to.", values=MEMORY_KINDS),
+        Column("size_bytes", I64, "Bytes copied.", "bytes"),
+        *_DEVICE_WORK,
+    ),
+    ("start_ns",),
+)
+MEMSETS = Table(
+    "memsets",
+    "A fill of device memory.",
+    (
+        RANK,
+        Column("memset_id", I64, "Unique within the rank."),
+        Column("size_bytes", I64, "Bytes filled.", "bytes"),
+        Column("value", I64, "Value written.", nullable=True),
+        Column("memory", STR, "Memory filled.", nullable=True, values=MEMORY_KINDS),
+        *_DEVICE_WORK,
+    ),
+    ("start_ns",),
+)
+SYNCHRONIZATIONS = Table(
+    "synchronizations",
+    "A wait that the driver recorded.",
+    (
+        RANK,
+        Column("synchronization_id", I64, "Unique within the rank."),
+        Column("kind", STR, "What was waited for.", values=("event", "stream_wait", "stream", "context", "unknown")),
+        START,
+        DURATION,
+        PROCESS,
+        Column("device_id", I32, "Device, where told.", nullable=True),
+        STREAM,
+        CORRELATION,
+        API_CALL,
+    ),
+    ("start_ns",),
+)
+COLLECTIVES = Table(
+    "collectives",
+    "A communication kernel with what its library told of it.",
+    (
+        RANK,
+        Column("kernel_id", I64, "The kernel."),
+        Column("name", STR, "Collective, as recorded."),
+        Column("group", STR, "Process group.", nullable=True),
+        Column("group_size", I32, "Ranks in the group.", nullable=True),
+        Column("dtype", STR, "Element type.", nullable=True),
+        Column("size_in_bytes", I64, "Bytes given by this rank.", "bytes", nullable=True),
+        Column("size_out_bytes", I64, "Bytes received by this rank.", "bytes", nullable=True),
+    ),
+    ("kernel_id",),
+)
+ALLOCATIONS = Table(
+    "allocations",
+    "A change of the allocator's state.",
+    (
+        RANK,
+        Column("time_ns", I64, "When.", "ns"),
+        Column("address", I64, "Address of the block; a pseudonym that only identifies it.", nullable=True),
+        Column("size_bytes", I64, "Bytes allocated; negative when freed.", "bytes"),
+        Column("allocated_bytes", I64, "Total allocated after it.", "bytes", nullable=True),
+        Column("reserved_bytes", I64, "Total reserved after it.", "bytes", nullable=True),
+        Column("device_id", I32, "Device; null for host memory.", nullable=True),
+    ),
+    ("time_ns",),
+)
+COUNTERS = Table(
+    "counters",
+    "A sampled value.",
+    (
+        RANK,
+        Column("name", STR, "What was sampled."),
+        Column("unit", STR, "Unit of the value.", nullable=True),
+        Column("time_ns", I64, "When.", "ns"),
+        Column("value", F64, "The value."),
+        Column("device_id", I32, "Device, where it belongs to one.", nullable=True),
+    ),
+    ("time_ns",),
+)
+DIAGNOSTICS = Table(
+    "diagnostics",
+    "Something lost, odd or worth knowing about the source or its conversion.",
+    (
+        RANK,
+        Column(
+            "severity",
+            STR,
+            "info: nothing lost; warning: read with care; loss: data dropped; error: the source itself says it failed.",
+            values=("info", "warning", "loss", "error", "unknown"),
+        ),
+        Column("code", STR, "Stable short name."),
+        Column("count", I64, "How often."),
+        Column("text", STR, "What it means."),
+    ),
+)

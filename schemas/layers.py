@@ -1,0 +1,65 @@
+"""Tables of a model's layers: what they are, which generated kernels came from them, and measured times."""
+
+import polars as pl
+
+from tracelens.schemas.events import RANK
+from tracelens.table import Column, Table
+
+LAYERS = Table(
+    "layers",
+    "A module of the model, in the order first called.",
+    (
+        RANK,
+        Column("module_path", pl.String, "Path of the module, as in spans."),
+        Column("class_name", pl.String, "Class of the module."),
+        Column("call_order", pl.Int64, "Order of the first call, from 0."),
+        Column("n_parameters", pl.Int64, "Parameters of the module itself.", nullable=True),
+        Column("hyperparameters", pl.String, "Kernel size, stride and such, as JSON.", nullable=True),
+    ),
+    ("call_order",),
+)
+PROVENANCE = Table(
+    "provenance",
+    "An FX node that a generated kernel was made from.",
+    (
+        RANK,
+        Column("graph_key", pl.String, "Key of the compiled graph."),
+        Column("is_backward", pl.Boolean, "Whether the graph is a backward one."),
+        Column("call_order", pl.Int64, "Order of the kernel call in the graph."),
+        Column("kernel_name", pl.String, "Generated kernel or extern call."),
+        Column("is_extern", pl.Boolean, "Whether it calls a library kernel."),
+        Column("node", pl.String, "FX node."),
+        Column("aten_op", pl.String, "Operator of the node."),
+        Column("module_path", pl.String, "Module the node came from."),
+        Column("rule", pl.String, "How the module was found."),
+        Column("output_bytes", pl.Int64, "Bytes of the node's output.", "bytes"),
+    ),
+    ("graph_key", "call_order"),
+)
+TIMINGS = Table(
+    "timings",
+    "One measured duration of a layer or a whole model.",
+    (
+        RANK,
+        Column(
+            "configuration",
+            pl.String,
+            "How the model ran.",
+            values=("interpreted", "cpp", "cuda", "triton", "custom", "unknown"),
+        ),
+        Column("compile_mode", pl.String, "torch.compile mode.", nullable=True),
+        Column(
+            "method",
+            pl.String,
+            "How it was timed.",
+            values=("e2e", "layer", "subtraction", "profiler", "cuda_event", "unknown"),
+        ),
+        Column("synchronized", pl.Boolean, "Whether the device was synchronised around it."),
+        Column("profiled", pl.Boolean, "Whether a profiler was on."),
+        Column("clock", pl.String, "Clock that was read.", values=("wall", "cuda_event", "unknown")),
+        Column("module_path", pl.String, "Layer; null for the whole model.", nullable=True),
+        Column("round", pl.Int64, "Round of the measurement."),
+        Column("is_warmup", pl.Boolean, "Whether the round is warm-up."),
+        Column("duration_ns", pl.Int64, "Measured duration.", "ns"),
+    ),
+)

@@ -1,0 +1,8 @@
+"""Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask what abstraction costs."""
+
+from tracelens import analyses
+from tracelens.trace import Trace
+
+open = Trace.open  # noqa: A001 - tl.open reads like gzip.open
+
+__all__ = ["Trace", "analyses", "open"]

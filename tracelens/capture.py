@@ -1,0 +1,105 @@
+"""What a collector hands over: the tables of one source, before ranks are settled and sources combined."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tracelens.schemas import SCHEMA_VERSION, TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that was read: its name without folders (a path may tell who ran it), size and SHA-256."""
+
+    name: str
+    kind: str
+    size_bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path, kind: str) -> SourceFile:
+        """Describe a file on disk; a directory counts as the sorted sequence of its files."""
+        files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        digest = hashlib.sha256()
+        for file in files:
+            with file.open("rb") as stream:
+                while chunk := stream.read(1 << 20):
+                    digest.update(chunk)
+        return cls(path.name, kind, sum(f.stat().st_size for f in files), digest.hexdigest())
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """Counts what was lost or odd while a source was read; becomes the table `diagnostics`."""
+
+    texts: dict[tuple[str, str], str] = field(default_factory=dict)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, severity: str, code: str, text: str, count: int = 1) -> None:
+        """Count an observation; nothing is recorded for a count of zero."""
+        if count:
+            self.texts.setdefault((severity, code), text)
+            self.counts[severity, code] += count
+
+    def frame(self) -> pl.DataFrame:
+        """One row per (severity, code), without rank."""
+        rows = [
+            {"severity": severity, "code": code, "count": count, "text": self.texts[severity, code]}
+            for (severity, code), count in self.counts.items()
+        ]
+        schema = {c.name: c.dtype for c in TABLES["diagnostics"] if c.name != "rank"}
+        return pl.DataFrame(rows, schema=schema)
+
+
+@dataclass(slots=True)
+class Capture:
+    """The tables of one source of one rank, without the rank column.
+
+    `tables` holds only what the source gave; `reasons` says for the others why they are empty. `rank` is what the
+    source itself says, null where it does not.
+    """
+
+    kind: str
+    source: SourceFile
+    tables: dict[str, pl.DataFrame]
+    producer: str
+    versions: dict[str, str] = field(default_factory=dict)
+    rank: int | None = None
+    rank_origin: str = "input order"
+    time_base: str = "trace_start"
+    time_precision_ns: int = 1
+    complete: bool = True
+    settings: dict[str, Any] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+
+
+@dataclass(slots=True)
+class Manifest:
+    """manifest.json of a trace: where it came from and what it is worth; never environment, host or user names."""
+
+    schema_version: int = SCHEMA_VERSION
+    tracelens_version: str = ""
+    sources: list[dict[str, Any]] = field(default_factory=list)
+    ranks: list[int] = field(default_factory=list)
+    time_base: str = "trace_start"
+    time_precision_ns: int = 1
+    complete: bool = True
+    dropped: list[dict[str, Any]] = field(default_factory=list)
+    empty_tables: dict[str, str] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The manifest as it stands in manifest.json."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Manifest:
+        """The manifest from the parsed manifest.json; keys of later minor versions are ignored."""
+        return cls(**{key: value for key, value in data.items() if key in cls.__dataclass_fields__})

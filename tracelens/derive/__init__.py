@@ -1,0 +1,1 @@
+"""What several collectors and analyses derive from recorded events: nesting, links, steps, classes, occupancy."""

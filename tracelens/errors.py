@@ -1,0 +1,25 @@
+"""The errors tracelens raises on purpose; the command line turns each into one line on stderr."""
+
+
+class TracelensError(Exception):
+    """Base of every expected failure: says what was expected, what was found, where, and what to do next."""
+
+
+class SourceError(TracelensError):
+    """An input file or directory is missing, unreadable, or not what its collector reads."""
+
+
+class SchemaError(TracelensError):
+    """A table has the wrong columns, or a trace was written by another schema version."""
+
+
+class MissingTableError(TracelensError):
+    """An analysis needs a table that this trace does not hold; names the collector that would fill it."""
+
+
+class ToolError(TracelensError):
+    """An outside tool (gdb, nsys, py-spy) is absent or failed."""
+
+
+class UsageError(TracelensError):
+    """The request itself is contradictory; the command line exits with 2."""

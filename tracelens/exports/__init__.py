@@ -1,0 +1,1 @@
+"""How results leave for other programs: JSON, CSV, Markdown."""

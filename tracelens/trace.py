@@ -1,0 +1,219 @@
+"""A trace: its tables, in memory or as a directory of Parquet, and its manifest."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tracelens.capture import Manifest
+from tracelens.errors import MissingTableError, SchemaError, SourceError
+from tracelens.schemas import SCHEMA_VERSION, TABLES
+
+SUFFIX = ".tracelens"
+_COLLECTORS = {
+    "stacks": "tracelens collect gdb",
+    "frames": "tracelens collect gdb",
+    "provenance": "tracelens collect torch --compile-provenance",
+    "spans": "tracelens collect torch, or tracelens collect nsys with NVTX ranges",
+    "layers": "tracelens collect torch, of a profile taken with with_stack=True, with_modules=True",
+    "devices": "tracelens collect torch or nsys",
+}
+
+
+class Trace:
+    """Tables of one program's run. `trace.kernels` is a DataFrame, `trace.scan("kernels")` a LazyFrame.
+
+    Every table of the schema is there; one that its sources could not fill is typed and empty, and
+    `trace.manifest.empty_tables` says why.
+    """
+
+    def __init__(self, manifest: Manifest, tables: Mapping[str, pl.LazyFrame], path: Path | None = None) -> None:
+        """Wrap tables that already have the declared columns; use `open` or `collect` instead."""
+        self.manifest = manifest
+        self.path = path
+        self._lazy = dict(tables)
+        self._frames: dict[str, pl.DataFrame] = {}
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Trace:
+        """Open a trace directory. Raises SourceError when it is none, SchemaError when a newer version wrote it."""
+        folder = Path(path)
+        manifest = _read_manifest(folder)
+        tables = {}
+        for name, table in TABLES.items():
+            parts = []
+            for file in sorted(folder.glob(f"{name}/rank=*/*.parquet")):
+                rank = int(file.parent.name.removeprefix("rank="))
+                parts.append(pl.scan_parquet(file).select(pl.lit(rank, pl.Int32).alias("rank"), pl.all()))
+            tables[name] = pl.concat(parts) if parts else table.empty().lazy()
+        return cls(manifest, tables, folder)
+
+    @property
+    def name(self) -> str:
+        """Name to show: the directory's stem, or the first source's."""
+        if self.path is not None:
+            return self.path.name.removesuffix(SUFFIX)
+        return str(self.manifest.sources[0]["name"]) if self.manifest.sources else "trace"
+
+    def scan(self, name: str) -> pl.LazyFrame:
+        """The table as a LazyFrame. Raises SchemaError when no table has that name."""
+        if name not in TABLES:
+            raise SchemaError(f"no table is called {name!r}; the tables are {', '.join(TABLES)}")
+        return self._lazy[name]
+
+    def frame(self, name: str) -> pl.DataFrame:
+        """The table as a DataFrame, read once."""
+        if name not in self._frames:
+            try:
+                frame = self.scan(name).collect()
+            except (pl.exceptions.PolarsError, OSError) as error:
+                where = f"{self.path}/{name}" if self.path else name
+                raise SourceError(
+                    f"{where}: cannot be read as Parquet ({_first_line(error)}); collect the trace again"
+                ) from error
+            if frame.columns != TABLES[name].names:
+                frame = TABLES[name].conform(frame)
+            self._frames[name] = frame
+        return self._frames[name]
+
+    def __getattr__(self, name: str) -> pl.DataFrame:
+        """`trace.kernels` is `trace.frame("kernels")`."""
+        if name in TABLES:
+            return self.frame(name)
+        raise AttributeError(f"a Trace has no attribute {name!r}; its tables are {', '.join(TABLES)}")
+
+    def __dir__(self) -> Iterable[str]:
+        """Tables complete in a notebook."""
+        return [*super().__dir__(), *TABLES]
+
+    def has(self, name: str) -> bool:
+        """Whether the table has rows."""
+        return self.frame(name).height > 0
+
+    def require(self, analysis: str, *names: str) -> None:
+        """Raise MissingTableError, naming the collector that would help, when one of the tables is empty."""
+        for name in names:
+            if not self.has(name):
+                why = self.manifest.empty_tables.get(name, "the capture holds none")
+                command = _COLLECTORS.get(name, "tracelens collect torch or nsys, of a run that used the GPU")
+                raise MissingTableError(f"{analysis} needs the table {name}, empty here: {why}; {command} gives it")
+
+    def summary(self) -> pl.DataFrame:
+        """A row a table: n_rows, meaning, and for an empty one the reason."""
+        reasons = self.manifest.empty_tables
+        return pl.DataFrame(
+            [
+                {
+                    "table": name,
+                    "n_rows": self.frame(name).height,
+                    "a row is": table.doc,
+                    "empty because": reasons.get(name),
+                }
+                for name, table in TABLES.items()
+            ],
+            schema={"table": pl.String, "n_rows": pl.Int64, "a row is": pl.String, "empty because": pl.String},
+        )
+
+    def __repr__(self) -> str:
+        """Name, ranks and the number of rows of each filled table."""
+        filled = ", ".join(f"{n} {c}" for n, c in self.summary().select("table", "n_rows").iter_rows() if c)
+        return f"<Trace {self.name!r}: ranks {self.manifest.ranks}; {filled}>"
+
+    def _repr_html_(self) -> str:
+        """A table of the tables, for notebooks."""
+        rows = "".join(
+            f"<tr><td><code>{escape(name)}</code></td><td style='text-align:right'>{n:,}</td>"
+            f"<td>{escape(doc)}</td><td>{escape(why or '')}</td></tr>"
+            for name, n, doc, why in self.summary().iter_rows()
+        )
+        ranks = ", ".join(map(str, self.manifest.ranks))
+        return (
+            f"<p><b>{escape(self.name)}</b> · ranks {ranks} · complete: {self.manifest.complete}</p>"
+            f"<table><tr><th>table</th><th>rows</th><th>a row is</th><th>empty because</th></tr>{rows}</table>"
+        )
+
+    def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Trace:
+        """Write the trace as a directory and open it: built beside the target, then renamed, so it is whole or absent.
+
+        Raises SourceError when the target exists (with `force`, an existing trace is replaced, nothing else is).
+        """
+        target = Path(path)
+        check_target(target, force=force)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        build = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        try:
+            for name, table in TABLES.items():
+                frame = table.check(self.frame(name))
+                for (rank,), part in frame.partition_by("rank", as_dict=True, include_key=False).items():
+                    folder = build / name / f"rank={rank}"
+                    folder.mkdir(parents=True)
+                    table.write(part, folder / "part-0.parquet")
+            (build / "manifest.json").write_text(json.dumps(self.manifest.as_dict(), indent=1) + "\n")
+            build.chmod(0o755)
+            _swap_in(build, target)
+        except OSError as error:
+            raise SourceError(f"{target}: cannot be written: {error}") from error
+        finally:
+            shutil.rmtree(build, ignore_errors=True)
+        return Trace.open(target)
+
+
+def check_target(target: Path, *, force: bool) -> None:
+    """Raise SourceError when the trace may not be written there."""
+    if not os.path.lexists(target):
+        return
+    if not force:
+        raise SourceError(f"{target}: exists already; give another --out, or --force to replace it")
+    if not (target / "manifest.json").is_file():
+        raise SourceError(f"{target}: exists and is not a tracelens trace, so --force does not replace it")
+
+
+def _swap_in(build: Path, target: Path) -> None:
+    """Rename the finished directory into place; an old trace is moved aside first and removed last."""
+    if not target.exists():
+        build.rename(target)
+        return
+    old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+    target.rename(old / "trace")
+    try:
+        build.rename(target)
+    except OSError:
+        (old / "trace").rename(target)
+        raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _read_manifest(folder: Path) -> Manifest:
+    """The manifest of a trace directory, checked."""
+    if not folder.exists():
+        raise SourceError(f"{folder}: no such file or directory")
+    file = folder / "manifest.json"
+    try:
+        data: Any = json.loads(file.read_text())
+    except (OSError, ValueError) as error:
+        raise SourceError(
+            f"{folder}: expected a trace directory with a manifest.json, found none that can be read "
+            f"({_first_line(error)}); make one with tracelens collect files"
+        ) from error
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if not isinstance(version, int):
+        raise SourceError(f"{file}: expected the key schema_version, found none; collect the trace again")
+    if version > SCHEMA_VERSION:
+        raise SchemaError(
+            f"{folder}: schema version {version}, this tracelens reads up to {SCHEMA_VERSION}; "
+            "upgrade with pip install -U tracelens-toolkit"
+        )
+    return Manifest.from_dict(data)
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n", 1)[0]
