@@ -1,0 +1,37 @@
+"""What CUDA and HIP function names say: the name without its version, and what the call does."""
+
+import polars as pl
+
+_KINDS = (
+    # Launch of a host function is no kernel; cudaLaunch and cuLaunchGrid are CUDA 6's spellings.
+    (
+        "kernel_launch",
+        r"^(cuda|cu|hip)\w*Launch(Cooperative|Multi)?Kernel|^cu(da)?Launch$|^cuLaunchGrid|^hipLaunchByPtr",
+    ),
+    ("graph_launch", r"^(cuda|cu|hip)Graph(Exec)?Launch"),
+    ("memcpy", r"^(cuda|cu|hip)(Drv)?Memcpy"),
+    ("memset", r"^(cuda|cu|hip)(Drv)?Memset"),
+    # Waits of the host, and of a stream for another (StreamWaitEvent): both are rows of `synchronizations`.
+    ("sync", r"^(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize|^(cuda|cu|hip)StreamWait"),
+    # Allocation, release, registration, mapping and the questions about them.
+    (
+        "memory",
+        r"^(cuda|cu|hip)(Ext)?(Mem|Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister)|(Mipmapped)?Array(Create|Destroy|3DCreate))",
+    ),
+)
+
+
+def strip_version(raw: pl.Expr) -> pl.Expr:
+    """The function name without a trailing `_v` and exactly four digits.
+
+    nsys prints names so: `cudaLaunchKernel_v7000` loses it, `cudaLaunchKernelExC_v11060` and `cuMemAlloc_v2` keep it.
+    """
+    return raw.str.replace(r"_v\d{4}$", "")
+
+
+def api_kind(api: pl.Expr) -> pl.Expr:
+    """What a CUDA runtime, CUDA driver or HIP function does, as `api_calls.kind` has it; unknown where unnamed."""
+    kind = pl.when(api.is_null()).then(pl.lit("unknown"))
+    for name, pattern in _KINDS:
+        kind = kind.when(api.str.contains(pattern)).then(pl.lit(name))
+    return kind.otherwise(pl.lit("other"))
