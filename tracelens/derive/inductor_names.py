@@ -1,0 +1,63 @@
+"""What the names that Inductor gives its Triton kernels prove, and no more.
+
+A name lists the ops that were fused, alphabetically, each once: `triton_poi_fused_gelu_view_7`. Views cost nothing by
+themselves; a kernel whose other ops are all of one sort is of that sort, any other is `fused`. A convolution or matrix
+product in such a list is not computed there (that is a library call or a `tem` kernel): what remains of it may be its
+bias, its weights' layout or padding, so a name that holds one is `fused`, `triton_poi_fused_convolution_0` too.
+"""
+
+_VIEW = (
+    "_unsafe_view|view|expand|unsqueeze|squeeze|permute|transpose|t|slice|select|split|split_with_sizes|unbind|alias|"
+    "detach|as_strided|reshape|flatten|lift_fresh_copy|_reshape_alias|diagonal|unfold"
+)
+_LAYOUT = f"{_VIEW}|clone|_to_copy|copy|copy_|cat|stack|constant_pad_nd|convert_element_type|contiguous"
+_ELEMENTWISE = (
+    "abs|add|addcdiv|addcmul|bitwise_and|bitwise_not|bitwise_or|bitwise_xor|ceil|clamp|clamp_max|clamp_min|cos|div|elu|"
+    "eq|erf|exp|floor|fmod|ge|gelu|gelu_backward|gt|hardswish|hardtanh|isinf|isnan|le|leaky_relu|lerp|log|log1p|"
+    "logical_and|logical_not|logical_or|lt|masked_fill|maximum|minimum|mul|ne|neg|pow|reciprocal|relu|relu_|remainder|"
+    "round|rsqrt|rsub|sigmoid|sigmoid_backward|sign|silu|silu_backward|sin|softplus|sqrt|sub|tanh|tanh_backward|"
+    "threshold_backward|where|scalar_tensor"
+)
+_NORMALIZATION = (
+    "_native_batch_norm_legit|_native_batch_norm_legit_functional|_native_batch_norm_legit_no_training|"
+    "native_batch_norm|native_batch_norm_backward|native_layer_norm|native_layer_norm_backward|native_group_norm|"
+    "native_group_norm_backward|_fused_rms_norm|_fused_rms_norm_backward|rms_norm|copy_"
+)
+_POOLING = (
+    "(max|avg)_pool[123]d(_with_indices)?(_backward)?|_low_memory_max_pool[123]?d?_(with_offsets|offsets_to_indices)|"
+    "_?adaptive_(avg|max)_pool[123]d(_backward)?"
+)
+_SOFTMAX = "_?(log_|safe_)?softmax(_backward_data)?|prepare_softmax_online"
+_REDUCTION = "sum|mean|amax|amin|max|min|prod|any|all|argmax|argmin|var|var_mean|std|linalg_vector_norm"
+_LOSS = "nll_loss(2d)?_(forward|backward)|(mse|l1|huber|smooth_l1)_loss|binary_cross_entropy(_with_logits)?"
+_RNG = (
+    "rand|randn|randint|bernoulli|native_dropout|inductor_random|inductor_randint|inductor_seeds|inductor_lookup_seed"
+)
+_INDEXING = (
+    "embedding|embedding_dense_backward|gather|index|index_put|index_select|scatter|scatter_add|sort|topk|cumsum"
+)
+
+
+def _only(ops: str) -> str:
+    """A pattern for a name whose every op is one of these or a view."""
+    return rf"^triton_[a-z_]+?_fused(_({ops}|{_VIEW}))+(_[0-9]+)?$"
+
+
+INDUCTOR_RULES: tuple[tuple[str, str, str], ...] = (
+    ("head", r"^triton_tem_.*flex_(attention|decoding)|^triton_flex_(attention|decoding)", "attention"),
+    ("head", r"^triton_(tem_.*_)?(mm|addmm|bmm|baddbmm|scaled_mm|grouped_mm)(_|$)", "gemm"),
+    ("head", r"^triton_(tem_.*_)?convolution(2d)?(_|$)", "conv"),
+    ("head", r"^triton_tem_", "unknown"),
+    ("head", _only(_LAYOUT), "layout"),
+    ("head", _only(_ELEMENTWISE), "elementwise"),
+    ("head", _only(_NORMALIZATION), "normalization"),
+    ("head", _only(_POOLING), "pooling"),
+    ("head", _only(_SOFTMAX), "softmax"),
+    ("head", _only(_REDUCTION), "reduction"),
+    ("head", _only(_LOSS), "loss"),
+    ("head", _only(_RNG), "rng"),
+    ("head", _only(_INDEXING), "indexing"),
+    # torch 2.0 named kernels triton__0d1d2d: nothing of the operation is left.
+    ("head", r"^triton_[a-z_]+?_fused|^triton__", "fused"),
+)
+"""(where to look, pattern, primitive) for names that begin with `triton_`."""
