@@ -1,0 +1,50 @@
+"""Small traces for case tests: a test writes down only the columns that its case is about."""
+
+from typing import Any
+
+import polars as pl
+
+from tracelens.capture import Manifest
+from tracelens.schemas import TABLES
+from tracelens.table import Column
+from tracelens.trace import Trace
+
+_NEUTRAL: dict[Any, Any] = {pl.String: "x", pl.Boolean: False, pl.Float64: 0.0, pl.Int32: 0, pl.Int64: 0}
+_DEFAULTS = {"link": "launched", "source_api": "runtime"}
+
+
+def make_trace(**tables: list[dict[str, Any]]) -> Trace:
+    """A trace in memory of rows that leave out what does not matter.
+
+    A column that is left out is null where it may be; else `unknown` where it is an enum (a link is `launched`, an API
+    `runtime`); a table's own id counts up from 0; anything else is 0, False or "x". Every table is there.
+    """
+    unknown = set(tables) - set(TABLES)
+    assert not unknown, f"no such tables: {unknown}"
+    frames = {name: _frame(name, tables.get(name, [])).lazy() for name in TABLES}
+    ranks = sorted({row.get("rank", 0) for rows in tables.values() for row in rows} or {0})
+    return Trace(Manifest(ranks=ranks), frames)
+
+
+def _frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Rows as the table's frame, checked against it."""
+    table = TABLES[name]
+    strange = {key for row in rows for key in row} - set(table.names)
+    assert not strange, f"table {name} has no columns {strange}"
+    own_id = name.removesuffix("s") + "_id"
+    filled = [
+        {column.name: row.get(column.name, at if column.name == own_id else _default(column)) for column in table}
+        for at, row in enumerate(rows)
+    ]
+    return table.check(pl.DataFrame(filled, schema=table.schema))
+
+
+def _default(column: Column) -> Any:
+    """What stands for a column that a case leaves out."""
+    if column.name in _DEFAULTS:
+        return _DEFAULTS[column.name]
+    if column.nullable:
+        return None
+    if column.values:
+        return "unknown"
+    return _NEUTRAL[column.dtype]
