@@ -1,1 +1,111 @@
-"""Collectors read one kind of source each and hand over a Capture a rank."""
+"""Collectors read one kind of source each and hand over a Capture a rank.
+
+A new collector is a module with KIND, sniff and read, its test, and one line in COLLECTORS.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracelens.capture import Capture
+from tracelens.collectors import torch
+from tracelens.combine import combine
+from tracelens.errors import SourceError, UsageError
+from tracelens.trace import Trace
+
+_HEAD_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Collector:
+    """`sniff(path, head)`: could this be one? `read(path)`: the captures in it. `expects`: what it reads, in words."""
+
+    kind: str
+    sniff: Callable[[Path, bytes], bool]
+    read: Callable[[Path], list[Capture]]
+    expects: str
+
+
+COLLECTORS: dict[str, Collector] = {
+    collector.kind: collector
+    for collector in (
+        Collector(torch.KIND, torch.sniff, torch.read, "a torch.profiler Chrome trace (.json, .json.gz)"),
+    )
+}
+"""Collectors by kind, asked in this order what a file is."""
+
+
+def collect(
+    paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str],
+    *,
+    kind: str | None = None,
+    ranks: Sequence[int] = (),
+    events: str = "torch",
+) -> Trace:
+    """Read sources of one program straight into a Trace in memory.
+
+    `kind` (torch, nsys, gdb) says what they are; where null, their content does. `ranks` gives each source's rank,
+    `events` the profiler whose events are kept where two captured the same rank. Raises SourceError for a source that
+    cannot be read, UsageError for a request that does not fit.
+    """
+    sources = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
+    if not sources:
+        raise UsageError("no source was named; give at least one file or directory")
+    if kind is not None and kind not in COLLECTORS:
+        raise UsageError(f"no collector is called {kind!r}; the collectors are {', '.join(COLLECTORS)}")
+    captures: list[Capture] = []
+    for path in sources:
+        if str(path) != "-" and not path.exists():
+            raise SourceError(f"{path}: no such file or directory")
+        chosen = [COLLECTORS[kind or detect(member)] for member in _members(path, kind)]
+        for collector, member in zip(chosen, _members(path, kind), strict=True):
+            captures += collector.read(member)
+    return combine(captures, ranks=ranks, events=events)
+
+
+def detect(path: Path) -> str:
+    """Which collector reads the source, judged by content. Raises SourceError when none does."""
+    head = _head(path)
+    for collector in COLLECTORS.values():
+        if collector.sniff(path, head):
+            return collector.kind
+    raise SourceError(f"{path}: found {_described(path, head)}, expected one of: {_expected()}")
+
+
+def _members(path: Path, kind: str | None) -> list[Path]:
+    """The sources a path stands for: itself, or for a plain directory every file and export in it."""
+    if kind is not None or not path.is_dir() or any(c.sniff(path, b"") for c in COLLECTORS.values()):
+        return [path]
+    members = sorted(p for p in path.iterdir() if not p.name.startswith("."))
+    members = [p for p in members if p.is_dir() or any(c.sniff(p, _head(p)) for c in COLLECTORS.values())]
+    if not members:
+        raise SourceError(f"{path}: found a directory with nothing to collect, expected: {_expected()}")
+    return members
+
+
+def _head(path: Path) -> bytes:
+    if str(path) == "-" or path.is_dir():
+        return b"{" if str(path) == "-" else b""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(_HEAD_BYTES)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _expected() -> str:
+    return "; ".join(collector.expects for collector in COLLECTORS.values())
+
+
+def _described(path: Path, head: bytes) -> str:
+    if path.is_dir():
+        return "a directory"
+    if not head.strip():
+        return "an empty file"
+    return f"a file that starts with {head[:24]!r}"
+
+
+__all__ = ["COLLECTORS", "Collector", "collect", "detect"]

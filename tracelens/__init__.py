@@ -1,8 +1,9 @@
 """Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask what abstraction costs."""
 
 from tracelens import analyses
+from tracelens.collectors import collect
 from tracelens.trace import Trace
 
 open = Trace.open  # noqa: A001 - tl.open reads like gzip.open
 
-__all__ = ["Trace", "analyses", "open"]
+__all__ = ["Trace", "analyses", "collect", "open"]

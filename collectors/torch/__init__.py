@@ -1,0 +1,108 @@
+"""Read torch.profiler (Kineto) Chrome traces: JSON or gzip, every format generation since 2021, NVIDIA and ROCm."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from tracelens.capture import Capture, Diagnostics
+from tracelens.collectors.torch.columns import RawEvents
+from tracelens.collectors.torch.document import Document
+from tracelens.collectors.torch.raw_tables import devices, raw_tables
+from tracelens.collectors.torch.stream import GZIP_MAGIC, ByteSource
+from tracelens.collectors.torch.values import integer
+from tracelens.derive.assemble import assemble
+from tracelens.errors import SourceError
+from tracelens.schemas import TABLES
+
+KIND = "torch"
+_JSON_START = re.compile(rb"^(?:\xef\xbb\xbf)?\s*[{\[]")
+_RANK_IN_NAME = re.compile(r"rank[-_ ]?(\d+)", re.IGNORECASE)
+_VERSIONS = (
+    "schemaVersion", "cupti_version", "cuda_runtime_version", "cuda_driver_version", "hip_runtime_version",
+    "hip_driver_version",
+)  # fmt: skip
+_SETTINGS = ("record_shapes", "with_stack", "with_modules", "with_flops", "profile_memory")
+_EPOCH_NS = 10**18
+_REASONS = {
+    "layers": "no nn.Module calls in the trace; profile with with_stack=True, with_modules=True",
+    "allocations": "memory was not profiled; profile with profile_memory=True",
+    "memcpys": "the trace holds no copy",
+    "memsets": "the trace holds no memset",
+    "kernels": "the trace holds no kernel; profile with ProfilerActivity.CUDA on a machine with a GPU",
+    "collectives": "no communication kernel tells of its collective",
+    "synchronizations": "not recorded; profile with _ExperimentalConfig(enable_cuda_sync_events=True)",
+    "devices": "the trace has no deviceProperties",
+    "stacks": "comes from tracelens collect gdb",
+    "frames": "comes from tracelens collect gdb",
+    "counters": "the trace has no counter events",
+}
+
+
+def sniff(path: Path, head: bytes) -> bool:  # noqa: ARG001 - every collector's sniff takes both
+    """Whether the content could be a Chrome trace: JSON, or gzip (of what, reading tells)."""
+    return head.startswith(GZIP_MAGIC) or _JSON_START.match(head) is not None
+
+
+def read(path: Path) -> list[Capture]:
+    """Read one trace file (`-`: standard input), or each trace file of a directory of ranks.
+
+    Raises SourceError when a file cannot be read, is no Chrome trace, or holds no event at all. A trace that ends in
+    the middle gives its whole events, with `complete` false and the loss in `diagnostics`.
+    """
+    if not path.is_dir():
+        return [_read_file(path)]
+    files = sorted(p for p in path.iterdir() if p.name.endswith((".json", ".json.gz")))
+    if not files:
+        raise SourceError(
+            f"{path}: expected a directory of .json or .json.gz traces, found none; name the trace files themselves"
+        )
+    return [_read_file(file) for file in files]
+
+
+def _read_file(path: Path) -> Capture:
+    diagnostics = Diagnostics()
+    document = Document(ByteSource(path, diagnostics), diagnostics)
+    collected = RawEvents(diagnostics)
+    for batch in document.events():
+        collected.add(batch)
+    if not document.n_events:
+        raise SourceError(f"{path}: the trace has no events; profile at least one step before exporting")
+    facts = document.facts
+    base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
+    raw = raw_tables(collected.frames(), base_ns)
+    raw["devices"] = devices(facts.get("deviceProperties"), raw.get("kernels"), diagnostics)
+    tables = assemble(raw, diagnostics)
+    if not document.complete:
+        diagnostics.add("loss", "trace_cut", "the file ends before the trace does; whole events before that were kept")
+    rank, origin = _rank(path, facts)
+    starts = [frame["start_ns"].min() for frame in tables.values() if "start_ns" in frame.columns]
+    return Capture(
+        kind=KIND,
+        source=document.source.describe(KIND),
+        tables=tables,
+        producer="torch.profiler",
+        versions={key: str(facts[key]) for key in _VERSIONS if isinstance(facts.get(key), (int, str))},
+        rank=rank,
+        rank_origin=origin,
+        time_base="unix_epoch" if any(isinstance(s, int) and s > _EPOCH_NS for s in starts) else "trace_start",
+        time_precision_ns=1 if collected.has_fractions else 1000,
+        complete=document.complete,
+        settings={key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)},
+        reasons={name: _REASONS.get(name, "a torch trace does not hold it") for name in TABLES if name not in tables},
+        diagnostics=diagnostics,
+    )
+
+
+def _rank(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
+    """The rank and where it was read: distributedInfo, else the file name."""
+    info = facts.get("distributedInfo")
+    said = integer(info.get("rank")) if isinstance(info, dict) else None
+    if said is not None and said >= 0:
+        return said, "distributedInfo"
+    match = _RANK_IN_NAME.search(path.name)
+    return (int(match.group(1)), "file name") if match else (None, "input order")
+
+
+__all__ = ["KIND", "read", "sniff"]

@@ -1,0 +1,221 @@
+"""Events of a Chrome trace into raw frames, one a sort of event; every event that fits none is counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import polars as pl
+
+from tracelens.capture import Diagnostics
+from tracelens.collectors.torch.events import Event
+from tracelens.collectors.torch.values import integers, nanoseconds, number, text, triple
+
+# Kineto's words of 2022-05 on, and those before.
+_GROUPS = {
+    "cpu_op": "spans", "Operator": "spans", "user_annotation": "spans", "python_function": "spans",
+    "overhead": "spans", "cuda_runtime": "api_calls", "cuda_driver": "api_calls", "Runtime": "api_calls",
+    "kernel": "kernels", "Kernel": "kernels", "gpu_memcpy": "memcpys", "Memcpy": "memcpys",
+    "gpu_memset": "memsets", "Memset": "memsets", "cuda_sync": "synchronizations",
+}  # fmt: skip
+_KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
+_FLOWS = {"ac2g", "fwdbwd", "async", "async_cpu_to_gpu", "async_gpu", "fwd_bwd"}
+
+
+class RawEvents:
+    """Collects events batch by batch; `frames()` gives what came in as one raw frame a table."""
+
+    def __init__(self, diagnostics: Diagnostics) -> None:
+        """Start empty."""
+        self._parts: dict[str, list[pl.DataFrame]] = {}
+        self._diagnostics = diagnostics
+        self._unknown: Counter[str] = Counter()
+        self.has_fractions = False
+
+    def add(self, batch: list[Event]) -> None:
+        """Sort a batch of events into frames."""
+        groups: dict[str, list[Event]] = {}
+        for event in batch:
+            groups.setdefault(self._group(event), []).append(event)
+        for name, events in groups.items():
+            maker = _MAKERS.get(name)
+            if maker is None:
+                continue
+            frame = maker(events).with_columns(start_ns=nanoseconds([bytes(e.ts) for e in events]))
+            if name not in {"allocations", "counters"}:
+                frame = frame.with_columns(duration_ns=nanoseconds([bytes(e.dur) for e in events]))
+            self.has_fractions = self.has_fractions or any(b"." in bytes(e.ts) for e in events[:64])
+            self._parts.setdefault(name, []).append(self._timed(frame))
+
+    def frames(self) -> dict[str, pl.DataFrame]:
+        """Raw frames by table name, and the count of unplaced events handed to the diagnostics."""
+        for category, count in self._unknown.most_common():
+            self._diagnostics.add("info", f"category_{category}"[:80], "events that no table holds", count)
+        return {name: pl.concat(parts, how="vertical_relaxed") for name, parts in self._parts.items()}
+
+    def _group(self, event: Event) -> str:
+        """Which raw frame the event belongs to; empty when it is known to add nothing, or was counted."""
+        if event.ph == "X":
+            group = _GROUPS.get(event.cat) if isinstance(event.cat, str) else None
+            if group:
+                return group
+            self._unknown[_word(event.cat)] += 1
+        elif event.ph == "i" and event.name == "[memory]":
+            return "allocations"
+        elif event.ph == "C":
+            return "counters"
+        elif event.ph not in {"M", "s", "t", "f"}:
+            self._unknown[f"{_word(event.cat)} (ph {_word(event.ph)})"] += 1
+        return ""
+
+    def _timed(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows with a start, and with a duration that is not negative."""
+        good = pl.col("start_ns").is_not_null()
+        if "duration_ns" in frame.columns:
+            good &= pl.col("duration_ns").fill_null(-1) >= 0
+        kept = frame.filter(good)
+        self._diagnostics.add(
+            "loss",
+            "event_without_time",
+            "events whose start or duration is missing or wrong",
+            frame.height - kept.height,
+        )
+        return kept
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) and value else "none"
+
+
+def _host(events: list[Event]) -> dict[str, Any]:
+    return {
+        "name": pl.Series([text(e.name) or "" for e in events], dtype=pl.String),
+        "process_id": pl.Series(integers(e.pid for e in events), dtype=pl.Int64),
+        "thread_id": pl.Series(integers(e.tid for e in events), dtype=pl.Int64),
+    }
+
+
+def _spans(events: list[Event]) -> pl.DataFrame:
+    args = [e.args for e in events]
+    ids = integers(a and (a.external_id if a.external_id is not None else a.external_id_old) for a in args)
+    return pl.DataFrame(
+        _host(events)
+        | {
+            "kind": pl.Series([_span_kind(e) for e in events], dtype=pl.String),
+            "category": pl.Series([e.cat for e in events], dtype=pl.String),
+            "external_id": pl.Series(ids, dtype=pl.Int64),
+            "sequence_number": pl.Series(integers(a and a.sequence for a in args), dtype=pl.Int64),
+            "forward_thread_id": pl.Series(integers(a and a.forward_thread for a in args), dtype=pl.Int64),
+            "python_id": pl.Series(integers(a and a.python_id for a in args), dtype=pl.Int64),
+            "python_parent_id": pl.Series(integers(a and a.python_parent for a in args), dtype=pl.Int64),
+            "backend": pl.Series([text(a.kernel_backend) if a else None for a in args], dtype=pl.String),
+            "input_shapes": _json_text([bytes(a.dims) or bytes(a.dims_old) if a else b"" for a in args]),
+            "input_dtypes": _json_text([bytes(a.types) if a else b"" for a in args]),
+        }
+    )
+
+
+def _span_kind(event: Event) -> str:
+    if event.cat == "python_function":
+        return "module" if isinstance(event.name, str) and event.name.startswith("nn.Module: ") else "python"
+    return _KINDS[event.cat]
+
+
+def _json_text(values: list[bytes]) -> pl.Series:
+    series = pl.Series(values, dtype=pl.Binary).cast(pl.String, strict=False)
+    return series.str.replace_all(r"\s+", " ").replace("", None)
+
+
+def _api_calls(events: list[Event]) -> pl.DataFrame:
+    return pl.DataFrame(
+        _host(events)
+        | {
+            "source_api": pl.Series(["driver" if e.cat == "cuda_driver" else "runtime" for e in events]),
+            "correlation_id": pl.Series(integers(e.args and e.args.correlation for e in events), dtype=pl.Int64),
+        }
+    ).rename({"name": "raw_api"})
+
+
+def _work(events: list[Event]) -> dict[str, Any]:
+    """Columns of every sort of device work; the device falls back to the track the event stands on."""
+    args = [e.args for e in events]
+    device = [a.device if a and a.device is not None else e.pid for a, e in zip(args, events, strict=True)]
+    stream = [a.stream if a and a.stream is not None else e.tid for a, e in zip(args, events, strict=True)]
+    return {
+        "name": pl.Series([text(e.name) or "" for e in events], dtype=pl.String),
+        "device_id": pl.Series(integers(device), dtype=pl.Int64),
+        "stream_id": pl.Series(integers(stream), dtype=pl.Int64),
+        "context_id": pl.Series(integers(a and a.context for a in args), dtype=pl.Int64),
+        "correlation_id": pl.Series(integers(a and a.correlation for a in args), dtype=pl.Int64),
+        "graph_node_id": pl.Series(integers(a and a.graph_node for a in args), dtype=pl.Int64),
+    }
+
+
+def _kernels(events: list[Event]) -> pl.DataFrame:
+    args = [e.args for e in events]
+    columns = _work(events)
+    for what, values in (("grid", [a and a.grid for a in args]), ("block", [a and a.block for a in args])):
+        triples = [triple(value) for value in values]
+        for axis, name in enumerate("xyz"):
+            columns[f"{what}_{name}"] = pl.Series([t[axis] for t in triples], dtype=pl.Int64)
+    columns |= {
+        "registers_per_thread": pl.Series(integers(a and a.registers for a in args), dtype=pl.Int64),
+        "shared_bytes": pl.Series(integers(a and a.shared for a in args), dtype=pl.Int64),
+        "grid_blocks_per_sm": pl.Series([number(a and a.blocks_per_sm) for a in args], dtype=pl.Float64),
+        "grid_warps_per_sm": pl.Series([number(a and a.warps_per_sm) for a in args], dtype=pl.Float64),
+        "occupancy_percent": pl.Series([number(a and a.occupancy) for a in args], dtype=pl.Float64),
+        "collective": pl.Series([text(a.collective) if a else None for a in args], dtype=pl.String),
+        "group": pl.Series(
+            [text(a.group_description) or text(a.group_name) if a else None for a in args], dtype=pl.String
+        ),
+        "group_size": pl.Series(integers(a and a.group_size for a in args), dtype=pl.Int64),
+        "dtype": pl.Series([text(a.dtype) if a else None for a in args], dtype=pl.String),
+        "in_elements": pl.Series(integers(a and a.in_elements for a in args), dtype=pl.Int64),
+        "out_elements": pl.Series(integers(a and a.out_elements for a in args), dtype=pl.Int64),
+    }
+    return pl.DataFrame(columns)
+
+
+def _sized(events: list[Event]) -> pl.DataFrame:
+    sizes = integers(e.args and e.args.bytes for e in events)
+    return pl.DataFrame(_work(events) | {"size_bytes": pl.Series(sizes, dtype=pl.Int64)})
+
+
+def _synchronizations(events: list[Event]) -> pl.DataFrame:
+    kinds = [text(e.args.sync_kind) if e.args and e.args.sync_kind else text(e.name) for e in events]
+    return pl.DataFrame(_work(events) | {"what": pl.Series(kinds, dtype=pl.String)})
+
+
+def _allocations(events: list[Event]) -> pl.DataFrame:
+    args = [e.args for e in events]
+    on_device = [a.device_id if a and a.device_type != 0 else None for a in args]
+    return pl.DataFrame(
+        {
+            "address": pl.Series(integers(a and a.addr for a in args), dtype=pl.Int64),
+            "size_bytes": pl.Series(integers(a and a.memory_bytes for a in args), dtype=pl.Int64),
+            "allocated_bytes": pl.Series(integers(a and a.allocated for a in args), dtype=pl.Int64),
+            "reserved_bytes": pl.Series(integers(a and a.reserved for a in args), dtype=pl.Int64),
+            "device_id": pl.Series(integers(on_device), dtype=pl.Int64),
+        }
+    )
+
+
+def _counters(events: list[Event]) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "name": pl.Series([text(e.name) or "" for e in events], dtype=pl.String),
+            "value": pl.Series([number(e.args and e.args.counter_value) for e in events], dtype=pl.Float64),
+        }
+    )
+
+
+_MAKERS = {
+    "spans": _spans,
+    "api_calls": _api_calls,
+    "kernels": _kernels,
+    "memcpys": _sized,
+    "memsets": _sized,
+    "synchronizations": _synchronizations,
+    "allocations": _allocations,
+    "counters": _counters,
+}

@@ -1,0 +1,191 @@
+"""Raw frames of a Chrome trace into the raw frames that every profiler's collector hands to assemble."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import polars as pl
+
+from tracelens.capture import Diagnostics
+from tracelens.collectors.torch.values import integer, text
+
+_MEMORY = {
+    "pageable": "pageable", "pinned": "pinned", "device": "device", "managed": "managed", "unified": "managed",
+    "array": "array",
+}  # fmt: skip
+_DIRECTION = r"(?i)\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b"
+_ROCM_DIRECTION = r"(?i)Copy(Host|Device|Peer)To(Host|Device|Peer)"
+_KINDS = r"\(\s*(\w+)\s*->\s*(\w+)\s*\)"
+_ADDRESS = r" at 0x[0-9a-fA-F]+"
+_ABSOLUTE_PATH = (
+    r"(?:[A-Za-z]:)?[/\\][^():<>]*?[/\\](?:site-packages|dist-packages)[/\\]|(?:[A-Za-z]:)?[/\\](?:[^/\\():<>]+[/\\])+"
+)
+_DTYPE_BYTES = {
+    "float": 4, "double": 8, "half": 2, "bfloat16": 2, "int": 4, "long": 8, "short": 2, "char": 1, "byte": 1, "bool": 1,
+    "float8_e4m3fn": 1, "float8_e5m2": 1, "uint8": 1, "c10::bfloat16": 2, "c10::half": 2,
+}  # fmt: skip
+_SYNC = (
+    ("event", r"(?i)event sync"),
+    ("stream_wait", r"(?i)wait"),
+    ("context", r"(?i)context"),
+    ("stream", r"(?i)stream"),
+)
+
+
+def raw_tables(frames: dict[str, pl.DataFrame], base_ns: int) -> dict[str, pl.DataFrame]:
+    """The frames with times on the trace's base and the words of Kineto put into the words of the schema."""
+    raw = {name: frame.with_columns(pl.col("start_ns") + base_ns) for name, frame in frames.items()}
+    for name, convert in _CONVERT.items():
+        if name in raw:
+            raw[name] = convert(raw[name])
+    if "kernels" in raw:
+        raw["kernels"] = raw["kernels"].sort("start_ns", maintain_order=True)
+        raw["collectives"] = _collectives(raw["kernels"])
+    return raw
+
+
+def _spans(spans: pl.DataFrame) -> pl.DataFrame:
+    """Spans with their recorded Python caller as a row number, and names freed of addresses and absolute folders."""
+    numbered = spans.with_row_index("row")
+    callers = numbered.filter(pl.col("python_id").is_not_null()).select(
+        "process_id", python_parent_id="python_id", parent_hint=pl.col("row").cast(pl.Int64)
+    )
+    callers = callers.unique(["process_id", "python_parent_id"], keep="first")
+    return (
+        spans.join(callers, on=["process_id", "python_parent_id"], how="left", maintain_order="left")
+        .with_columns(
+            pl.when(pl.col("kind") == "python")
+            .then(pl.col("name").str.replace_all(_ADDRESS, "").str.replace_all(_ABSOLUTE_PATH, ""))
+            .otherwise("name")
+            .alias("name"),
+            pl.col("process_id", "thread_id").fill_null(-1),
+        )
+        .drop("python_id", "python_parent_id")
+    )
+
+
+def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
+    return calls.with_columns(pl.col("process_id", "thread_id").fill_null(-1))
+
+
+def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
+    return _work(kernels).with_columns(estimated_occupancy_frac=pl.col("occupancy_percent") / 100)
+
+
+def _memcpys(copies: pl.DataFrame) -> pl.DataFrame:
+    """Copies with direction and memory kinds read from the name's pattern, never from a list of names."""
+    letters = pl.col("name").str.extract(_DIRECTION).str.to_uppercase()
+    rocm = pl.concat_str(
+        pl.col("name").str.extract(_ROCM_DIRECTION, 1).str.slice(0, 1),
+        pl.lit("TO"),
+        pl.col("name").str.extract(_ROCM_DIRECTION, 2).str.slice(0, 1),
+    )
+    # Arrays are device memory, so A counts as D for the direction.
+    direction = pl.coalesce(letters, rocm).str.replace_all("A", "D").str.replace("TO", "2").str.to_lowercase()
+    kinds = [
+        pl.col("name").str.extract(_KINDS, i).str.to_lowercase().replace_strict(_MEMORY, default=None) for i in (1, 2)
+    ]
+    by_letter = {"h": "unknown", "d": "device", "p": "device"}
+    ends = [direction.str.slice(i, 1).replace_strict(by_letter, default="unknown") for i in (0, 2)]
+    known = direction.is_in(["h2d", "d2h", "d2d", "p2p", "h2h"])
+    return _work(copies).with_columns(
+        direction=pl.when(known).then(direction).otherwise(pl.lit("unknown")),
+        source_memory=pl.coalesce(kinds[0], ends[0], pl.lit("unknown")),
+        destination_memory=pl.coalesce(kinds[1], ends[1], pl.lit("unknown")),
+        size_bytes=pl.col("size_bytes").fill_null(0),
+    )
+
+
+def _memsets(memsets: pl.DataFrame) -> pl.DataFrame:
+    memory = pl.col("name").str.extract(r"\((\w+)\)").str.to_lowercase().replace_strict(_MEMORY, default=None)
+    return _work(memsets).with_columns(memory=memory, size_bytes=pl.col("size_bytes").fill_null(0))
+
+
+def _work(work: pl.DataFrame) -> pl.DataFrame:
+    return work.with_columns(pl.col("device_id").fill_null(-1))
+
+
+def _synchronizations(syncs: pl.DataFrame) -> pl.DataFrame:
+    kind = pl.coalesce(
+        *(pl.when(pl.col("what").str.contains(pattern)).then(pl.lit(word)) for word, pattern in _SYNC),
+        pl.lit("unknown"),
+    )
+    # Kineto writes -1 or 2^32-1 where a wait has no stream.
+    return syncs.with_columns(
+        kind=kind,
+        stream_id=pl.when((pl.col("stream_id") >= 0) & (pl.col("stream_id") < 2**31)).then("stream_id"),
+    )
+
+
+def _allocations(allocations: pl.DataFrame) -> pl.DataFrame:
+    return allocations.rename({"start_ns": "time_ns"}).with_columns(pl.col("size_bytes").fill_null(0))
+
+
+def _counters(counters: pl.DataFrame) -> pl.DataFrame:
+    return counters.rename({"start_ns": "time_ns"}).drop_nulls("value")
+
+
+_CONVERT = {
+    "spans": _spans,
+    "api_calls": _api_calls,
+    "kernels": _kernels,
+    "memcpys": _memcpys,
+    "memsets": _memsets,
+    "synchronizations": _synchronizations,
+    "allocations": _allocations,
+    "counters": _counters,
+}
+
+
+def _collectives(kernels: pl.DataFrame) -> pl.DataFrame:
+    """What communication kernels tell of their collective; kernel_id is the row, as assemble will number it."""
+    width = pl.col("dtype").str.to_lowercase().replace_strict(_DTYPE_BYTES, default=None, return_dtype=pl.Int64)
+    return (
+        kernels.with_row_index("kernel_id")
+        .filter(pl.col("collective").is_not_null())
+        .select(
+            "kernel_id",
+            "group",
+            "group_size",
+            "dtype",
+            name="collective",
+            size_in_bytes=pl.col("in_elements") * width,
+            size_out_bytes=pl.col("out_elements") * width,
+        )
+    )
+
+
+def devices(properties: Any, kernels: pl.DataFrame | None, diagnostics: Diagnostics) -> pl.DataFrame:
+    """Devices from deviceProperties; those that only kernels name are listed without properties."""
+    rows: list[dict[str, Any]] = []
+    for entry in properties if isinstance(properties, list) else []:
+        if not isinstance(entry, dict) or integer(entry.get("id")) is None:
+            continue
+        major, minor = integer(entry.get("computeMajor")), integer(entry.get("computeMinor"))
+        name = text(entry.get("name")) or "unknown"
+        is_amd = re.search(r"\bAMD\b|Radeon|Instinct|^gfx", name) is not None
+        rows.append(
+            {
+                "device_id": integer(entry["id"]),
+                "name": name,
+                "sm_count": integer(entry.get("numSms")),
+                "compute_capability": f"{major}.{minor}" if major is not None and not is_amd else None,
+                "warp_size": integer(entry.get("warpSize")),
+                "max_threads_per_sm": integer(entry.get("maxThreadsPerMultiprocessor")),
+                "registers_per_sm": integer(entry.get("regsPerMultiprocessor")),
+                "shared_memory_per_sm_bytes": integer(entry.get("sharedMemPerMultiprocessor")),
+                "memory_bytes": integer(entry.get("totalGlobalMem")),
+            }
+        )
+    listed = {row["device_id"] for row in rows}
+    used = set(kernels["device_id"].unique()) if kernels is not None else set()
+    for device in sorted(used - listed):
+        diagnostics.add("warning", "device_unknown", "devices that kernels ran on but the trace does not describe")
+        rows.append({"device_id": device, "name": "unknown"})
+    schema = {
+        "device_id": pl.Int64, "name": pl.String, "sm_count": pl.Int64, "compute_capability": pl.String,
+        "warp_size": pl.Int64, "max_threads_per_sm": pl.Int64, "registers_per_sm": pl.Int64,
+        "shared_memory_per_sm_bytes": pl.Int64, "memory_bytes": pl.Int64,
+    }  # fmt: skip
+    return pl.DataFrame(rows, schema=schema)

@@ -1,0 +1,85 @@
+"""Turning the loosely typed values of a Chrome trace into columns: exact nanoseconds, integers, JSON text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from typing import Any
+
+import polars as pl
+
+_INT64_MAX = 2**63 - 1
+_PLAIN_MICROSECONDS = r"^-?\d{1,15}(?:\.\d{1,3})?$"
+_DIGITS = re.compile(r"-?\d+")
+
+
+def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
+    """Microseconds in decimal digits → Int64 nanoseconds, exactly; null where the text is no number.
+
+    A float64 holds epoch microseconds to 250 ns only, so the digits themselves are read.
+    """
+    raw = pl.Series("text", texts, pl.Binary).cast(pl.String, strict=False).str.strip_chars('"')
+    dot = raw.str.find(".", literal=True)
+    frame = pl.DataFrame({"text": raw, "dot": dot})
+    sign = pl.when(pl.col("text").str.starts_with("-")).then(-1).otherwise(1)
+    whole = pl.when(pl.col("dot").is_null()).then(pl.col("text")).otherwise(pl.col("text").str.slice(0, pl.col("dot")))
+    digits = pl.col("text").str.slice(pl.col("dot") + 1)
+    fraction = pl.when(pl.col("dot").is_null()).then(pl.lit("0")).otherwise(digits.str.pad_end(3, "0"))
+    plain = frame.select(
+        pl.when(pl.col("text").str.contains(_PLAIN_MICROSECONDS)).then(
+            whole.cast(pl.Int64, strict=False) * 1000 + sign * fraction.cast(pl.Int64, strict=False)
+        )
+    ).to_series()
+    odd = (plain.is_null() & raw.is_not_null()).arg_true()
+    if len(odd):
+        plain = plain.scatter(odd, [_exact(text) for text in raw.gather(odd)])
+    return plain
+
+
+def _exact(text: str) -> int | None:
+    """Microseconds in any decimal notation → nanoseconds, rounded half to even below one nanosecond."""
+    try:
+        value = (Decimal(text) * 1000).quantize(Decimal(1), ROUND_HALF_EVEN)
+    except (InvalidOperation, ValueError):
+        return None
+    return int(value) if abs(value) <= _INT64_MAX else None
+
+
+def integer(value: Any) -> int | None:
+    """An int from an int, a whole float or a string of digits; None for anything else or beyond 64 bits."""
+    if isinstance(value, str):
+        match = _DIGITS.search(value) if len(value) < 64 else None
+        value = int(match.group()) if match else None
+    elif isinstance(value, float):
+        value = int(value) if value.is_integer() else None
+    elif isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if value is not None and -_INT64_MAX <= value <= _INT64_MAX else None
+
+
+def integers(values: Iterable[Any]) -> list[int | None]:
+    """Each value as an int or None."""
+    return [value if type(value) is int and -_INT64_MAX <= value <= _INT64_MAX else integer(value) for value in values]
+
+
+def number(value: Any) -> float | None:
+    """A float from a number or numeric string; None otherwise."""
+    try:
+        return float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def text(value: Any) -> str | None:
+    """A string as it is, a number as its digits, None for anything else."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, (int, float)) else None
+
+
+def triple(value: Any) -> tuple[int | None, int | None, int | None]:
+    """x, y, z of a grid or block; Nones where it is not three integers."""
+    if isinstance(value, list) and len(value) == 3 and all(type(part) is int and 0 <= part < 2**31 for part in value):
+        return value[0], value[1], value[2]
+    return None, None, None

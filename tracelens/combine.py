@@ -1,0 +1,175 @@
+"""Captures of one program's run, from one or several sources, into one trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+
+import polars as pl
+
+from tracelens.capture import Capture, Manifest
+from tracelens.errors import SourceError, UsageError
+from tracelens.schemas import EVENT_TABLES, TABLES
+from tracelens.schemas.events import RANK
+from tracelens.trace import Trace
+
+PROFILERS = ("torch", "nsys")
+
+
+def combine(captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: str = "torch") -> Trace:
+    """One trace of all captures: events from one profiler a rank, stacks from gdb, counters from all.
+
+    `ranks` settles the ranks of the profiler captures in order (one given for all stack captures too where it is one).
+    `events` names the profiler whose events are kept where both torch and nsys captured a rank. Raises SourceError when
+    two captures of one profiler claim the same rank, UsageError when `ranks` does not fit.
+    """
+    profiled = [capture for capture in captures if capture.kind in PROFILERS]
+    others = [capture for capture in captures if capture.kind not in PROFILERS]
+    settled = _settle(profiled or others, ranks)
+    if profiled:
+        settled += [(ranks[0] if len(ranks) == 1 else capture.rank or 0, capture) for capture in others]
+    chosen = _one_profiler_a_rank(settled, events)
+    tables = {name: _stack(name, settled, chosen) for name in TABLES}
+    tables["stacks"], tables["frames"] = _renumbered_stacks(tables["stacks"], tables["frames"], settled)
+    return Trace(_manifest(settled, tables), {name: frame.lazy() for name, frame in tables.items()})
+
+
+def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
+    """Each capture with its rank: as asked, else as the source says, else the lowest free one in input order."""
+    if ranks:
+        if len(ranks) != len(captures) and len(ranks) != 1:
+            raise UsageError(f"--rank was given {len(ranks)} times for {len(captures)} sources; give it once for each")
+        if len(ranks) == 1 and len(captures) > 1 and len({c.kind for c in captures}) < len(captures):
+            raise UsageError(f"one --rank for {len(captures)} sources; give --rank once for each, in their order")
+        return list(zip([*ranks] * (len(captures) // len(ranks)), captures, strict=True))
+    settled: list[tuple[int, Capture]] = []
+    for kind in dict.fromkeys(capture.kind for capture in captures):
+        taken = {c.rank: c.source.name for c in captures if c.kind == kind and c.rank is not None}
+        for capture in (c for c in captures if c.kind == kind):
+            rank = capture.rank
+            if rank is None:
+                rank = next(r for r in range(len(captures) + len(taken) + 1) if r not in taken) if kind != "gdb" else 0
+                taken[rank] = capture.source.name
+            settled.append((rank, capture))
+    return settled
+
+
+def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str) -> dict[int, Capture]:
+    """The capture whose events each rank keeps."""
+    chosen: dict[int, Capture] = {}
+    for rank, capture in settled:
+        if capture.kind not in PROFILERS:
+            continue
+        other = chosen.get(rank)
+        if other is not None and other.kind == capture.kind:
+            raise SourceError(
+                f"{capture.source.name} and {other.source.name} both claim rank {rank} ({capture.rank_origin}); "
+                "give --rank once for each file, in their order, or collect them into two traces"
+            )
+        if other is None or capture.kind == events:
+            chosen[rank] = capture
+    for rank, capture in settled:
+        kept = chosen.get(rank)
+        if kept is not None and capture.kind in PROFILERS and capture is not kept:
+            capture.diagnostics.add(
+                "info", "events_of_other_profiler", f"{capture.kind}'s events were left out: {kept.kind}'s are kept"
+            )
+    return chosen
+
+
+def _stack(name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture]) -> pl.DataFrame:
+    """The table over all ranks."""
+    parts = []
+    for rank, capture in settled:
+        exclusive = name in EVENT_TABLES or name == "layers"
+        if exclusive and capture.kind in PROFILERS and chosen.get(rank) is not capture:
+            continue
+        frame = capture.diagnostics.frame() if name == "diagnostics" else capture.tables.get(name)
+        if frame is not None and frame.height:
+            parts.append((rank, capture, frame))
+    if name == "devices":
+        parts = _devices_once(parts, chosen)
+    frames = [frame.select(pl.lit(rank, RANK.dtype).alias("rank"), pl.all()) for rank, _, frame in parts]
+    table = TABLES[name]
+    return table.conform(pl.concat(frames)) if frames else table.empty()
+
+
+def _devices_once(
+    parts: list[tuple[int, Capture, pl.DataFrame]], chosen: dict[int, Capture]
+) -> list[tuple[int, Capture, pl.DataFrame]]:
+    """Of a rank's device lists the one of the profiler whose events are kept."""
+    kept = [part for part in parts if chosen.get(part[0]) is part[1]]
+    return kept or parts
+
+
+def _renumbered_stacks(
+    stacks: pl.DataFrame, frames: pl.DataFrame, settled: Sequence[tuple[int, Capture]]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Stacks of several sources with ids that stay unique within the rank."""
+    sources = [(rank, c) for rank, c in settled if "stacks" in c.tables and c.tables["stacks"].height]
+    if len(sources) < 2:
+        return stacks, frames
+    next_id: dict[int, int] = {}
+    parts: dict[str, list[pl.DataFrame]] = {"stacks": [], "frames": []}
+    for rank, capture in sources:
+        offset = next_id.get(rank, 0)
+        for name, part in parts.items():
+            part.append(
+                capture.tables[name].select(
+                    pl.lit(rank, RANK.dtype).alias("rank"),
+                    pl.all().exclude("stack_id"),
+                    stack_id=pl.col("stack_id") + offset,
+                )
+            )
+        highest = capture.tables["stacks"]["stack_id"].max()
+        next_id[rank] = offset + (highest if isinstance(highest, int) else 0) + 1
+    return (
+        TABLES["stacks"].conform(pl.concat(parts["stacks"])),
+        TABLES["frames"].conform(pl.concat(parts["frames"])),
+    )
+
+
+def _manifest(settled: Sequence[tuple[int, Capture]], tables: dict[str, pl.DataFrame]) -> Manifest:
+    captures = [capture for _, capture in settled]
+    timed = [capture for capture in captures if capture.kind in PROFILERS] or captures
+    bases = {capture.time_base for capture in timed}
+    lost = tables["diagnostics"].filter(pl.col("severity") == "loss")
+    return Manifest(
+        tracelens_version=installed_version(),
+        sources=[_described(rank, capture) for rank, capture in settled],
+        ranks=sorted({rank for rank, _ in settled}),
+        time_base=bases.pop() if len(bases) == 1 else "trace_start",
+        time_precision_ns=max(capture.time_precision_ns for capture in timed),
+        complete=all(capture.complete for capture in captures),
+        dropped=lost.select("rank", "code", "count", "text").to_dicts(),
+        empty_tables={name: _why_empty(name, captures) for name, frame in tables.items() if not frame.height},
+    )
+
+
+def _described(rank: int, capture: Capture) -> dict[str, object]:
+    return asdict(capture.source) | {
+        "rank": rank,
+        "rank_origin": capture.rank_origin if rank == capture.rank or capture.rank is None else "asked for",
+        "producer": capture.producer,
+        "versions": capture.versions,
+        "settings": capture.settings,
+        "complete": capture.complete,
+    }
+
+
+def _why_empty(name: str, captures: Sequence[Capture]) -> str:
+    if name == "diagnostics":
+        return "nothing was lost or odd"
+    reasons = dict.fromkeys(
+        capture.reasons.get(name, f"a {capture.kind} source does not hold it") for capture in captures
+    )
+    return "; ".join(reasons)
+
+
+def installed_version() -> str:
+    """The distribution's version; `unknown` in an uninstalled checkout."""
+    try:
+        return version("tracelens-toolkit")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,138 @@
+"""Which span encloses which: one pass over the spans and API calls of each thread, in time order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+TOLERANCE_NS = 1000
+"""A child may outlast its parent by this much: profilers stop the two clocks one after the other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nesting:
+    """Parent row (-1: none), depth and self time of each span; enclosing span of each call; what did not nest.
+
+    `n_overlaps` counts spans that start inside another and outlast it by more than the tolerance; they count as its
+    successors, not its children. `n_unreturned` counts calls that the profiler closed only at the trace's end though
+    their recorded parent went on to call others.
+    """
+
+    parent: list[int]
+    depth: list[int]
+    self_ns: list[int]
+    call_span: list[int]
+    n_overlaps: int
+    n_unreturned: int
+
+
+def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
+    """Nest spans (process_id, thread_id, start_ns, duration_ns, parent_hint) and place calls in them.
+
+    Within a thread, spans nest by containment: sorted by start, longest first, each is the child of the innermost span
+    still open that it ends in, within TOLERANCE_NS. `parent_hint` is the row of the caller the profiler itself
+    recorded, or null: an open span between that caller and this one is over, whatever its end says. A zero-length span
+    encloses nothing. `self_ns` is the duration less the union of the children's time within it. A call goes to the
+    innermost open span that contains it.
+    """
+    order = _in_time_order(spans, calls)
+    walk = _Walk(spans)
+    n_spans = spans.height
+    call_span = [-1] * calls.height
+    lane = -1
+    for row, row_lane, start, end in order.iter_rows():
+        if row_lane != lane:
+            lane = row_lane
+            walk.open.clear()
+        if row < n_spans:
+            walk.enter(row, start, end)
+        else:
+            call_span[row - n_spans] = walk.around(start, end)
+    return Nesting(walk.parent, walk.depth, walk.self_ns, call_span, walk.n_overlaps, walk.n_unreturned)
+
+
+def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Row (calls after spans), lane, start, end, sorted so that a parent comes before its children."""
+    columns = ["process_id", "thread_id", "start_ns", "duration_ns"]
+    both = pl.concat([spans.select(columns), calls.select(columns)]).with_row_index("row")
+    return (
+        both.with_columns(
+            lane=pl.struct("process_id", "thread_id").rank("dense").cast(pl.Int64),
+            end=pl.col("start_ns") + pl.col("duration_ns"),
+        )
+        .sort("lane", "start_ns", "end", "row", descending=[False, False, True, False])
+        .select(pl.col("row").cast(pl.Int64), "lane", "start_ns", "end")
+    )
+
+
+class _Walk:
+    """The spans open at the current moment of one thread."""
+
+    def __init__(self, spans: pl.DataFrame) -> None:
+        n = spans.height
+        self.open: list[int] = []
+        self.parent = [-1] * n
+        self.depth = [0] * n
+        self.self_ns = spans["duration_ns"].to_list()
+        self.n_overlaps = 0
+        self.n_unreturned = 0
+        self._starts = spans["start_ns"].to_list()
+        self._ends = (spans["start_ns"] + spans["duration_ns"]).to_list()
+        self._covered = list(self._starts)
+        hints = spans["parent_hint"].fill_null(-1).to_list() if "parent_hint" in spans.columns else [-1] * n
+        self._hints = hints
+        self._hinted = {row for row, hint in enumerate(hints) if hint >= 0}
+
+    def enter(self, row: int, start: int, end: int) -> None:
+        """Close what is over, record the parent, and open the span."""
+        stack, ends = self.open, self._ends
+        overlapped = False
+        while stack:
+            top = stack[-1]
+            top_end = ends[top]
+            if top_end > start and end <= top_end + TOLERANCE_NS:
+                break
+            if top_end == start == end and self._starts[top] < top_end:
+                break
+            overlapped |= start < top_end
+            stack.pop()
+        self.n_overlaps += overlapped
+        if self._hints[row] >= 0:
+            self._close_unreturned(self._hints[row])
+        if stack:
+            self._cover(stack[-1], start, end)
+            self.parent[row] = stack[-1]
+            self.depth[row] = len(stack)
+        stack.append(row)
+
+    def around(self, start: int, end: int) -> int:
+        """The innermost open span that contains the interval, -1 if none does; closes what is over by its start."""
+        stack, ends = self.open, self._ends
+        while stack and ends[stack[-1]] < start:
+            stack.pop()
+        for row in reversed(stack):
+            if ends[row] + TOLERANCE_NS >= end:
+                return row
+        return -1
+
+    def _cover(self, parent: int, start: int, end: int) -> None:
+        """Take the child's part of the parent's time off its self time, counting no moment twice."""
+        begin = max(start, self._covered[parent])
+        until = min(end, self._ends[parent])
+        if until > begin:
+            self.self_ns[parent] -= until - begin
+            self._covered[parent] = until
+
+    def _close_unreturned(self, caller: int) -> None:
+        """Drop open spans above the recorded caller from the first one on that has a recorded caller itself."""
+        stack = self.open
+        try:
+            position = len(stack) - 1 - stack[::-1].index(caller)
+        except ValueError:
+            return
+        for i in range(position + 1, len(stack)):
+            if stack[i] in self._hinted:
+                self.n_unreturned += 1
+                del stack[i:]
+                return

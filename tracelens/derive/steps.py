@@ -1,0 +1,86 @@
+"""Which step of the program, and which part of it, a moment or a span belongs to."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.ancestry import nearest
+
+STEP_NAME = r"^(?:ProfilerStep#|step )(\d+)$"
+
+_MARKERS = (
+    (
+        "backward",
+        r"^autograd::engine::evaluate_function|^CompiledFunctionBackward|^## Call CompiledFxGraph .* backward",
+    ),
+    ("optimizer", r"^Optimizer\.(?:step|zero_grad)#"),
+)
+_ANNOTATIONS = (("forward", r"(?i)\bforward\b"), ("backward", r"(?i)\bbackward\b"), ("optimizer", r"(?i)\boptimizer\b"))
+_OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
+
+
+def step_intervals(spans: pl.DataFrame) -> pl.DataFrame:
+    """process_id, start_ns, end_ns, step of every step the program or profiler marked, sorted by start."""
+    return (
+        spans.filter(pl.col("kind").is_in(["annotation", "nvtx"]))
+        .select(
+            "process_id",
+            "start_ns",
+            end_ns=pl.col("start_ns") + pl.col("duration_ns"),
+            step=pl.col("name").str.extract(STEP_NAME).cast(pl.Int64, strict=False),
+        )
+        .drop_nulls("step")
+        .sort("start_ns")
+    )
+
+
+def mark_steps(frame: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
+    """The frame with `step`: the step of its process that was under way at start_ns; null outside any."""
+    return _during(frame, intervals, "step", pl.Int64)
+
+
+def _during(
+    frame: pl.DataFrame, intervals: pl.DataFrame, label: str, dtype: pl.DataType | type[pl.DataType]
+) -> pl.DataFrame:
+    """The frame with the label of the latest interval of its process that started before it, if that one still ran."""
+    if not intervals.height or not frame.height:
+        return frame.with_columns(pl.lit(None, dtype).alias(label))
+    found = (
+        frame.with_row_index("_row")
+        .select("_row", "process_id", "start_ns")
+        .sort("start_ns")
+        .join_asof(intervals, on="start_ns", by="process_id", check_sortedness=False)
+        .select("_row", pl.when(pl.col("start_ns") < pl.col("end_ns")).then(pl.col(label)).alias(label))
+        .sort("_row")
+    )
+    return frame.with_columns(found[label])
+
+
+def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
+    """The phase of each span: its own marker's or nearest ancestor's, else the annotation that was open at its start.
+
+    Markers: autograd's evaluate_function and compiled backward graphs, Optimizer.step and zero_grad, annotations and
+    NVTX ranges that say forward, backward or optimizer, and module calls (forward).
+    """
+    name, kind = pl.col("name"), pl.col("kind")
+    said = kind.is_in(["annotation", "nvtx"])
+    own = pl.coalesce(
+        *(pl.when(name.str.contains(pattern)).then(pl.lit(phase)) for phase, pattern in _MARKERS),
+        pl.when((pl.col("forward_thread_id") > 0) & (kind == "op")).then(pl.lit("backward")),
+        *(pl.when(said & name.str.contains(pattern)).then(pl.lit(phase)) for phase, pattern in _ANNOTATIONS),
+        pl.when(said & name.str.contains(_OTHER)).then(pl.lit("other")),
+        pl.when((kind == "module") | name.str.contains(r"^Torch-Compiled Region|^CompiledFunction$")).then(
+            pl.lit("forward")
+        ),
+    )
+    marked = spans.select(
+        "process_id", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"), phase=own, said=said
+    )
+    inherited = nearest(parent, marked["phase"])
+    open_then = _during(
+        marked.select("process_id", "start_ns"),
+        marked.filter(pl.col("said") & pl.col("phase").is_not_null()).drop("said").sort("start_ns"),
+        "phase",
+        pl.String,
+    )["phase"]
+    return inherited.zip_with(inherited.is_not_null(), open_then).alias("phase")
