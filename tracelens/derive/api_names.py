@@ -31,7 +31,7 @@ def strip_version(raw: pl.Expr) -> pl.Expr:
 
 def api_kind(api: pl.Expr) -> pl.Expr:
     """What a CUDA runtime, CUDA driver or HIP function does, as `api_calls.kind` has it; unknown where unnamed."""
-    kind = pl.when(api.is_null()).then(pl.lit("unknown"))
-    for name, pattern in _KINDS:
-        kind = kind.when(api.str.contains(pattern)).then(pl.lit(name))
-    return kind.otherwise(pl.lit("other"))
+    kind = pl.lit("other")
+    for name, pattern in reversed(_KINDS):
+        kind = pl.when(api.str.contains(pattern)).then(pl.lit(name)).otherwise(kind)
+    return pl.when(api.is_null()).then(pl.lit("unknown")).otherwise(kind)

@@ -1,0 +1,186 @@
+"""What an export tells of itself: versions, clock, settings, devices, sampled counters, and what went wrong.
+
+An export carries the environment of the profiled program, its paths and the host's name, in META_DATA_CAPTURE,
+TARGET_INFO_SYSTEM_ENV and StringIds. So single values are picked here by name, and checked for their form.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import polars as pl
+
+from tracelens.capture import Diagnostics
+from tracelens.collectors.nsys import codes
+from tracelens.collectors.nsys.events import API_TABLES, Session
+from tracelens.collectors.nsys.export import Export, wanted
+
+NEWEST_SCHEMA = (3, 25)
+OLDEST_SCHEMA = (2, 9)
+
+_ACTIVITY = "CUPTI_ACTIVITY_KIND_"
+_READ = {
+    *API_TABLES,
+    *(f"{_ACTIVITY}{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION", "GRAPH_TRACE")),
+    "DIAGNOSTIC_EVENT", "GPU_METRICS", "CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS", "CUDA_CALLCHAINS",
+}  # fmt: skip
+_NO_EVENTS = re.compile(
+    r"^(NVTX_EVENTS(_V\d)?|ENUM_.*|META_DATA_.*|TARGET_INFO_.*|ANALYSIS_.*|EXPORT_.*|StringIds|ThreadNames|Process.*|"
+    r"PROCESSES|.*_(TYPES|FIELDS|SOURCES)|UnwindMethodType|NVTX_PAYLOAD_.*)$"
+)
+_PLAIN_WORD = re.compile(r"""^[("'\[]*(--)?[A-Za-z][A-Za-z'-]*(\(\))?[)"'\].,:;!?]*$|^[\d.,]+[%).,:;]*$""")
+
+
+def schema_version(export: Export) -> tuple[dict[str, str], tuple[int, int] | None]:
+    """Versions of nsys, the export's schema and the driver; and the schema's as (major, minor), None if untold."""
+    found = _values(export, "META_DATA_CAPTURE") | _values(export, "META_DATA_EXPORT")
+    names = {"nsys": "EXPORT_PRODUCT_VERSION", "nsys_schema": "EXPORT_SCHEMA_VERSION"}
+    versions = {key: found[name] for key, name in names.items() if _is_version(found.get(name))}
+    numbers = [found.get(f"EXPORT_SCHEMA_VERSION_{part}") or "" for part in ("MAJOR", "MINOR")]
+    if not all(number.isdecimal() for number in numbers):
+        numbers = versions.get("nsys_schema", "").split(".")[:2]
+    driver = _values(export, "TARGET_INFO_SYSTEM_ENV").get("NvDriverVersion")
+    if driver is not None and _is_version(driver):
+        versions["driver"] = driver
+    if len(numbers) == 2 and all(number.isdecimal() for number in numbers):
+        return versions, (int(numbers[0]), int(numbers[1]))
+    return versions, None
+
+
+def check_version(version: tuple[int, int] | None, diagnostics: Diagnostics) -> None:
+    """Note a schema that tracelens has not met; the columns it needs are looked for as each table is read."""
+    known = f"{OLDEST_SCHEMA[0]}.{OLDEST_SCHEMA[1]} to {NEWEST_SCHEMA[0]}.{NEWEST_SCHEMA[1]}"
+    if version is None:
+        diagnostics.add("warning", "schema_untold", f"the export does not tell its schema version; {known} are known")
+    elif version > NEWEST_SCHEMA:
+        text = (
+            f"the export's schema {version[0]}.{version[1]} is newer than those known ({known}); columns looked right"
+        )
+        diagnostics.add("warning", "schema_newer", text)
+    elif version < OLDEST_SCHEMA:
+        text = (
+            f"the export's schema {version[0]}.{version[1]} is older than those known ({known}); columns looked right"
+        )
+        diagnostics.add("warning", "schema_older", text)
+
+
+def clock(export: Export) -> tuple[int, str]:
+    """What to add to the export's times, and the manifest's word for the result.
+
+    Times count from the start of the session, unless the export was made with --ts-normalize.
+    """
+    if _values(export, "META_DATA_EXPORT").get("EXPORT_PARAM_TIME_NORMALIZE") == "true":
+        return 0, "unix_epoch"
+    starts = export.frame("TARGET_INFO_SESSION_START_TIME", wanted(["utcEpochNs"]))["utcEpochNs"].drop_nulls()
+    return (int(starts[0]), "unix_epoch") if starts.len() else (0, "trace_start")
+
+
+def settings(export: Export) -> dict[str, Any]:
+    """How the capture was taken, as far as a reader of the numbers must know: what was traced, and graphs how."""
+    rows = export.frame("META_DATA_CAPTURE", wanted(texts=["name", "value"])).drop_nulls()
+    traced = rows.filter(pl.col("name") == "CAPTURE_EVENT_TYPE")["value"].to_list()
+    modes = rows.filter(pl.col("name").str.ends_with("CUDA_GRAPH_TRACE_OPTIONS:MODE"))["value"].to_list()
+    chosen: dict[str, Any] = {"traced": [word for word in traced if word.isalnum()]} if traced else {}
+    return chosen | ({"cuda_graph_trace": modes[0].lower()} if modes and modes[0].isalpha() else {})
+
+
+def devices(export: Export) -> pl.DataFrame:
+    """Devices by their ordinal in the process that used them (`process_id`), with `gpu_id`, the export's own number."""
+    integers = [
+        "id", "cuDevice", "smCount", "computeMajor", "computeMinor", "smMajor", "smMinor", "threadsPerWarp",
+        "maxWarpsPerSm", "maxBlocksPerSm", "maxRegistersPerSm", "maxShmemPerSm", "totalMemory",
+    ]  # fmt: skip
+    gpus = export.frame("TARGET_INFO_GPU", wanted(integers, ["name"])).unique("id", keep="first", maintain_order=True)
+    seen = export.frame("TARGET_INFO_CUDA_DEVICE", wanted(["gpuId", "cudaId", "pid"])).drop_nulls(["gpuId", "cudaId"])
+    if seen.is_empty():
+        seen = gpus.select(gpuId="id", cudaId=pl.coalesce("cuDevice", "id"), pid=pl.lit(None, pl.Int64))
+    major, minor = pl.coalesce("computeMajor", "smMajor"), pl.coalesce("computeMinor", "smMinor")
+    return seen.join(gpus, left_on="gpuId", right_on="id", maintain_order="left").select(
+        process_id="pid",
+        gpu_id="gpuId",
+        device_id="cudaId",
+        name=pl.col("name").fill_null("unknown"),
+        sm_count="smCount",
+        compute_capability=pl.format("{}.{}", major, minor),
+        warp_size="threadsPerWarp",
+        max_threads_per_sm=pl.col("maxWarpsPerSm") * pl.col("threadsPerWarp"),
+        max_warps_per_sm="maxWarpsPerSm",
+        max_blocks_per_sm="maxBlocksPerSm",
+        registers_per_sm="maxRegistersPerSm",
+        shared_memory_per_sm_bytes="maxShmemPerSm",
+        memory_bytes="totalMemory",
+    )
+
+
+def counters(session: Session) -> pl.DataFrame:
+    """GPU metrics, sampled; the low byte of a metric's type is the device, and most are percentages."""
+    raw = session.rows("GPU_METRICS", ["timestamp", "typeId", "metricId", "value"])
+    about = session.export.frame("TARGET_INFO_GPU_METRICS", wanted(["typeId", "metricId"], ["metricName"]))
+    keys = ["typeId", "metricId"]
+    samples = raw.drop_nulls(["timestamp", "value"]).join(
+        about.unique(keys, keep="first"), on=keys, how="left", maintain_order="left"
+    )
+    # Throughputs carry "[Throughput %]" in their names.
+    unit = pl.col("metricName").str.extract(r"\[(?:.*\s)?(\S+)\]\s*$")
+    return samples.select(
+        name=pl.col("metricName").fill_null("unknown"),
+        unit=unit,
+        time_ns=pl.col("timestamp") + session.base_ns,
+        value=pl.col("value").cast(pl.Float64),
+        device_id=pl.col("typeId") & 0xFF,
+    )
+
+
+def note_losses(export: Export, diagnostics: Diagnostics) -> None:
+    """Count what the export holds and the trace does not, and what nsys itself warned of."""
+    rows = {table: export.n_rows(table) for table in sorted(export.columns) if not _NO_EVENTS.match(table)}
+    replays = rows.get(f"{_ACTIVITY}GRAPH_TRACE", 0)
+    text = (
+        "replays of CUDA graphs were recorded whole, which hides their kernels; capture again with "
+        "nsys profile --cuda-graph-trace=node"
+    )
+    diagnostics.add("loss", "graph_kernels_hidden", text, replays)
+    text = "frames of call stacks of CUDA API calls (CUDA_CALLCHAINS) are not read"
+    diagnostics.add("info", "callchains_not_read", text, rows.get("CUDA_CALLCHAINS", 0))
+    for table, count in rows.items():
+        if table not in _READ:
+            diagnostics.add(
+                "info", f"not_read_{table.lower()}", f"rows of the export's table {table} are not read", count
+            )
+    events = export.frame("DIAGNOSTIC_EVENT", wanted(["severity"], ["text"]))
+    for severity, message in events.filter(pl.col("severity").is_in(list(codes.SEVERITIES))).iter_rows():
+        text = scrub(message or "", _host_names(export))
+        diagnostics.add(codes.SEVERITIES[severity], f"nsys_{_slug(text)}", f"nsys: {text}")
+
+
+def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
+    """The first line of a message with all but plain words and numbers left out.
+
+    What is left out may be a path, a variable's value, or the name of a host, a user or a file.
+    """
+    line = text.strip().split("\n", 1)[0].replace("\0", " ")
+    line = re.sub(r"""(["'`]).*?\1""", "…", line)
+    words = [w if _PLAIN_WORD.match(w) and w.strip(".,:;") not in private else "…" for w in line.split()]
+    return re.sub(r"…(\s…)+", "…", " ".join(words))[:200]
+
+
+def _host_names(export: Export) -> frozenset[str]:
+    """Words that look like any other but name the machine."""
+    found = _values(export, "META_DATA_CAPTURE") | _values(export, "TARGET_INFO_SYSTEM_ENV")
+    return frozenset(v for k, v in found.items() if re.search(r"(?i)display_?name|host_?name|user_?name", k))
+
+
+def _values(export: Export, table: str) -> dict[str, str]:
+    """A name-value table as a dict; never to be copied as a whole."""
+    frame = export.frame(table, wanted(texts=["name", "value"])).drop_nulls()
+    return dict(frame.iter_rows())
+
+
+def _is_version(text: str | None) -> bool:
+    return text is not None and re.fullmatch(r"\d+(\.\d+)*", text) is not None
+
+
+def _slug(text: str) -> str:
+    """A stable short name for a message: its first words, numbers left out."""
+    return "_".join(re.findall(r"[a-z]+", text.lower())[:6]) or "message"

@@ -1,0 +1,143 @@
+"""From one nsys file to one Capture: a file is one rank, and its processes are told apart by process_id."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from tracelens.capture import Capture, Diagnostics, SourceFile
+from tracelens.collectors.nsys import about, events, nvtx
+from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, first_line, is_nsys_table, open_directory
+from tracelens.collectors.nsys.report_file import RAW_SUFFIX, REPORT_SUFFIXES, exported
+from tracelens.collectors.nsys.sqlite import MAGIC, SqliteExport
+from tracelens.derive.assemble import assemble
+from tracelens.errors import SourceError
+
+KIND = "nsys"
+_DEVICE_TABLES = ("kernels", "memcpys", "memsets", "synchronizations")
+_WHY_EMPTY = {
+    "spans": "the capture has no NVTX ranges; capture with nsys profile -t cuda,nvtx and annotate the program",
+    "api_calls": "the capture has no CUDA API calls; capture with nsys profile -t cuda",
+    "kernels": "the capture has no kernels; capture with nsys profile -t cuda a run that uses the GPU",
+    "counters": "the capture has no GPU metrics; capture with nsys profile --gpu-metrics-devices=all",
+    "collectives": "nsys tells no sizes or groups of collectives; tracelens collect torch does",
+    "devices": "the export describes no GPU",
+}
+
+
+def sniff(path: Path, head: bytes) -> bool:
+    """Whether the path looks like nsys's: SQLite, a directory with files named as its tables, or a report."""
+    if path.is_dir():
+        return any(is_nsys_table(file.stem) for suffix in (".parquet", ".arrow") for file in path.glob(f"*{suffix}"))
+    return head.startswith(MAGIC) or path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX)
+
+
+def read(path: Path) -> list[Capture]:
+    """The capture in an export or report.
+
+    Raises SourceError when it is no export, or a damaged one; ToolError when a report cannot be exported here.
+    """
+    try:
+        if path.is_file() and path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX):
+            with exported(path) as export_path:
+                return [_read_export(_open(export_path), SourceFile.of(path, KIND))]
+        export = _open(path)
+        return [_read_export(export, SourceFile.of(path, KIND))]
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {first_line(error)}") from error
+
+
+def _open(path: Path) -> Export:
+    """The export at the path, whichever way it was written."""
+    if not path.exists():
+        raise SourceError(f"{path}: no such file or directory")
+    export: Export | None
+    if path.is_dir():
+        export = open_directory(path)
+        if export is None:
+            raise SourceError(
+                f"{path}: expected a directory of nsys tables as .parquet or .arrow files, found "
+                f"{'none of them' if any(path.iterdir()) else 'it empty'}; make one with {HOW_TO_EXPORT}"
+            )
+        return export
+    with path.open("rb") as stream:
+        head = stream.read(len(MAGIC))
+    if head != MAGIC:
+        raise SourceError(
+            f"{path}: expected a SQLite file written by nsys export, found {_what(head)} at byte 0; "
+            f"make one with {HOW_TO_EXPORT}"
+        )
+    export = SqliteExport(path)
+    if not any(is_nsys_table(name) for name in export.columns):
+        tables = ", ".join(sorted(export.columns)[:5]) or "none"
+        raise SourceError(
+            f"{path}: expected the tables of an nsys export (StringIds, CUPTI_ACTIVITY_KIND_KERNEL, …), found a SQLite "
+            f"file with other tables ({tables}); make an export with {HOW_TO_EXPORT}"
+        )
+    return export
+
+
+def _what(head: bytes) -> str:
+    return f"the bytes {head[:8].hex(' ')}" if head else "an empty file"
+
+
+def _read_export(export: Export, source: SourceFile) -> Capture:
+    diagnostics = Diagnostics()
+    versions, version = about.schema_version(export)
+    base_ns, time_base = about.clock(export)
+    session = events.Session(export, events.read_names(export), base_ns, diagnostics)
+    raw = _raw_tables(session)
+    about.check_version(version, diagnostics)
+    about.note_losses(export, diagnostics)
+    tables = assemble(raw, diagnostics)
+    severe = {severity for severity, _ in diagnostics.counts} & {"loss", "error"}
+    return Capture(
+        KIND,
+        source,
+        tables,
+        producer="Nsight Systems",
+        versions=versions,
+        time_base=time_base,
+        complete=not severe,
+        settings=about.settings(export),
+        reasons={name: why for name, why in _WHY_EMPTY.items() if name not in tables},
+        diagnostics=diagnostics,
+    )
+
+
+def _raw_tables(session: events.Session) -> dict[str, pl.DataFrame]:
+    """Every table the export fills, before sorting and linking."""
+    calls = events.api_calls(session)
+    raw = {
+        "api_calls": calls,
+        "kernels": events.kernels(session, calls),
+        "memcpys": events.memcpys(session, calls),
+        "memsets": events.memsets(session, calls),
+        "synchronizations": events.synchronizations(session, calls),
+        "counters": about.counters(session),
+    }
+    raw["spans"] = nvtx.spans(session, _last_moment(raw))
+    raw["devices"] = _one_numbering(raw, about.devices(session.export), session.diagnostics)
+    return raw
+
+
+def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:
+    """The last end of anything recorded; None when nothing was."""
+    ends = [(frame["start_ns"] + frame["duration_ns"]).max() for frame in raw.values() if "start_ns" in frame.columns]
+    return max((end for end in ends if isinstance(end, int)), default=None)
+
+
+def _one_numbering(raw: dict[str, pl.DataFrame], devices: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
+    """Devices by device_id. Where two processes give one ordinal to two GPUs, work is renumbered by the GPU's id."""
+    clash = devices.group_by("device_id").agg(pl.col("gpu_id").n_unique()).filter(pl.col("gpu_id") > 1)
+    if clash.height:
+        keys = ["process_id", "device_id"]
+        numbers = devices.select(*keys, "gpu_id").unique(keys, keep="first")
+        for name in _DEVICE_TABLES:
+            joined = raw[name].join(numbers, on=keys, how="left", maintain_order="left")
+            raw[name] = joined.with_columns(device_id=pl.coalesce("gpu_id", "device_id")).drop("gpu_id")
+        devices = devices.with_columns(device_id="gpu_id")
+        text = "device ordinals that mean different GPUs in different processes; device_id is the GPU's number in nsys"
+        diagnostics.add("info", "devices_renumbered", text, clash.height)
+    return devices.drop("process_id", "gpu_id").unique("device_id", keep="first", maintain_order=True)

@@ -1,0 +1,176 @@
+"""Opening what `nsys export` writes, whichever way it was written: which tables there are, and columns of one.
+
+An export is introspected, never assumed: nsys leaves out tables without rows, and columns come and go with versions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import ipc
+
+from tracelens.errors import SourceError
+from tracelens.table import DataType
+
+HOW_TO_EXPORT = "nsys export --type parquetdir --output NAME_pqtdir NAME.nsys-rep"
+_ARROW_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+def wanted(integers: Iterable[str] = (), texts: Iterable[str] = ()) -> dict[str, DataType]:
+    """Columns to ask an export for, with the dtype they shall have."""
+    columns: dict[str, DataType] = dict.fromkeys(integers, pl.Int64)
+    return columns | dict.fromkeys(texts, pl.String)
+
+
+class Export(ABC):
+    """One export. Every way of writing it yields the same frames."""
+
+    def __init__(self, path: Path, columns: Mapping[str, frozenset[str]]) -> None:
+        self.path = path
+        self.columns = columns
+
+    def has(self, table: str) -> bool:
+        """Whether the export holds the table."""
+        return table in self.columns
+
+    def frame(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
+        """The named columns of a table, in the order asked for; an absent column is null, an absent table has no rows.
+
+        Integers come as Int64 whatever their width in the export, unsigned ones above its range wrapped, as SQLite
+        stores them. Raises SourceError when the table cannot be read to its end.
+        """
+        present = [name for name in columns if name in self.columns.get(table, ())]
+        if not self.has(table):
+            return pl.DataFrame(schema=dict(columns))
+        # A table of which no asked-for column exists still has its rows.
+        found = self._read(table, {name: columns[name] for name in present}) if present else self._nothing(table)
+        return found.with_columns(
+            pl.col(name).cast(dtype, strict=False, wrap_numerical=dtype == pl.Int64)
+            if name in present
+            else pl.lit(None, dtype).alias(name)
+            for name, dtype in columns.items()
+        ).select(list(columns))
+
+    def _nothing(self, table: str) -> pl.DataFrame:
+        return pl.DataFrame({"": pl.repeat(None, self.n_rows(table), dtype=pl.Int8, eager=True)})
+
+    def broken(self, table: str, error: BaseException) -> SourceError:
+        """The error for a table that cannot be read."""
+        return SourceError(
+            f"{self.path}: table {table} cannot be read to its end ({first_line(error)}); the export is damaged or "
+            f"incomplete, make it again with {HOW_TO_EXPORT}"
+        )
+
+    @abstractmethod
+    def n_rows(self, table: str) -> int:
+        """Number of rows of a table that is there."""
+
+    @abstractmethod
+    def _read(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
+        """Columns that are there, integers as stored."""
+
+
+class DirectoryExport(Export):
+    """A directory with a file a table: parquetdir (TABLE.parquet) or arrowdir (TABLE.arrow, an Arrow IPC stream)."""
+
+    def __init__(self, path: Path, suffix: str) -> None:
+        self._suffix = suffix
+        self._load: Callable[..., pa.Table] = _load_parquet if suffix == ".parquet" else _load_arrow
+        self.path = path
+        try:
+            files = sorted(path.glob(f"*{suffix}"))
+        except OSError as error:
+            raise SourceError(f"{path}: cannot be listed: {first_line(error)}") from error
+        columns = {}
+        for file in files:
+            try:
+                columns[file.stem] = frozenset(_schema_of(file).names)
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise self.broken(file.stem, error) from error
+        super().__init__(path, columns)
+
+    def n_rows(self, table: str) -> int:
+        """Number of rows of a table that is there."""
+        file = self._file(table)
+        try:
+            if self._suffix == ".parquet":
+                return int(pq.read_metadata(file).num_rows)
+            return int(self._load(file, None).num_rows)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise self.broken(table, error) from error
+
+    def _file(self, table: str) -> Path:
+        return self.path / f"{table}{self._suffix}"
+
+    def _read(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
+        try:
+            arrow = self._load(self._file(table), list(columns))
+            decoded = [_valid_text(arrow.column(name)) for name in columns]
+            return pl.DataFrame({name: _series(column) for name, column in zip(columns, decoded, strict=True)})
+        except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
+            raise self.broken(table, error) from error
+
+
+def open_directory(path: Path) -> DirectoryExport | None:
+    """The directory as an export, or None when it holds no file of a table that nsys exports."""
+    for suffix in (".parquet", ".arrow"):
+        if any(is_nsys_table(file.stem) for file in path.glob(f"*{suffix}")):
+            return DirectoryExport(path, suffix)
+    return None
+
+
+def is_nsys_table(name: str) -> bool:
+    """Whether only nsys gives a table this name."""
+    return name in {"StringIds", "NVTX_EVENTS"} or name.startswith(
+        ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "META_DATA_")
+    )
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text."""
+    return str(error).strip().split("\n", 1)[0] or type(error).__name__
+
+
+def _schema_of(file: Path) -> pa.Schema:
+    if file.suffix == ".parquet":
+        return pq.read_schema(file)
+    with ipc.open_stream(file) as stream:
+        return stream.schema
+
+
+def _load_parquet(file: Path, columns: list[str] | None) -> pa.Table:
+    return pq.read_table(file, columns=columns, partitioning=None)
+
+
+def _load_arrow(file: Path, columns: list[str] | None) -> pa.Table:
+    """The stream to its end; Arrow's own reader takes one that was cut between two batches for complete."""
+    with pa.memory_map(str(file)) as mapped:
+        if mapped.size() < len(_ARROW_END) or mapped.read_at(len(_ARROW_END), mapped.size() - 8) != _ARROW_END:
+            raise ValueError("the Arrow stream has no end mark")
+        with ipc.open_stream(mapped) as stream:
+            table = stream.read_all()
+    return table if columns is None else table.select(columns)
+
+
+def _valid_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with bytes that are no UTF-8 replaced: nsys writes names as the program gave them."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        raw = column.cast(pa.large_binary()).to_pylist()
+        texts = [None if value is None else value.decode(errors="replace") for value in raw]
+        return pa.chunked_array([pa.array(texts, pa.large_string())])
+    return column
+
+
+def _series(column: pa.ChunkedArray) -> pl.Series:
+    series = pl.from_arrow(column)
+    assert isinstance(series, pl.Series)
+    return series
