@@ -1,0 +1,138 @@
+"""Results about the grids that kernels were launched with."""
+
+import polars as pl
+
+from tracelens.schemas.events import DEVICE, LIBRARIES, PRIMITIVES, RANK
+from tracelens.table import Column, Table
+
+I64, I32, STR, F64 = pl.Int64, pl.Int32, pl.String, pl.Float64
+
+_NAME = Column("name", STR, "Demangled name of the kernel.")
+_LIBRARY = Column("library", STR, "Who wrote the code that runs.", values=LIBRARIES)
+_PRIMITIVE = Column("primitive", STR, "What it computes.", values=PRIMITIVES)
+
+
+def _shape(prefix: str = "", of: str = "") -> tuple[Column, ...]:
+    """Grid and block size along each axis."""
+    return tuple(
+        Column(f"{prefix}{what}_{axis}", I32, f"{what.capitalize()} size along {axis}{of}.", nullable=True)
+        for what in ("grid", "block")
+        for axis in "xyz"
+    )
+
+
+KERNEL_GRIDS = Table(
+    "kernel_grids",
+    "A kernel, the grid and block it was launched with, and what these make of the device. A kernel that served two "
+    "primitives (one GEMM kernel below a convolution and below a product) has a row for each.",
+    (
+        RANK,
+        DEVICE,
+        _NAME,
+        _LIBRARY,
+        _PRIMITIVE,
+        *_shape(),
+        Column("n_calls", I64, "Executions."),
+        Column("duration_total_ns", I64, "Sum of the durations; kernels may overlap, so it is not wall time.", "ns"),
+        Column("duration_mean_ns", F64, "Mean duration.", "ns"),
+        Column("duration_median_ns", F64, "Median duration; halfway between the middle two of an even number.", "ns"),
+        Column("duration_min_ns", I64, "Shortest duration.", "ns"),
+        Column("duration_max_ns", I64, "Longest duration.", "ns"),
+        Column("n_blocks", I64, "Blocks of the grid.", nullable=True),
+        Column("n_threads", I64, "Threads of the grid: its blocks times the threads of a block.", nullable=True),
+        Column("registers_per_thread", I32, "Registers a thread uses; null where calls differ.", nullable=True),
+        Column(
+            "shared_bytes",
+            I64,
+            "Shared memory a block, static plus dynamic; null where calls differ.",
+            "bytes",
+            nullable=True,
+        ),
+        Column("blocks_per_sm", I64, "Blocks that an SM holds at once, by CUDA's occupancy rules.", nullable=True),
+        Column(
+            "occupancy_limiter",
+            STR,
+            "What keeps an SM from holding more blocks; where several do alike, the first of these.",
+            nullable=True,
+            values=("warps", "registers", "shared_memory", "blocks", "unknown"),
+        ),
+        Column(
+            "theoretical_occupancy_frac",
+            F64,
+            "Warps that an SM holds at once over the most it can, if the grid is large enough.",
+            "1",
+            nullable=True,
+        ),
+        Column(
+            "waves",
+            F64,
+            "Blocks of the grid over the blocks that the whole device holds at once (blocks_per_sm times its SMs).",
+            nullable=True,
+        ),
+        Column(
+            "tail_frac",
+            F64,
+            "Share of the block slots of all waves that the last wave leaves empty: 1 - waves / ceil(waves). 0 where "
+            "waves are whole; for a grid below one wave the share of the device left empty. If all blocks take "
+            "equally long, this share of the kernel's time would be saved by filling the slots.",
+            "1",
+            nullable=True,
+        ),
+        Column(
+            "occupancy_reason", STR, "Why there is no occupancy, waves or tail; null where there is.", nullable=True
+        ),
+    ),
+)
+
+
+def _side(side: str) -> tuple[Column, ...]:
+    """What is said of the launches of one of the two traces."""
+    of = f" in {side}"
+    return (
+        *_shape(f"{side}_", of),
+        Column(f"{side}_n_grids", I64, f"Kernels times the grids and blocks each was launched with{of}."),
+        Column(f"{side}_n_calls", I64, f"Executions{of}."),
+        Column(f"{side}_duration_total_ns", I64, f"Sum of their durations{of}.", "ns"),
+        Column(f"{side}_duration_mean_ns", F64, f"Mean duration{of}.", "ns", nullable=True),
+        Column(f"{side}_n_blocks", F64, f"Blocks of a launch, the mean over the launches{of}.", nullable=True),
+    )
+
+
+COMPARE_GRIDS = Table(
+    "compare_grids",
+    "A kernel that both traces ran, with the grid of each; or a primitive, with all that is left of it once kernels "
+    "were matched: its kernels have other names in the other trace. Ranks and devices are taken together.",
+    (
+        Column(
+            "match",
+            STR,
+            "kernel: the same kernel in both (equal grids matched first, then the others from the longest total time "
+            "down); primitive: what is left of a primitive in both; only_base, only_other: of one that is left in one.",
+            values=("kernel", "primitive", "only_base", "only_other", "unknown"),
+        ),
+        Column("name", STR, "Demangled name of the kernel; null on rows of a primitive.", nullable=True),
+        Column(
+            "primitive",
+            STR,
+            "What it computes; of a kernel that serves several, the one it spends most time on in base.",
+            values=PRIMITIVES,
+        ),
+        *_side("base"),
+        *_side("other"),
+        Column(
+            "speedup",
+            F64,
+            "Total duration in base over that in other: above 1 means that other takes less time.",
+            "1",
+            nullable=True,
+        ),
+        Column(
+            "speedup_per_call",
+            F64,
+            "Mean duration in base over that in other; means little on rows of a primitive whose kernels were fused.",
+            "1",
+            nullable=True,
+        ),
+        Column("n_blocks_ratio", F64, "Blocks of a launch in base over those in other.", "1", nullable=True),
+    ),
+)

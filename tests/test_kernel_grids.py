@@ -1,0 +1,165 @@
+"""kernel_grids: grids with occupancy, waves and tail, by hand on an SM that holds 8 blocks of 256 threads."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from tests.cases import make_trace
+from tracelens.analyses.kernel_grids import kernel_grids, notes
+from tracelens.derive.grids import SHAPE
+from tracelens.derive.occupancy import REASONS
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.grids import KERNEL_GRIDS
+from tracelens.trace import Trace
+
+H200 = {"name": "NVIDIA H200", "compute_capability": "9.0", "sm_count": 132}
+MI300X = {"name": "AMD Instinct MI300X", "sm_count": 304, "warp_size": 64}
+# 256 threads are 8 of an SM's 64 warps and their 32 registers a thread fit: 8 blocks an SM, 1056 on 132 SMs.
+PLAIN = {
+    "name": "add",
+    "library": "aten",
+    "primitive": "elementwise",
+    "duration_ns": 1000,
+    "registers_per_thread": 32,
+    "shared_bytes": 0,
+} | dict(zip(SHAPE, (1056, 1, 1, 256, 1, 1), strict=True))
+
+
+def trace_of(*kernels: dict[str, Any], device: dict[str, Any] = H200) -> Trace:
+    return make_trace(devices=[device], kernels=[PLAIN | kernel for kernel in kernels])
+
+
+@pytest.mark.parametrize(
+    ("grid", "waves", "tail"),
+    [
+        ((1056, 1, 1), 1.0, 0.0),  # the device, exactly
+        ((1056, 3, 1), 3.0, 0.0),
+        ((1584, 1, 1), 1.5, 0.25),  # 528 of the 2112 slots of two waves are empty
+        ((33, 2, 4), 0.25, 0.75),  # 264 blocks: three quarters of the device are empty
+        ((1057, 1, 1), 1057 / 1056, 1055 / 2112),
+    ],
+)
+def test_waves_and_tail(grid: tuple[int, int, int], waves: float, tail: float) -> None:
+    shape = dict(zip(("grid_x", "grid_y", "grid_z"), grid, strict=True))
+    (row,) = kernel_grids(trace_of(shape)).to_dicts()
+    assert row["n_blocks"] == grid[0] * grid[1] * grid[2]
+    assert row["n_threads"] == row["n_blocks"] * 256
+    assert (row["blocks_per_sm"], row["occupancy_limiter"], row["occupancy_reason"]) == (8, "warps", None)
+    assert row["theoretical_occupancy_frac"] == 1.0
+    assert (row["waves"], row["tail_frac"]) == (pytest.approx(waves), pytest.approx(tail))
+
+
+def test_one_row_a_kernel_and_grid_longest_total_first() -> None:
+    trace = trace_of(
+        {"duration_ns": 1000},
+        {"duration_ns": 4000},
+        {"duration_ns": 1500},
+        {"duration_ns": 1500, "grid_x": 2},
+        {"duration_ns": 90_000, "name": "gemm", "block_x": 128},
+        {"duration_ns": 1500, "rank": 1},
+    )
+    found = KERNEL_GRIDS.check(kernel_grids(trace))
+    columns = ["rank", "name", "grid_x", "block_x", "n_calls", "duration_total_ns"]
+    assert found.select(columns).rows() == [
+        (0, "gemm", 1056, 128, 1, 90_000),
+        (0, "add", 1056, 256, 3, 6500),
+        (0, "add", 2, 256, 1, 1500),
+        (1, "add", 1056, 256, 1, 1500),
+    ]
+    row = found.row(1, named=True)
+    assert row["duration_mean_ns"] == pytest.approx(6500 / 3)
+    assert (row["duration_median_ns"], row["duration_min_ns"], row["duration_max_ns"]) == (1500.0, 1000, 4000)
+
+
+def test_the_median_of_two_lies_halfway() -> None:
+    assert kernel_grids(trace_of({}, {"duration_ns": 1001}))["duration_median_ns"].to_list() == [1000.5]
+
+
+@pytest.mark.parametrize(
+    ("device", "kernel", "reason"),
+    [
+        (MI300X, {}, REASONS["device"]),
+        (H200, {"is_cluster_launch": True}, REASONS["cluster"]),
+        (H200, {"registers_per_thread": None}, REASONS["launch"]),
+        (H200, {"block_x": None}, REASONS["launch"]),
+    ],
+)
+def test_no_occupancy_has_a_reason(device: dict[str, Any], kernel: dict[str, Any], reason: str) -> None:
+    trace = trace_of(kernel, device=device)
+    frame = kernel_grids(trace)
+    (row,) = frame.to_dicts()
+    assert [row[c] for c in ("blocks_per_sm", "theoretical_occupancy_frac", "waves", "tail_frac")] == [None] * 4
+    assert row["occupancy_reason"] == reason
+    assert f"No occupancy for 100.0% of kernel time: {reason}." in notes(trace, frame)
+
+
+@pytest.mark.parametrize(("device", "kernel"), [(H200, {"grid_x": None}), (H200 | {"sm_count": None}, {})])
+def test_occupancy_without_waves(device: dict[str, Any], kernel: dict[str, Any]) -> None:
+    (row,) = kernel_grids(trace_of(kernel, device=device)).to_dicts()
+    assert (row["blocks_per_sm"], row["waves"], row["tail_frac"]) == (8, None, None)
+    assert row["occupancy_reason"] == "the source does not give the grid or the device's number of SMs"
+
+
+def test_calls_that_take_different_shared_memory_have_no_occupancy() -> None:
+    (row,) = kernel_grids(trace_of({}, {"shared_bytes": 40_000})).to_dicts()
+    assert (row["n_calls"], row["shared_bytes"], row["waves"]) == (2, None, None)
+    assert row["occupancy_reason"] == REASONS["launch"]
+
+
+def test_a_kernel_that_served_two_primitives_has_a_row_for_each() -> None:
+    found = kernel_grids(trace_of({"primitive": "conv", "duration_ns": 5}, {"primitive": "gemm"}))
+    assert found["primitive"].to_list() == ["gemm", "conv"]
+
+
+def test_notes_tell_small_grids_from_long_tails() -> None:
+    trace = trace_of(
+        {"duration_ns": 1000, "grid_x": 264},  # a quarter of a wave
+        {"duration_ns": 3000, "grid_x": 1057},  # half of two waves is empty
+        {"duration_ns": 6000},
+    )
+    found = notes(trace, kernel_grids(trace))
+    assert found[0] == "3 kernels ran with 3 distinct grids."
+    assert found[1].startswith("1 of them, 10.0% of kernel time, stay below one wave")
+    assert found[2].startswith("30.0% of kernel time is in grids of one wave and more")
+    assert "does not tell cluster launches" in found[3]
+
+
+def test_kernels_are_needed() -> None:
+    with pytest.raises(MissingTableError, match="kernel_grids needs the table kernels"):
+        kernel_grids(make_trace(devices=[H200]))
+
+
+kernels = st.lists(
+    st.fixed_dictionaries(
+        {
+            "name": st.sampled_from("abc"),
+            "grid_x": st.integers(1, 5000),
+            "block_x": st.sampled_from([32, 96, 1024]),
+            "duration_ns": st.integers(0, 10**6),
+            "start_ns": st.integers(0, 10**9),
+            "rank": st.integers(0, 1),
+            "shared_bytes": st.sampled_from([0, 100_000]),
+        }
+    ),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(kernels, st.randoms(use_true_random=False), st.integers(-(10**15), 10**15))
+def test_order_of_rows_and_shift_of_time_change_nothing(rows: list[dict[str, Any]], random: Any, shift: int) -> None:
+    shuffled = [row | {"start_ns": row["start_ns"] + shift} for row in rows]
+    random.shuffle(shuffled)
+    found = KERNEL_GRIDS.check(kernel_grids(trace_of(*rows)))
+    assert_frame_equal(found, kernel_grids(trace_of(*shuffled)))
+    assert found["n_calls"].sum() == len(rows)
+    assert found["duration_total_ns"].sum() == sum(row["duration_ns"] for row in rows)
+    # Idle slots and blocks make up whole waves.
+    told = found.filter(pl.col("waves").is_not_null())
+    whole = told["waves"] / (1 - told["tail_frac"])
+    assert (whole - whole.round()).abs().max() in (None, pytest.approx(0, abs=1e-6))

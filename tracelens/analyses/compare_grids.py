@@ -1,0 +1,137 @@
+"""The grids of the same kernels, or of kernels that do the same, in two traces."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.grids import SHAPE, by_grid
+from tracelens.schemas.results.grids import COMPARE_GRIDS
+from tracelens.trace import Trace
+
+_SUMS = ("n_grids", "n_calls", "duration_total_ns", "total_blocks")
+
+
+def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
+    """A row a kernel that both traces ran, with its grid in each, then a row a primitive for all other kernels.
+
+    Rows stand by the time they take in both traces together, longest first. Raises MissingTableError when one of the
+    traces holds no kernels.
+    """
+    sides = []
+    for trace in (base, other):
+        trace.require("compare_grids", "kernels")
+        sides.append(_grids(trace.kernels))
+    same, left = _match_kernels(*sides)
+    rows = pl.concat([same, _match_primitives(*left)], how="diagonal_relaxed")
+    return COMPARE_GRIDS.conform(
+        rows.with_columns(
+            *_means("base"),
+            *_means("other"),
+        )
+        .with_columns(
+            speedup=_ratio("duration_total_ns"),
+            speedup_per_call=_ratio("duration_mean_ns"),
+            n_blocks_ratio=_ratio("n_blocks"),
+        )
+        .sort(
+            pl.col("base_duration_total_ns") + pl.col("other_duration_total_ns"),
+            pl.col("match"),
+            pl.col("name"),
+            pl.col("primitive"),
+            *(f"base_{column}" for column in SHAPE),
+            descending=[True] + [False] * 9,
+        )
+    )
+
+
+def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
+    """How much of the time was matched by kernel, and what to beware of."""
+    total = {side: int(frame[f"{side}_duration_total_ns"].sum()) for side in ("base", "other")}
+    same = frame.filter(pl.col("match") == "kernel")
+    matched = {side: _percent(int(same[f"{side}_duration_total_ns"].sum()), total[side]) for side in total}
+    changed = same.filter(pl.any_horizontal(pl.col(f"base_{c}").ne_missing(pl.col(f"other_{c}")) for c in SHAPE))
+    summary = (
+        f"Kernels in both traces: {same['name'].n_unique()}, {matched['base']} of kernel time in base and "
+        f"{matched['other']} in other; {changed['name'].n_unique()} with another grid or block."
+    )
+    found = [summary]
+    steps = [trace.kernels["step"].drop_nulls().n_unique() for trace in (base, other)]
+    if not any(steps):
+        found.append(
+            "The traces mark no steps: speedup compares sums, so it is fair only where both did the same work."
+        )
+    elif steps[0] != steps[1]:
+        found.append(
+            f"Base holds {steps[0]} steps and other {steps[1]}: speedup compares sums, so read speedup_per_call."
+        )
+    return found
+
+
+def _grids(kernels: pl.DataFrame) -> pl.DataFrame:
+    """A row a (name, grid, block) of all ranks, longest total time first."""
+    grids = by_grid(kernels, ("name", "primitive")).with_columns(total_blocks=pl.col("n_blocks") * pl.col("n_calls"))
+    # A kernel may serve several primitives, and the evidence may differ between traces: its name is what is matched.
+    merged = grids.group_by("name", *SHAPE, maintain_order=True).agg(
+        pl.col("primitive").first(), pl.col("n_calls", "duration_total_ns", "total_blocks").sum()
+    )
+    return merged.with_columns(n_grids=pl.lit(1, pl.Int64)).sort(
+        "duration_total_ns", "name", *SHAPE, descending=[True] + [False] * 7
+    )
+
+
+def _match_kernels(base: pl.DataFrame, other: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
+    """Grids of the same kernel side by side, and what is left of base and of other."""
+    equal = base.join(other, on=["name", *SHAPE], how="semi", nulls_equal=True).select("name", *SHAPE, _equal=True)
+    key = ["name", "_equal", "_order", *(f"_{column}" for column in SHAPE)]
+    sides = [
+        side.join(equal, on=["name", *SHAPE], how="left", nulls_equal=True, maintain_order="left")
+        # Equal grids meet each other; the others meet in the order of their total time, which the rows already have.
+        .with_columns(
+            _order=pl.when(pl.col("_equal").is_null()).then(pl.int_range(pl.len()).over("name", "_equal")),
+            **{f"_{column}": pl.when(pl.col("_equal")).then(column) for column in SHAPE},
+        )
+        for side in (base, other)
+    ]
+    base_side, other_side = (
+        side.rename({column: f"{prefix}_{column}" for column in (*SHAPE, *_SUMS)})
+        for prefix, side in zip(("base", "other"), sides, strict=True)
+    )
+    matched = base_side.join(other_side.drop("primitive"), on=key, how="inner", nulls_equal=True)
+    left = [side.join(matched, on=key, how="anti", nulls_equal=True).select(base.columns) for side in sides]
+    return matched.drop(key[1:]).with_columns(match=pl.lit("kernel")), left
+
+
+def _match_primitives(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """What is left of each primitive, side by side."""
+    sums = [
+        side.group_by("primitive").agg(pl.col(_SUMS).sum().name.prefix(f"{prefix}_"))
+        for prefix, side in (("base", base), ("other", other))
+    ]
+    both = sums[0].join(sums[1], on="primitive", how="full", coalesce=True)
+    return both.with_columns(
+        match=pl.when(pl.col("other_n_calls").is_null())
+        .then(pl.lit("only_base"))
+        .when(pl.col("base_n_calls").is_null())
+        .then(pl.lit("only_other"))
+        .otherwise(pl.lit("primitive")),
+    ).with_columns(pl.col(f"{side}_{name}").fill_null(0) for side in ("base", "other") for name in _SUMS)
+
+
+def _means(side: str) -> tuple[pl.Expr, pl.Expr]:
+    """Mean duration and blocks of a side's launches, null where it has none."""
+    calls, blocks = pl.col(f"{side}_n_calls"), pl.col(f"{side}_total_blocks")
+    duration = pl.col(f"{side}_duration_total_ns")
+    return (
+        pl.when(calls > 0).then(duration / calls).alias(f"{side}_duration_mean_ns"),
+        pl.when(blocks > 0).then(blocks / calls).alias(f"{side}_n_blocks"),
+    )
+
+
+def _ratio(column: str) -> pl.Expr:
+    """Base over other, null where either is missing or zero."""
+    base, other = (pl.col(f"{side}_{column}") for side in ("base", "other"))
+    return pl.when((base > 0) & (other > 0)).then(base / other)
+
+
+def _percent(part: int, total: int) -> str:
+    return f"{part / total:.1%}" if total else "0.0%"

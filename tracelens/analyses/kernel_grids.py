@@ -1,0 +1,67 @@
+"""Which grids were launched, and how well they fill the device."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.grids import by_grid
+from tracelens.derive.occupancy import occupancy
+from tracelens.schemas.results.grids import KERNEL_GRIDS
+from tracelens.trace import Trace
+
+_LONG_TAIL = 0.25
+
+
+def kernel_grids(trace: Trace) -> pl.DataFrame:
+    """A row a (rank, device, kernel, grid, block), longest total time first: calls, durations, occupancy and waves.
+
+    Occupancy is computed by CUDA's rules from the launch and the device's compute capability; it is null, with the
+    reason, where the rules or the numbers are missing. Raises MissingTableError when the trace holds no kernels.
+    """
+    trace.require("kernel_grids", "kernels")
+    keys = ("rank", "device_id", "name", "library", "primitive")
+    grids = by_grid(trace.kernels, keys).pipe(occupancy, trace.devices)
+    blocks, slots = pl.col("n_blocks"), pl.col("blocks_per_sm") * pl.col("sm_count")
+    fits = blocks.is_not_null() & slots.is_not_null()
+    return KERNEL_GRIDS.conform(
+        grids.with_columns(
+            n_threads=blocks * pl.col("threads_per_block"),
+            waves=pl.when(fits).then(blocks / slots),
+            tail_frac=pl.when(fits).then(1 - blocks / (-(-blocks // slots) * slots)),
+            occupancy_reason=pl.when(~fits & pl.col("blocks_per_sm").is_not_null())
+            .then(pl.lit("the source does not give the grid or the device's number of SMs"))
+            .otherwise("occupancy_reason"),
+        )
+    )
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
+    """What the grids say in words, and why some say nothing."""
+    total = int(trace.kernels["duration_ns"].sum())
+    known = frame.filter(pl.col("waves").is_not_null())
+    below = known.filter(pl.col("waves") < 1)
+    long = known.filter((pl.col("waves") >= 1) & (pl.col("tail_frac") > _LONG_TAIL))
+    found = [f"{frame['n_calls'].sum():,} kernels ran with {frame.height:,} distinct grids."]
+    if known.height:
+        found.append(
+            f"{below['n_calls'].sum():,} of them, {_share(below, total)} of kernel time, stay below one wave: "
+            "they leave block slots of the device empty from start to end."
+        )
+        found.append(
+            f"{_share(long, total)} of kernel time is in grids of one wave and more whose last wave leaves over "
+            f"{_LONG_TAIL:.0%} of all their block slots empty (tail_frac)."
+        )
+    reasons = frame.filter(pl.col("occupancy_reason").is_not_null())
+    for (reason,), part in reasons.group_by("occupancy_reason", maintain_order=True):
+        found.append(f"No occupancy for {_share(part, total)} of kernel time: {reason}.")
+    if known.height and trace.kernels["is_cluster_launch"].null_count():
+        found.append(
+            "The source does not tell cluster launches, whose blocks are placed together: from compute capability 9.0 "
+            "on the waves of such a kernel are a lower bound."
+        )
+    return found
+
+
+def _share(part: pl.DataFrame, total: int) -> str:
+    """Share of the kernels' total time, in percent."""
+    return f"{part['duration_total_ns'].sum() / total:.1%}" if total else "0.0%"
