@@ -1,0 +1,172 @@
+"""Frames as a debugger prints them: function, file and library told apart, and names that compare across builds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+UNKNOWN_FUNCTION = "??"
+"""What gdb prints for a frame whose function it cannot name."""
+
+# Every pattern here is linear in its input: nothing that repeats can match the same text in two ways.
+_BRACKET = re.compile(
+    r"""(?<![\w$]) operator (?: \(\) | \[\] | ->\*? | <=> | <<=? | >>=? | [<>]=? )  # brackets that are a name
+      | \(anonymous[ ]namespace\)(?:::)? | \{anonymous\}(?:::)?
+      | ->
+      | <lambda(?=\()
+      | [<>(){}\[\]]""",
+    re.VERBOSE,
+)
+_OPENERS = {"<": "<", "<lambda": "<", "(": "(", "[": "[", "{": "{"}
+_CLOSERS = {")": "(", "]": "[", "}": "{"}
+# clang names lambdas and unnamed types by their place: (lambda at /home/ann/net.cpp:3:7)
+_CLANG_LAMBDA = re.compile(r"\(lambda at [^()]*+\)")
+_FOLDERS = re.compile(r"(\((?:lambda|anonymous|unnamed)[a-z ]{0,20} at )[^()]*[/\\]")
+_COLONS = re.compile(r"(?:::){2,}")
+_MARKS = re.compile(r"\[(?:clone |abi:)[^\[\]]*\]")
+_QUALIFIER = re.compile(r" (?:const|volatile|noexcept|&&?)(?= |::|$)")
+_OPERATOR_WORD = re.compile(r'(?:^|::)operator(?:"")?$')
+_SUFFIXES = frozenset({"cold", "part", "isra", "constprop", "localalias", "lto_priv", "llvm"})
+# gdb's strings and characters; an unterminated string runs to the end, so nothing is scanned twice.
+_IN_ARGUMENTS = re.compile(r""""(?:[^"\\]|\\.)*+"?|'(?:\\.[0-9]{0,3}|[^'\\])'|[()]""", re.DOTALL)
+_VALUE = re.compile(r"\([\w#@.$]{1,200}=(?!=)")
+_PLAIN_ARGUMENTS = re.compile(r"(?: (?=\((?:\)|\.\.\.))|(?=\([\w#@.$]{1,200}=(?!=)))")
+
+
+@dataclass(frozen=True, slots=True)
+class PrintedFrame:
+    """What gdb printed of one frame, without argument values and folders: both may hold secrets."""
+
+    raw_function: str
+    library: str | None = None
+    file: str | None = None
+    line: int | None = None
+
+
+def file_name(path: str) -> str | None:
+    """The last part of a path, of either kind of separator; null when nothing is left."""
+    return re.split(r"[/\\]", path.strip())[-1].strip() or None
+
+
+def without_folders(function: str) -> str:
+    """The name with file names only where clang wrote the path of a lambda's or unnamed type's source into it."""
+    return _FOLDERS.sub(r"\1", function)
+
+
+def split_frame(text: str) -> PrintedFrame:
+    """Take apart `FUNCTION (ARGUMENTS) at FILE:LINE` or `… from LIBRARY`; the arguments are dropped.
+
+    A text without an argument list, such as `<signal handler called>` or one cut short, is a function alone.
+    """
+    start = _arguments_start(text)
+    if start < 0:
+        return PrintedFrame(re.split(r" (?:at |from |/)", text, maxsplit=1)[0].strip() or UNKNOWN_FUNCTION)
+    function = without_folders(text[:start].strip()) or UNKNOWN_FUNCTION
+    place = text[_arguments_end(text, start) :].strip()
+    if place.startswith("from "):
+        return PrintedFrame(function, library=file_name(place[5:]))
+    path, _, line = place.removeprefix("at ").rpartition(":")
+    if place.startswith("at ") and path and line.isascii() and line.isdigit() and len(line) < 10:
+        return PrintedFrame(function, file=file_name(path), line=int(line))
+    return PrintedFrame(function)
+
+
+def normalise_function(name: str) -> str:
+    """The name without what differs between builds and compilers; `??` and gdb's `<…>` remarks stay as they are.
+
+    Dropped are template arguments, parameters, return type, qualifiers, anonymous namespaces and the marks of cloned
+    or split functions. Both spellings of a lambda, `{lambda(…)#1}` and `<lambda(…)>`, become `{lambda}`.
+    """
+    text = _CLANG_LAMBDA.sub("{lambda}", _MARKS.sub("", name)).strip()
+    if text.startswith("<") and text.endswith(" called>"):
+        return text
+    words = _QUALIFIER.sub("", _outside_brackets(text)).split()
+    if not words:
+        return text or UNKNOWN_FUNCTION
+    operator = next((i for i, word in enumerate(words) if _OPERATOR_WORD.search(word)), None)
+    plain = words[-1] if operator is None else " ".join(words[operator:])
+    plain = plain[:1] + plain[1:].split("@", 1)[0]  # foo@plt, foo@@GLIBC_2.2.5
+    return _COLONS.sub("::", _without_suffixes(plain)).removeprefix("::") or text
+
+
+def _brackets(text: str) -> Iterator[tuple[re.Match[str], int, int]]:
+    """Every bracket with the nesting depth before and after it; a closing one that closes nothing changes nothing."""
+    still_open: list[str] = []
+    counts: Counter[str] = Counter()
+    for match in _BRACKET.finditer(text):
+        bracket, before = match.group(), len(still_open)
+        if bracket in _OPENERS:
+            still_open.append(_OPENERS[bracket])
+            counts[_OPENERS[bracket]] += 1
+        elif bracket == ">" and still_open and still_open[-1] == "<":  # inside foo<(a > b)> the first one compares
+            counts[still_open.pop()] -= 1
+        elif bracket in _CLOSERS and counts[_CLOSERS[bracket]]:
+            closed = ""
+            while closed != _CLOSERS[bracket]:
+                closed = still_open.pop()
+                counts[closed] -= 1
+        yield match, before, len(still_open)
+
+
+def _outside_brackets(text: str) -> str:
+    """The text outside all brackets; a lambda or unnamed type leaves its word in braces."""
+    kept: list[str] = []
+    start = depth = 0
+    for match, before, depth in _brackets(text):
+        bracket = match.group()
+        if before == 0:
+            kept.append(text[start : match.start()])
+            if bracket.startswith("operator"):
+                kept.append(bracket)
+            elif bracket == "<lambda":
+                kept.append("{lambda}")
+            elif bracket == "{":
+                word = re.match(r"\w{0,40}", text[match.end() : match.end() + 40])
+                kept.append("{" + (word.group() if word else "") + "}")
+        if depth == 0:
+            start = match.end()
+    if depth == 0:
+        kept.append(text[start:])
+    return "".join(kept)
+
+
+def _without_suffixes(name: str) -> str:
+    """The name before `.cold`, `.part.0`, `.localalias.355` and the like."""
+    parts = name.split(".")
+    end = len(parts)
+    for index in range(len(parts) - 1, 0, -1):
+        if parts[index] in _SUFFIXES:
+            end = index
+        elif not parts[index].isdigit():
+            break
+    return ".".join(parts[:end])
+
+
+def _arguments_start(text: str) -> int:
+    """Where gdb's own argument list opens, outside all brackets; -1 where there is none.
+
+    It follows a space, or holds `name=value`: logs joined by hand lose spaces, and values must not pass for a name.
+    """
+    for match, before, _ in _brackets(text):
+        at = match.start()
+        if match.group() != "(" or before or not at:
+            continue
+        part_of_name = text.startswith(("(*", "(&", "(lambda at ", "(anonymous "), at) or text.endswith(
+            "decltype ", 0, at
+        )
+        if (text[at - 1] == " " and not part_of_name) or _VALUE.match(text, at):
+            return at
+    plain = _PLAIN_ARGUMENTS.search(text)  # a name whose brackets do not balance
+    return plain.end() if plain else -1
+
+
+def _arguments_end(text: str, start: int) -> int:
+    """Where the argument list that opens at `start` has closed; the end of the text when it is cut short."""
+    depth = 0
+    for match in _IN_ARGUMENTS.finditer(text, start):
+        depth += {"(": 1, ")": -1}.get(match.group(), 0)
+        if depth == 0 and match.group() == ")":
+            return match.end()
+    return len(text)

@@ -1,0 +1,79 @@
+"""Which part of the software a native frame belongs to, by an ordered table of rules that users may edit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RoleRule:
+    """One line of the table: the role of frames whose function, library and file match every pattern given.
+
+    Patterns are regular expressions looked for from the start of the normalised function, and of the file names.
+    """
+
+    role: str
+    function: str = ""
+    library: str | None = None
+    file: str | None = None
+
+    def matches(self, function: str, library: str | None, file: str | None) -> bool:
+        """Whether the rule holds; a frame without library or file fails a rule that asks for one."""
+        return (
+            re.match(self.function, function) is not None
+            and (self.library is None or (library is not None and re.match(self.library, library) is not None))
+            and (self.file is None or (file is not None and re.match(self.file, file) is not None))
+        )
+
+
+_CPYTHON = (
+    r"_?Py[A-Z_]|pymain_|pyrun_|run_mod$|run_eval_code_obj$|call_function$|do_call_core$|function_code_fastcall$"
+    r"|cfunction_\w*call|method_vectorcall|object_vacall$|vectorcall_|slot_(tp|nb|sq|mp|am)_|type_call$|wrap_call$"
+    r"|wrapper_call$|builtin_\w+$|gen_send_ex|gen_iternext$|partial_(vectorcall|call)"
+)
+_VENDOR_NAMES = (
+    r".*(cudnn|mkldnn|onednn|miopen|cublas|hipblas|xnnpack|AlgoIterator|split_batch_dim|run_conv_plan"
+    r"|run_single_conv|try_configs|try_plans)"
+)
+
+DEFAULT_RULES: tuple[RoleRule, ...] = (
+    RoleRule("library", r"cudnn[A-Z]|cuda\w*Launch|cu[A-Z]\w*Launch|cuLaunch|cublas|dnnl|nccl[A-Z]|miopen[A-Z]"),
+    RoleRule("runtime", r"_start$|_?_libc_start|start_thread$|__GI_|_?_?clone3?$|<signal handler called>"),
+    RoleRule("python", _CPYTHON),
+    RoleRule("python", r"main$", file=r"python\.c$"),
+    RoleRule("torchscript", r"torch::jit::"),
+    RoleRule("binding", r"THP|(\w+::)*THP|pybind11::|torch::Python|ffi_call|_?ctypes_|_call_function_pointer$"),
+    RoleRule("binding", r"(torch|at)::", file=r"python_\w+\.(cpp|h)$"),
+    RoleRule("libtorch_nn", r"torch::(nn|optim|data|detail)::"),
+    RoleRule("autograd", r"torch::(autograd|TraceType|ADInplaceOrView)::"),
+    RoleRule("vendor_glue", r"ideep::|cudnn_frontend::"),
+    RoleRule("vendor_glue", r"at::native::" + _VENDOR_NAMES),
+    RoleRule("vendor_glue", r"at::native::", file=r"Conv(Shared|_v7|_v8)?\.cpp$"),
+    RoleRule("dispatcher", r"c10::|at::(?!native::)"),
+    RoleRule("aten_native", r"at::native::"),
+    RoleRule("stdlib", r"(std|__gnu_cxx|__cxxabiv1)::|operator (new|delete)"),
+    # From here on the name told nothing, so the file it lives in does.
+    RoleRule("library", library=r"lib(cudnn|cublas|cuda|cufft|cusparse|cusolver|nvrtc|nccl|dnnl|mkl|MIOpen|hip|roc)"),
+    RoleRule("runtime", library=r"lib(c|m|pthread|dl|rt)[.-]|ld-linux|libgcc_s"),
+    RoleRule("python", library=r"libpython"),
+    RoleRule("binding", library=r"libtorch_python|_ctypes|libffi"),
+    RoleRule("dispatcher", library=r"libc10"),
+    RoleRule("stdlib", library=r"lib(std)?c\+\+"),
+    RoleRule("unknown", r"\?\?"),
+    RoleRule("unknown", library=r""),
+    RoleRule("user"),
+)
+"""First match wins: what the function's name says, then what its library says.
+
+The last lines leave frames that no rule knows: in a shared library they are unknown; a named function of the program
+itself, or one with debug information, is the user's. By the notes on stacks of PyTorch 1.8 and 2.11.
+"""
+
+
+def frame_role(
+    function: str, library: str | None = None, file: str | None = None, rules: Sequence[RoleRule] = DEFAULT_RULES
+) -> str:
+    """The role of the first rule that matches the normalised function and the file names; unknown where none does."""
+    return next((rule.role for rule in rules if rule.matches(function, library, file)), "unknown")
