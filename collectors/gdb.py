@@ -1,0 +1,285 @@
+"""Call stacks from gdb: logs of `bt`, as printed or copied from a terminal, and transcripts of its machine interface.
+
+Formats by gdb 8 to 15 and cuda-gdb 13.0.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+
+from tracelens.capture import Capture, Diagnostics, SourceFile
+from tracelens.derive.frame_names import UNKNOWN_FUNCTION, PrintedFrame, file_name, split_frame, without_folders
+from tracelens.derive.stack_tables import StackFrame, Stop, drop_doubled, stack_tables
+from tracelens.errors import SourceError
+from tracelens.schemas import TABLES
+
+KIND = "gdb"
+
+_NEXT = 'record one with: gdb -batch -ex "break SYMBOL" -ex run -ex bt --args PROGRAM > stacks.txt'
+# No pattern here can match one text in two ways: a line of a megabyte is read in one pass.
+_FRAME = re.compile(r"\s*#(\d{1,7})\s+(?:(0x[0-9a-fA-F]+) in )?(\S.*)")
+_PREFIX = re.compile(r"(.{0,160}?[\s\]:|>)])(?=#\d{1,7} )")
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_PAGER = re.compile(r"-{2,3}Type <(?:RET|return)>[^\n]{0,80}?(?:paging|quit)-{2,3}(?:[cq](?=\s|$))?")
+_PLACE = re.compile(r"at \S|from \S|\(")
+_REMARKS = ("(More stack frames follow", "Backtrace stopped:", "Thread ", "[", "Quit", "warning: ")
+_SOURCE = re.compile(r"\d{1,7}\t")
+_LWP = re.compile(r"\(LWP (\d{1,18})\)")
+_THREAD = re.compile(r"Thread (\d+(?:\.\d+)?)[ :]")
+_INFERIOR = re.compile(r"\[Inferior \d+ \(process (\d{1,18})\)")
+_VERSION = re.compile(r"(?:GNU gdb \D{0,80}|NVIDIA \(R\) cuda-gdb )(\d{1,4}[.\d]{0,20})")
+_HEAD_FRAME = re.compile(rb"^.{0,160}?#(?:\d  |\d\d+ )(?:0x[0-9a-fA-F]+ in |[^\s#][^\n]{0,4000} \()", re.MULTILINE)
+_HEAD_GDB = re.compile(
+    rb"^(?:GNU gdb |NVIDIA \(R\) cuda-gdb |Reading symbols from |\[Thread debugging using libthread_db"
+    rb"|Breakpoint \d+(?: \([^\n)]{1,200}\) pending| at 0x)|Thread \d+[^\n]{0,80} hit Breakpoint )",
+    re.MULTILINE,
+)
+_MI_STACK = re.compile(r"\d*\^done,stack=\[")
+_MI_HEAD = re.compile(rb"\^done,stack=\[frame=\{|\*stopped,reason=")
+_MI_FIELD = re.compile(r'(frame)=\{|([a-z][\w-]{0,30})="((?:[^"\\]|\\.)*+)"')
+_MI_DEPTH = re.compile(r'\^done,depth="(\d{1,9})"')
+_MI_THREAD = re.compile(r'thread-id="(\d{1,9})"')
+
+
+def sniff(path: Path, head: bytes) -> bool:  # noqa: ARG001 - every collector has this signature
+    """Whether the first bytes of a file look like gdb's output: a frame, gdb's own messages, or MI records."""
+    start = head.lstrip()
+    if start.startswith((b"{", b"<", b"SQLite format", b"\x1f\x8b")):
+        return False
+    return any(pattern.search(head) for pattern in (_HEAD_FRAME, _HEAD_GDB, _MI_HEAD))
+
+
+def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
+    """One Capture with the stacks of a log, in the order printed; `implementation` is the file's stem by default.
+
+    Names are kept with parameter types, never with argument values; files and libraries without their folders. Where
+    gdb skipped frames the levels skip too, and the stack is marked truncated. Raises SourceError when there is no
+    frame in the file.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8", errors="replace")
+        source = SourceFile.of(path, KIND)
+    except OSError as error:
+        raise SourceError(f"{path}: expected a gdb log, cannot be read ({error.strerror}); {_NEXT}") from error
+    diagnostics = Diagnostics()
+    diagnostics.add("warning", "undecodable_bytes", "bytes that are not UTF-8, read as U+FFFD", text.count("\ufffd"))
+    lines = _COLOUR.sub("", text).split("\n")
+    stops = _read_mi(lines) if any(_MI_STACK.search(line, 0, 400) for line in lines) else []
+    log = _Log(diagnostics)
+    if not stops:
+        stops = log.read(lines)
+    if not stops:
+        raise SourceError(_no_frame(path, lines, source.size_bytes))
+    kept = drop_doubled(stops)
+    diagnostics.add(
+        "info", "doubled_stop", "stops at the second export of a symbol, in the same call", len(stops) - len(kept)
+    )
+    _count_losses(kept, diagnostics)
+    tables = stack_tables(kept, implementation or path.stem, log.process_id)
+    version = next((match[1] for line in lines if (match := _VERSION.match(line))), None)
+    return [
+        Capture(
+            kind=KIND,
+            source=source,
+            tables=tables,
+            producer="gdb",
+            versions={"gdb": version} if version else {},
+            complete=not any(stop.truncated for stop in kept),
+            reasons={
+                name: "a gdb log holds call stacks only" for name in TABLES if name not in (*tables, "diagnostics")
+            },
+            diagnostics=diagnostics,
+        )
+    ]
+
+
+def _no_frame(path: Path, lines: list[str], size_bytes: int) -> str:
+    """Why a file without a frame was refused."""
+    n_stops = sum("*stopped," in line[:400] for line in lines)
+    if n_stops:
+        return (
+            f"{path}: expected ^done,stack=[frame={{…}}] records, found {n_stops} MI stops without one in "
+            f"{len(lines)} lines; ask gdb for -stack-list-frames at each stop and keep its answer"
+        )
+    pending = any(" pending." in line[:400] for line in lines)
+    hint = "; its breakpoint was still pending: check the symbol's name" if pending else ""
+    return (
+        f"{path}: expected frames such as '#0  0x… in cudnnBackendExecute () from libcudnn.so.9', found none in "
+        f"{len(lines)} lines ({size_bytes} bytes){hint}; {_NEXT}"
+    )
+
+
+def _count_losses(stops: list[Stop], diagnostics: Diagnostics) -> None:
+    """Record what the stacks lack."""
+    for stop in stops:
+        missing = stop.frames[-1].level + 1 - len(stop.frames)
+        diagnostics.add("warning", "missing_frames", "frames skipped in gdb's numbering", missing)
+        unnamed = sum(frame.printed.raw_function == UNKNOWN_FUNCTION for frame in stop.frames)
+        diagnostics.add("info", "unnamed_frames", "frames whose function gdb does not know (??)", unnamed)
+
+
+@dataclass(slots=True)
+class _Log:
+    """Reads the lines of a `bt` log one after another; a frame stays open until its text is complete."""
+
+    diagnostics: Diagnostics
+    process_id: int | None = None
+    stops: list[Stop] = field(default_factory=list)
+    _prefix: re.Pattern[str] | None = None
+    _parts: list[str] = field(default_factory=list)  # text of the open frame
+    _head: tuple[int, str | None] = (0, None)  # its level and address
+    _unclosed: int = 0  # its parentheses
+    _source_shown: bool = False  # after the newest frame, as `frame`, `up` and `down` do and `bt` does not
+    _thread: str | None = None
+    _thread_id: int | None = None
+    _lwps: dict[str, int] = field(default_factory=dict)  # by gdb's thread number
+
+    def read(self, lines: list[str]) -> list[Stop]:
+        """The stops of the log that are backtraces."""
+        for line in lines:
+            self._line(line.rstrip("\r"))
+        self._close()
+        return self._backtraces()
+
+    def _line(self, raw: str) -> None:
+        line = _PAGER.sub("", raw) if "-Type <" in raw else raw
+        if self._prefix and (prefixed := self._prefix.match(line)):
+            line = line[prefixed.end() :]
+        if not line.strip() or self._frame(line):
+            return
+        if self._parts and self._continues(line):
+            self._parts.append(line.strip())
+            self._unclosed += line.count("(") - line.count(")")
+            return
+        self._close()
+        self._remark(line.strip())
+
+    def _frame(self, line: str) -> bool:
+        """Open the frame that begins on this line, if one does."""
+        match = _FRAME.match(line)
+        if match is None and "#" in line[:170] and (prefix := _PREFIX.match(line)):
+            match = _FRAME.match(line, prefix.end())
+            if match and (match[2] or " (" in match[3]):  # prefixes differ in numbers only: times, ranks
+                shape = "".join(r"\d+" if p.isdigit() else re.escape(p) for p in re.split(r"(\d+)", prefix[1]))
+                self._prefix = re.compile(shape)
+        if match is None:
+            return False
+        level, last = int(match[1]), self._last_level()
+        if not (match[2] or " (" in match[3] or match[3].startswith("<") or (last is not None and level == last + 1)):
+            return False
+        self._close()
+        if last is None or level <= last or self._source_shown:
+            self.stops.append(Stop(thread=self._thread, thread_id=self._thread_id, truncated=level > 0))
+            self._source_shown = False
+        elif level > last + 1:
+            self.stops[-1].truncated = True
+        self._head, self._parts = (level, match[2]), [match[3]]
+        self._unclosed = match[3].count("(") - match[3].count(")")
+        return True
+
+    def _last_level(self) -> int | None:
+        """Level of the newest frame; null before the first."""
+        if self._parts:
+            return self._head[0]
+        return self.stops[-1].frames[-1].level if self.stops else None
+
+    def _continues(self, line: str) -> bool:
+        """Whether the line goes on with the open frame: gdb breaks before arguments and places, terminals anywhere."""
+        indented = line[0] in " \t"
+        if self._unclosed > 0:
+            return indented or not line.startswith(_REMARKS)
+        return indented and _PLACE.match(line.strip()) is not None
+
+    def _close(self) -> None:
+        if self._parts:
+            level, address = self._head
+            self.stops[-1].frames.append(StackFrame(level, address, split_frame(" ".join(self._parts))))
+            self._parts = []
+
+    def _remark(self, line: str) -> None:
+        """What gdb says between frames and stops."""
+        if self.stops and line.startswith("(More stack frames follow"):
+            self.stops[-1].truncated = True
+            self.diagnostics.add("warning", "frames_cut", "stacks cut by a limit given to bt")
+        elif self.stops and line.startswith("Backtrace stopped:"):
+            self.stops[-1].truncated = True
+            self.diagnostics.add("warning", "backtrace_stopped", "stacks that gdb could not unwind to their end")
+        elif self.stops and line == "Quit":
+            self.stops[-1].truncated = True
+            self.diagnostics.add("warning", "pager_quit", "stacks cut at the pager")
+        elif _SOURCE.match(line):
+            self._source_shown = True
+        elif process := _INFERIOR.match(line):
+            self.process_id = int(process[1])
+        elif line.startswith(("Thread ", "[Switching to Thread ")):
+            self._switch(line)
+
+    def _switch(self, line: str) -> None:
+        """Note the thread that the next stop is on."""
+        lwp, thread = _LWP.search(line, 0, 200), _THREAD.match(line)
+        if thread and lwp:
+            self._lwps[thread[1]] = int(lwp[1])
+        if lwp:
+            self._thread_id = int(lwp[1])
+        if thread:
+            if not lwp and thread[1] != self._thread:
+                self._thread_id = self._lwps.get(thread[1], self._thread_id)
+            self._thread = thread[1]
+
+    def _backtraces(self) -> list[Stop]:
+        """The stops without single frames that gdb printed on its own: on attaching, on `frame`, `up` and `down`."""
+        kept = []
+        for stop, following in zip_longest(self.stops, self.stops[1:]):
+            echo = following is not None and len(following.frames) > 1 and following.frames[0] == stop.frames[0]
+            selected = stop.frames[0].level > 0 and len(self.stops) > 1
+            if len(stop.frames) > 1 or not (echo or selected):
+                kept.append(stop)
+        n_dropped = len(self.stops) - len(kept)
+        self.diagnostics.add("info", "single_frame", "frames printed alone, beside the backtraces", n_dropped)
+        return kept
+
+
+def _read_mi(lines: list[str]) -> list[Stop]:
+    """The stops of a machine interface transcript: a `*stopped` record, perhaps the depth, and the list of frames."""
+    stops: list[Stop] = []
+    thread: str | None = None
+    depth: int | None = None
+    for line in lines:
+        if "*stopped," in line[:400]:
+            found = _MI_THREAD.search(line)
+            thread, depth = (found[1] if found else None), None
+        if found := _MI_DEPTH.search(line, 0, 400):
+            depth = int(found[1])
+        if start := _MI_STACK.search(line, 0, 400):
+            frames = _mi_frames(line, start.end())
+            if frames:
+                levels = [frame.level for frame in frames]
+                whole = levels == list(range(depth or len(frames)))
+                stops.append(Stop(frames, thread, truncated=not whole, depth=depth))
+    return stops
+
+
+def _mi_frames(line: str, start: int) -> list[StackFrame]:
+    """The frames of one `stack=[…]` list, from the innermost."""
+    records: list[dict[str, str]] = []
+    for match in _MI_FIELD.finditer(line, start):
+        if match[1]:
+            records.append({})
+        elif records:
+            records[-1].setdefault(match[2], re.sub(r"\\(.)", r"\1", match[3]))
+    frames: dict[int, StackFrame] = {}
+    for record in records:
+        level, number = record.get("level", ""), record.get("line", "")
+        if not (level.isascii() and level.isdigit() and len(level) < 8):
+            continue
+        printed = PrintedFrame(
+            without_folders(record.get("func", "")) or UNKNOWN_FUNCTION,
+            file_name(record.get("from", "")),
+            file_name(record.get("file", "")),
+            int(number) if number.isascii() and number.isdigit() and len(number) < 10 else None,
+        )
+        frames.setdefault(int(level), StackFrame(int(level), record.get("addr"), printed))
+    return [frames[level] for level in sorted(frames)]
