@@ -1,0 +1,225 @@
+"""How many calls lie between a framework call and the library, in two programs, and how many of them are the same."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tracelens.derive.frame_names import UNKNOWN_FUNCTION
+from tracelens.derive.stack_tables import WELL_KNOWN_ENTRIES, find_function
+from tracelens.errors import TracelensError, UsageError
+from tracelens.schemas.results.stacks import SEGMENTS, STACK_ALIGNMENT
+from tracelens.schemas.stacks import ROLES
+from tracelens.trace import Trace
+
+_OCCURRENCES = ("outermost", "innermost")
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """One stack, by level, and the levels it is measured between."""
+
+    functions: Mapping[int, str]
+    roles: Mapping[int, str]
+    entry: int
+    via: int | None
+
+    def ends(self, segment: str) -> tuple[int, int] | None:
+        """Inner and outer level of a segment; null where the stack has none."""
+        if segment == "entry_to_symbol":
+            return 0, self.entry
+        if self.via is None:
+            return None
+        return (self.via, self.entry) if segment == "entry_to_via" else (0, self.via)
+
+
+def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have defaults
+    base: Trace,
+    other: Trace,
+    *,
+    entry_base: str | None = None,
+    entry_other: str | None = None,
+    via: str = "at::conv2d",
+    occurrence: str = "outermost",
+) -> pl.DataFrame:
+    """Calls and frames from an entry over `via` to the stopped function, and the frames both stacks share.
+
+    Entries and `via` are plain names, or regular expressions for a whole normalised function or what follows one of
+    its `::`; `occurrence` picks the outermost or innermost that matches. Without an entry: the outermost of the
+    well-known ones (call_function, Conv2dImpl::forward, VariableType::_convolution, Conv2d…::forward), else the
+    outermost frame that is not runtime. Of several stacks the first of each symbol counts; symbols pair by name, and
+    the first stacks of both traces where no name is shared. Segments at `via` appear where a stack has it.
+
+    Raises TracelensError when an entry given is in no stack it is looked for in. Calls are counted as in "Comparing
+    the costs of abstraction for DL frameworks": differences of levels.
+    """
+    if occurrence not in _OCCURRENCES:
+        raise UsageError(f"occurrence is one of {', '.join(_OCCURRENCES)}, not {occurrence!r}")
+    rows: list[dict[str, Any]] = []
+    for stack_base, stack_other in _pairs(base, other):
+        one = _measure(base, stack_base, entry_base, (via, occurrence))
+        two = _measure(other, stack_other, entry_other, (via, occurrence))
+        symbols = {"symbol_base": stack_base["symbol"], "symbol_other": stack_other["symbol"]}
+        rows += [symbols | row for segment in SEGMENTS for row in _segment(segment, one, two)]
+    return STACK_ALIGNMENT.conform(pl.DataFrame(rows, schema=STACK_ALIGNMENT.schema))
+
+
+def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
+    """What was found and measured between, and what makes it hard to compare: builds, unknown frames, cut stacks."""
+    texts = []
+    whole = frame.filter(pl.col("role").is_null(), segment="entry_to_symbol")
+    for (one, two), row in zip(_pairs(base, other), whole.iter_rows(named=True), strict=True):
+        texts.append(
+            f"Base: {_count(row['n_edges_base'], 'call')} from {row['start_base']} to {row['symbol_base']}; other: "
+            f"{_count(row['n_edges_other'], 'call')} from {row['start_other']} to {row['symbol_other']}. "
+            f"They have the innermost {_count(row['n_common'], 'frame')} in common." + _parting(row)
+        )
+        if one["build_kind"] != two["build_kind"]:
+            texts.append(
+                f"The builds differ (base {one['build_kind']}, other {two['build_kind']}): a release build inlines "
+                "calls that a debug build makes, so part of the difference in depth is the compiler's."
+            )
+        texts += [text for side, stack in (("Base", one), ("Other", two)) for text in _doubts(side, stack)]
+    if whole.height and not frame["segment"].is_in(SEGMENTS[:2]).any():
+        texts.append("The via function is in neither stack, so only the way from entry to symbol is measured.")
+    for side, trace, column in (("base", base, "symbol_base"), ("other", other, "symbol_other")):
+        left_out = trace.stacks.height - whole[column].n_unique()
+        if left_out:
+            texts.append(
+                f"{_count(left_out, 'stack')} of the {side} trace left out: only each symbol's first hit counts."
+            )
+    return texts
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _parting(row: Mapping[str, Any]) -> str:
+    if row["diverges_base"] is None and row["diverges_other"] is None:
+        return ""
+    base, other = (row[f"diverges_{side}"] or "nothing, its entry is reached" for side in ("base", "other"))
+    return f" Then base goes on with {base}; other with {other}."
+
+
+def _doubts(side: str, stack: Mapping[str, Any]) -> Iterator[str]:
+    """Why one stack's numbers may mislead."""
+    roles = stack["frames"]["role"]
+    n_unknown = int((roles == "unknown").sum())
+    if n_unknown:
+        yield f"{side}: {n_unknown} of {len(roles)} frames have an unknown role."
+    if stack["truncated"]:
+        yield f"{side}: the stack is incomplete, {len(roles)} of at least {stack['depth']} frames are listed."
+    if stack["python_frames"] == "unavailable":
+        yield f"{side}: Python's own frames are not in the stack, only the interpreter's."
+
+
+def _pairs(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The stacks to compare, each with its frames: the first hit of every symbol that both have."""
+    ones, twos = _first_hits(base), _first_hits(other)
+    shared = [symbol for symbol in ones if symbol in twos]
+    if shared:
+        return [(ones[symbol], twos[symbol]) for symbol in shared]
+    return [(next(iter(ones.values())), next(iter(twos.values())))]
+
+
+def _first_hits(trace: Trace) -> dict[str, dict[str, Any]]:
+    """Each symbol's first stack, in the order taken, with its frames from the innermost."""
+    trace.require("stack_alignment", "stacks", "frames")
+    first = trace.stacks.sort("rank", "hit", "stack_id").unique("symbol", keep="first", maintain_order=True)
+    return {
+        stack["symbol"]: stack
+        | {"frames": trace.frames.filter(rank=stack["rank"], stack_id=stack["stack_id"]).sort("level")}
+        for stack in first.iter_rows(named=True)
+    }
+
+
+def _measure(trace: Trace, stack: Mapping[str, Any], entry: str | None, way: tuple[str, str]) -> _Path:
+    """Where entry and via stand in one stack; via counts only between the entry and frame 0."""
+    frames: pl.DataFrame = stack["frames"]
+    via, occurrence = way
+    levels, functions, roles = (frames[name].to_list() for name in ("level", "function", "role"))
+    start = find_function(functions, entry or WELL_KNOWN_ENTRIES, occurrence if entry else "outermost")
+    if start is None and entry:
+        raise TracelensError(_not_found(trace, stack, entry))
+    if start is None:
+        start = max((i for i, role in enumerate(roles) if role != "runtime"), default=len(roles) - 1)
+    middle = find_function(functions[: start + 1], via, occurrence)
+    return _Path(
+        functions=dict(zip(levels, functions, strict=True)),
+        roles=dict(zip(levels, roles, strict=True)),
+        entry=levels[start],
+        via=None if middle is None else levels[middle],
+    )
+
+
+def _not_found(trace: Trace, stack: Mapping[str, Any], entry: str) -> str:
+    """The message for an entry that matches nothing: where it was looked for, and what comes near."""
+    functions = stack["frames"]["function"].unique(maintain_order=True).to_list()
+    by_end = {name.rsplit("::", 1)[-1]: name for name in reversed(functions)} | {name: name for name in functions}
+    near = difflib.get_close_matches(entry[:200], [name for name in by_end if len(name) <= 200], n=6, cutoff=0.3)
+    nearest = list(dict.fromkeys(by_end[name] for name in near))[:3] or functions[-3:]
+    return (
+        f"{trace.name}: no function matches the entry {entry!r} among the {stack['frames'].height} frames of the stack "
+        f"at {stack['symbol']}; the nearest are {', '.join(nearest)}"
+    )
+
+
+def _segment(segment: str, one: _Path, two: _Path) -> Iterator[dict[str, Any]]:
+    """The segment's row for all roles, then one for each role in it; nothing where neither stack has the segment."""
+    ends_one, ends_two = one.ends(segment), two.ends(segment)
+    if ends_one is None and ends_two is None:
+        return
+    run = _run(one, two)
+    n_common: Counter[str | None] = Counter()
+    parts_here = False
+    if ends_one and ends_two:
+        first = max(ends_one[0], ends_two[0]) + (segment == "entry_to_via")
+        shared = range(first, min(run, ends_one[1] + 1, ends_two[1] + 1))
+        n_common = Counter(one.roles[level] for level in shared)
+        n_common[None] = len(shared)
+        parts_here = first <= run
+    sides = [("base", one, ends_one, *_counts(one, ends_one)), ("other", two, ends_two, *_counts(two, ends_two))]
+    for role in (None, *ROLES):
+        if role is not None and not any(calls[role] for *_, calls, _ in sides):
+            continue
+        row: dict[str, Any] = {"segment": segment, "role": role}
+        row["n_common"] = n_common[role] if ends_one and ends_two else None
+        for side, path, ends, calls, between in sides:
+            if ends is None:
+                continue
+            row[f"start_{side}"] = path.functions[ends[1]]
+            row[f"n_edges_{side}"] = calls[role]
+            row[f"n_frames_between_{side}"] = between[role]
+            if parts_here and role is None and run <= ends[1]:
+                row[f"diverges_{side}"] = path.functions.get(run)
+        yield row
+
+
+def _counts(path: _Path, ends: tuple[int, int] | None) -> tuple[Counter[str | None], Counter[str | None]]:
+    """Calls by the role of the calling frame, and frames strictly between, each with the total under None."""
+    if ends is None:
+        return Counter(), Counter()
+    inner, outer = ends
+    listed = [level for level in path.roles if inner < level <= outer]
+    calls: Counter[str | None] = Counter(path.roles[level] for level in listed)
+    between: Counter[str | None] = Counter(path.roles[level] for level in listed if level < outer)
+    calls[None], between[None] = outer - inner, max(outer - inner - 1, 0)
+    return calls, between
+
+
+def _run(one: _Path, two: _Path) -> int:
+    """Number of levels from 0 at which both stacks name the same function, up to user code or an unnamed function."""
+    level = 0
+    while (
+        level in one.functions
+        and one.functions[level] == two.functions.get(level) != UNKNOWN_FUNCTION
+        and "user" not in (one.roles[level], two.roles[level])
+    ):
+        level += 1
+    return level
