@@ -50,7 +50,7 @@ def run_section(analysis: Analysis, trace: Trace, base: Trace | None = None) -> 
     """Run one analysis; a table that is missing becomes the section's `missing` text, not an error."""
     traces = (base, trace) if analysis.is_pair else (trace,)
     try:
-        frame = analysis.run(*traces)
+        frame = analysis.run(*traces, base=base) if analysis.takes_base else analysis.run(*traces)
     except MissingTableError as error:
         return Section(analysis, analysis.result.empty(), [], str(error))
     return Section(analysis, frame, analysis.notes(*traces, frame) if analysis.notes else [])

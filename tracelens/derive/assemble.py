@@ -54,7 +54,7 @@ def assemble(raw: Mapping[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[
         if name in raw:
             tables[name] = raw[name].sort("time_ns" if name != "collectives" else "kernel_id")
     if "devices" in raw:
-        tables["devices"] = complete_devices(raw["devices"])
+        tables["devices"] = complete_devices(conform("devices", raw["devices"]))
     return {name: conform(name, frame) for name, frame in tables.items() if frame.height}
 
 

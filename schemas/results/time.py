@@ -1,0 +1,138 @@
+"""Results about where time goes: by kind of work, kernel, op and launch."""
+
+import polars as pl
+
+from tracelens.schemas.events import LIBRARIES, PRIMITIVES
+from tracelens.schemas.results.common import DURATIONS, RANK, STEP
+from tracelens.table import Column, Table
+
+TIME_BREAKDOWN = Table(
+    "time_breakdown",
+    "How a device spent one step (or, step null, the whole trace) of one rank, between its first and last GPU event.",
+    (
+        RANK,
+        Column("device_id", pl.Int32, "Device."),
+        STEP,
+        Column("window_ns", pl.Int64, "From the first to the last GPU event.", "ns"),
+        Column("compute_ns", pl.Int64, "Time with at least one kernel running that does not communicate.", "ns"),
+        Column("communication_ns", pl.Int64, "Time with at least one communication kernel running.", "ns"),
+        Column("copy_ns", pl.Int64, "Time with at least one copy or memset running.", "ns"),
+        Column(
+            "exposed_communication_ns", pl.Int64, "Communication time during which nothing was being computed.", "ns"
+        ),
+        Column("exposed_copy_ns", pl.Int64, "Copy time during which no kernel ran.", "ns"),
+        Column("idle_ns", pl.Int64, "Time with nothing running.", "ns"),
+        Column(
+            "starved_ns",
+            pl.Int64,
+            "Idle time before work whose launching call had not yet returned: the device waited for the host.",
+            "ns",
+        ),
+        Column("compute_frac", pl.Float64, "compute_ns over window_ns.", "1", nullable=True),
+        Column(
+            "exposed_communication_frac", pl.Float64, "exposed_communication_ns over window_ns.", "1", nullable=True
+        ),
+        Column("exposed_copy_frac", pl.Float64, "exposed_copy_ns over window_ns.", "1", nullable=True),
+        Column("idle_frac", pl.Float64, "idle_ns over window_ns.", "1", nullable=True),
+        Column("last_collective_ns", pl.Int64, "Duration of the last communication kernel.", "ns", nullable=True),
+        Column(
+            "collective_wait_ns",
+            pl.Int64,
+            "Time in collectives beyond the fastest rank's time in the same one: waiting for the others. Null with one "
+            "rank, or where the ranks' collectives do not match up.",
+            "ns",
+            nullable=True,
+        ),
+    ),
+)
+
+TOP_KERNELS = Table(
+    "top_kernels",
+    "A kernel by name, in one rank.",
+    (
+        RANK,
+        Column("name", pl.String, "Demangled name."),
+        Column("library", pl.String, "Who wrote it.", values=LIBRARIES),
+        Column(
+            "primitive",
+            pl.String,
+            "What it computes; the one with most time where a kernel serves several.",
+            values=PRIMITIVES,
+        ),
+        *DURATIONS,
+        Column("share_frac", pl.Float64, "duration_total_ns over the rank's sum of kernel durations.", "1"),
+    ),
+)
+
+TOP_OPS = Table(
+    "top_ops",
+    "An op by name, in one rank.",
+    (
+        RANK,
+        Column("name", pl.String, "Op."),
+        *DURATIONS,
+        Column(
+            "cpu_self_ns",
+            pl.Int64,
+            "Host time in the op itself: not in child spans, not in CUDA or HIP calls (the profiler's CPU self).",
+            "ns",
+        ),
+        Column("cuda_self_ns", pl.Int64, "Device time of work launched directly by the op (CUDA self).", "ns"),
+        Column(
+            "cuda_total_ns", pl.Int64, "Device time of work launched by the op or an op within it (CUDA total).", "ns"
+        ),
+    ),
+)
+
+LAUNCH_DELAY = Table(
+    "launch_delay",
+    "An API function and the sort of work it started, in one rank.",
+    (
+        RANK,
+        Column("api", pl.String, "API function."),
+        Column("work", pl.String, "What it started.", values=("kernel", "memcpy", "memset")),
+        Column("n_calls", pl.Int64, "Pieces of device work; a graph launch starts many."),
+        Column("api_total_ns", pl.Int64, "Host time in the calls, each call counted once.", "ns"),
+        Column("api_median_ns", pl.Float64, "Median duration of a call.", "ns"),
+        Column(
+            "delay_median_ns",
+            pl.Float64,
+            "Median of work start minus call end; negative where work started before the call returned.",
+            "ns",
+        ),
+        Column("delay_mean_ns", pl.Float64, "Mean of the same.", "ns"),
+        Column("delay_max_ns", pl.Int64, "Largest of the same.", "ns"),
+        Column("duration_total_ns", pl.Int64, "Device time of the work.", "ns"),
+        Column("short_frac", pl.Float64, "Share of the work that ran for less time than its call took.", "1"),
+    ),
+)
+
+VERDICT = Table(
+    "verdict",
+    "What limits one rank, and the number that says so.",
+    (
+        RANK,
+        Column(
+            "bound",
+            pl.String,
+            "What to work on first.",
+            values=("launch", "copy", "communication", "compute", "unknown"),
+        ),
+        Column("evidence", pl.String, "The measure behind it, in words."),
+        Column("value", pl.Float64, "The measure.", nullable=True),
+        Column("unit", pl.String, "Its unit.", nullable=True),
+    ),
+)
+
+DATA_QUALITY = Table(
+    "data_quality",
+    "A check of what the trace can be trusted for.",
+    (
+        RANK,
+        Column("check", pl.String, "What was checked."),
+        Column("status", pl.String, "How it came out.", values=("ok", "info", "warning", "loss", "error", "unknown")),
+        Column("value", pl.Float64, "Measure, where there is one.", nullable=True),
+        Column("unit", pl.String, "Unit of the measure.", nullable=True),
+        Column("text", pl.String, "What it means for the reader."),
+    ),
+)

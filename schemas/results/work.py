@@ -1,0 +1,145 @@
+"""Results about how work reaches the device and whose it is: dispatch depth, copies, layers."""
+
+import polars as pl
+
+from tracelens.schemas.events import LIBRARIES, MEMORY_KINDS, PRIMITIVES
+from tracelens.schemas.results.common import DURATIONS, PHASE, RANK, STEP
+from tracelens.schemas.stacks import ROLES
+from tracelens.table import Column, Table
+
+DIRECTIONS = ("h2d", "d2h", "d2d", "p2p", "h2h", "unknown")
+
+
+def _spread(name: str, doc: str, unit: str) -> tuple[Column, Column]:
+    """Median and maximum of a depth."""
+    return (
+        Column(f"{name}_median", pl.Float64, f"Median of {doc}", unit, nullable=True),
+        Column(f"{name}_max", pl.Int64, f"Largest of {doc}", unit, nullable=True),
+    )
+
+
+DISPATCH_DEPTH = Table(
+    "dispatch_depth",
+    "A call site that started GPU work (source span), or the frames of one role in the stacks at a symbol (stack).",
+    (
+        RANK,
+        Column("source", pl.String, "Profiler spans or native stacks.", values=("span", "stack")),
+        Column(
+            "op",
+            pl.String,
+            "Outermost op above the launch; for stacks the symbol. Null where no op encloses it.",
+            nullable=True,
+        ),
+        Column("layer", pl.String, "Module; for stacks the implementation.", nullable=True),
+        PHASE,
+        Column(
+            "role", pl.String, "Role of the frames counted, for stacks; null: all frames.", nullable=True, values=ROLES
+        ),
+        Column("n_launches", pl.Int64, "Launches and copies started; for stacks the stacks."),
+        *_spread("op_depth", "the op spans from the outermost to the innermost above the launch.", "spans"),
+        *_spread("python_depth", "the Python and module calls above the launch.", "spans"),
+        *_spread("total_depth", "op_depth plus python_depth; for stacks the frames.", "frames"),
+        Column(
+            "host_median_ns",
+            pl.Float64,
+            "Median time from the outermost op's start to the launch's end.",
+            "ns",
+            nullable=True,
+        ),
+        Column("host_total_ns", pl.Int64, "Sum of the same.", "ns", nullable=True),
+    ),
+)
+
+COPY_COST = Table(
+    "copy_cost",
+    "Copies of one direction between two kinds of memory in one step (or, step null, the whole trace) of one rank.",
+    (
+        RANK,
+        Column("direction", pl.String, "From where to where.", values=DIRECTIONS),
+        Column("source_memory", pl.String, "Memory copied from.", values=MEMORY_KINDS),
+        Column("destination_memory", pl.String, "Memory copied to.", values=MEMORY_KINDS),
+        STEP,
+        *DURATIONS,
+        Column("size_bytes", pl.Int64, "Bytes copied.", "bytes"),
+        Column("bandwidth_bytes_per_s", pl.Float64, "size_bytes over duration_total_ns.", "bytes/s", nullable=True),
+        Column("exposed_ns", pl.Int64, "Copy time during which no kernel ran on the device.", "ns"),
+        Column(
+            "pinned_ns",
+            pl.Int64,
+            "Time the same bytes would take at the bandwidth of pinned copies seen in this trace or the base; null for "
+            "copies that are not from or to pageable host memory, or where no pinned copy was seen.",
+            "ns",
+            nullable=True,
+        ),
+        Column(
+            "wasteful_dtype",
+            pl.String,
+            "Element type these bytes are consistent with, where the cast that follows each copy writes fewer bytes an "
+            "element than it reads.",
+            nullable=True,
+        ),
+        Column("wasted_bytes", pl.Int64, "Bytes that the cast that follows throws away.", "bytes"),
+    ),
+)
+
+COMPARE_COPIES = Table(
+    "compare_copies",
+    "Copies of one direction in two traces.",
+    (
+        RANK,
+        Column("direction", pl.String, "From where to where.", values=DIRECTIONS),
+        *(
+            column
+            for which in ("base", "other")
+            for column in (
+                Column(f"memory_{which}", pl.String, f"Kinds of memory, in {which}.", nullable=True),
+                Column(f"n_calls_{which}", pl.Int64, f"Copies in {which}."),
+                Column(f"size_{which}_bytes", pl.Int64, f"Bytes copied in {which}.", "bytes"),
+                Column(f"duration_{which}_ns", pl.Int64, f"Sum of the durations in {which}.", "ns"),
+                Column(
+                    f"bandwidth_{which}_bytes_per_s", pl.Float64, f"Bandwidth in {which}.", "bytes/s", nullable=True
+                ),
+            )
+        ),
+        Column("size_ratio", pl.Float64, "Bytes a copy in base over bytes a copy in other.", "1", nullable=True),
+        Column(
+            "speedup",
+            pl.Float64,
+            "Duration in base over duration in other; above 1, other is faster.",
+            "1",
+            nullable=True,
+        ),
+    ),
+)
+
+LAYER_ATTRIBUTION = Table(
+    "layer_attribution",
+    "GPU time of one layer's kernels in one phase of one rank; rows in brackets are time that belongs to no layer.",
+    (
+        RANK,
+        Column("layer", pl.String, "Path of the innermost module, or a row in brackets."),
+        Column("class_name", pl.String, "Class of the module; null for rows in brackets.", nullable=True),
+        PHASE,
+        Column("n_kernels", pl.Int64, "Kernels run."),
+        Column(
+            "duration_total_ns",
+            pl.Int64,
+            "Sum of the kernels' durations; over all rows exactly the kernel total.",
+            "ns",
+        ),
+        Column("share_frac", pl.Float64, "duration_total_ns over the rank's kernel total.", "1"),
+        Column("layout_frac", pl.Float64, "Share of the row's time in kernels that only move or rearrange data.", "1"),
+        Column("evidence", pl.String, "How the kernels were placed."),
+        Column("low_ns", pl.Int64, "Least time the layer can have, where fused kernels were split.", "ns"),
+        Column("estimate_ns", pl.Int64, "Best estimate; duration_total_ns where nothing was split.", "ns"),
+        Column("high_ns", pl.Int64, "Most time the layer can have.", "ns"),
+        *(
+            Column(f"library_{library}_ns", pl.Int64, f"Time in kernels of library {library}.", "ns")
+            for library in LIBRARIES
+        ),
+        *(
+            Column(f"primitive_{primitive}_ns", pl.Int64, f"Time in kernels that compute {primitive}.", "ns")
+            for primitive in PRIMITIVES
+        ),
+    ),
+)

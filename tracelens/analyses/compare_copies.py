@@ -1,0 +1,57 @@
+"""The copies of two traces side by side."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.work import COMPARE_COPIES
+from tracelens.trace import Trace
+
+
+def compare_copies(base: Trace, other: Trace) -> pl.DataFrame:
+    """A row a rank and direction found in either trace. Raises MissingTableError when neither holds a copy."""
+    if not base.has("memcpys") and not other.has("memcpys"):
+        raise MissingTableError("compare_copies needs the table memcpys, empty in both traces: neither holds a copy")
+    frame = _side(base, "base").join(_side(other, "other"), on=["rank", "direction"], how="full", coalesce=True)
+    counts = [name for name in frame.columns if name.startswith(("n_calls", "size", "duration"))]
+    frame = frame.with_columns(pl.col(counts).fill_null(0))
+    each = [pl.col(f"size_{which}_bytes") / pl.col(f"n_calls_{which}") for which in ("base", "other")]
+    both = (pl.col("n_calls_base") > 0) & (pl.col("n_calls_other") > 0)
+    frame = frame.with_columns(
+        size_ratio=pl.when(both & (each[1] > 0)).then(each[0] / each[1]),
+        speedup=pl.when(both & (pl.col("duration_other_ns") > 0)).then(
+            pl.col("duration_base_ns") / pl.col("duration_other_ns")
+        ),
+    )
+    return COMPARE_COPIES.conform(frame.sort("rank", "direction"))
+
+
+def _side(trace: Trace, which: str) -> pl.DataFrame:
+    size, duration = pl.col("size_bytes"), pl.col("duration_ns")
+    kinds = pl.concat_str("source_memory", pl.lit(" to "), "destination_memory")
+    return (
+        trace.memcpys.group_by("rank", "direction")
+        .agg(
+            kinds.unique().sort().str.join(", ").alias(f"memory_{which}"),
+            pl.len().cast(pl.Int64).alias(f"n_calls_{which}"),
+            size.sum().alias(f"size_{which}_bytes"),
+            duration.sum().alias(f"duration_{which}_ns"),
+        )
+        .with_columns(
+            pl.when(pl.col(f"duration_{which}_ns") > 0)
+            .then(pl.col(f"size_{which}_bytes") / pl.col(f"duration_{which}_ns") * 1e9)
+            .alias(f"bandwidth_{which}_bytes_per_s")
+        )
+    )
+
+
+def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
+    """The comparison in words."""
+    return [
+        f"Rank {row['rank']}, {row['direction']}: a copy in base moves {row['size_ratio']:.2f} times the bytes of one in "
+        f"other; {row['bandwidth_base_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_base']}) against "
+        f"{row['bandwidth_other_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_other']}); all copies of other take "
+        f"{1 / row['speedup']:.2f} times the time of base's."
+        for row in frame.filter(pl.col("speedup").is_not_null()).iter_rows(named=True)
+    ]

@@ -1,0 +1,134 @@
+"""What a trace can be trusted for, check by check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from tracelens.schemas.results.time import DATA_QUALITY
+from tracelens.trace import Trace
+
+_FEW = 0.01
+_MUCH = 0.10
+
+
+def data_quality(trace: Trace) -> pl.DataFrame:
+    """A row a check and rank, the worst first within the rank; what collecting recorded comes along as it stands."""
+    rows = [row for rank in trace.manifest.ranks for row in _checks(trace, rank)]
+    recorded = trace.diagnostics.select(
+        "rank",
+        check="code",
+        status="severity",
+        value=pl.col("count").cast(pl.Float64),
+        unit=pl.lit("events"),
+        text="text",
+    )
+    frame = pl.concat([DATA_QUALITY.conform(pl.DataFrame(rows)), DATA_QUALITY.conform(recorded)])
+    order = pl.col("status").replace_strict(
+        {"error": 0, "loss": 1, "warning": 2, "info": 3, "ok": 4}, default=5, return_dtype=pl.Int32
+    )
+    return frame.sort("rank", order, "check")
+
+
+def _row(rank: int, check: str, status: str, measure: tuple[float | None, str | None], text: str) -> dict[str, object]:
+    return {"rank": rank, "check": check, "status": status, "value": measure[0], "unit": measure[1], "text": text}
+
+
+def _checks(trace: Trace, rank: int) -> Iterator[dict[str, object]]:
+    complete = trace.manifest.complete
+    yield _row(
+        rank,
+        "complete",
+        "ok" if complete else "loss",
+        (None, None),
+        "every source was read to its end" if complete else "a source ends before its end; totals are too low",
+    )
+    precision = trace.manifest.time_precision_ns
+    yield _row(
+        rank,
+        "time_precision",
+        "ok" if precision == 1 else "warning",
+        (float(precision), "ns"),
+        "times are exact nanoseconds" if precision == 1 else "times are whole microseconds: short events round to zero",
+    )
+    kernels = trace.kernels.filter(pl.col("rank") == rank)
+    if kernels.height:
+        yield from _kernel_checks(trace, rank, kernels)
+    spans = trace.spans.filter(pl.col("rank") == rank)
+    if spans.height:
+        yield from _span_checks(rank, spans)
+
+
+def _kernel_checks(trace: Trace, rank: int, kernels: pl.DataFrame) -> Iterator[dict[str, object]]:
+    total = max(int(kernels["duration_ns"].sum()), 1)
+    said = {
+        "pre_window": "kernel time launched before the trace began; it has no op, layer or step",
+        "unlinked": "kernel time whose launching call is missing; it has no op, layer or step",
+    }
+    for link, text in said.items():
+        share = float(kernels.filter(pl.col("link") == link)["duration_ns"].sum()) / total
+        yield _row(rank, f"{link}_kernels", _graded(share), (share, "1"), text)
+    nameless = float(kernels.filter(pl.col("primitive") == "unknown")["duration_ns"].sum()) / total
+    yield _row(rank, "unknown_primitive", _graded(nameless), (nameless, "1"), "kernel time whose primitive is unknown")
+    zero = kernels.filter(pl.col("duration_ns") == 0).height
+    yield _row(
+        rank, "zero_durations", "warning" if zero else "ok", (float(zero), "kernels"), "kernels that took no time"
+    )
+    steps = kernels["step"].n_unique() - (1 if kernels["step"].null_count() else 0)
+    text = "steps marked" if steps else "no steps marked: call prof.step(), or name NVTX ranges `step N`"
+    yield _row(rank, "steps", "ok" if steps else "info", (float(steps), "steps"), text)
+    yield from _first_step(rank, kernels, steps)
+    yield from _device_check(trace, rank)
+
+
+def _first_step(rank: int, kernels: pl.DataFrame, n_steps: int) -> Iterator[dict[str, object]]:
+    """Whether the first step is like the others; warm-up shows as a longer one."""
+    if n_steps < 2:
+        return
+    per_step = kernels.drop_nulls("step").group_by("step").agg(pl.col("duration_ns").sum()).sort("step")["duration_ns"]
+    rest = per_step[1:].median()
+    ratio = per_step[0] / rest if isinstance(rest, float) and rest else 1.0
+    status = "warning" if abs(ratio - 1) > _MUCH else "ok"
+    text = "kernel time of the first step over the median of the others; far from 1 it is still warming up"
+    yield _row(rank, "first_step", status, (ratio, "1"), text)
+
+
+def _device_check(trace: Trace, rank: int) -> Iterator[dict[str, object]]:
+    ruled = trace.devices.filter((pl.col("rank") == rank) & pl.col("compute_capability").is_not_null())
+    text = "the device's limits are known" if ruled.height else "no device with a CUDA compute capability: no occupancy"
+    yield _row(rank, "device_limits", "ok" if ruled.height else "warning", (None, None), text)
+
+
+def _span_checks(rank: int, spans: pl.DataFrame) -> Iterator[dict[str, object]]:
+    has = {
+        "shapes": (spans["input_shapes"].count() > 0, "input shapes", "record_shapes=True"),
+        "modules": ((spans["kind"] == "module").any(), "module calls", "with_stack=True, with_modules=True"),
+    }
+    for check, (there, what, option) in has.items():
+        text = f"{what} were recorded" if there else f"{what} were not recorded; profile with {option}"
+        yield _row(rank, check, "ok" if there else "info", (None, None), text)
+    overhead = spans.filter(pl.col("kind") == "overhead")["duration_ns"].sum()
+    first, last = spans["start_ns"].min(), (spans["start_ns"] + spans["duration_ns"]).max()
+    if isinstance(first, int) and isinstance(last, int) and last > first:
+        share = float(overhead) / (last - first)
+        yield _row(
+            rank, "profiler_overhead", _graded(share), (share, "1"), "host time the profiler itself says it took"
+        )
+    if (spans["kind"] == "python").any():
+        text = (
+            "Python calls were recorded, which slows the host by several times: read no end-to-end time from this trace"
+        )
+        yield _row(rank, "python_recording", "info", (None, None), text)
+
+
+def _graded(share: float) -> str:
+    if share <= _FEW:
+        return "ok"
+    return "info" if share <= _MUCH else "warning"
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
+    """How many checks did not come out clean."""
+    bad = frame.filter(pl.col("status").is_in(["error", "loss", "warning"])).height
+    return ["All checks are clean." if not bad else f"{bad} of {frame.height} checks need attention; they stand first."]

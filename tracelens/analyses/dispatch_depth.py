@@ -1,0 +1,122 @@
+"""How deep the path is from a framework call to the device."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.ancestry import count_among, outermost
+from tracelens.derive.intervals import END
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.work import DISPATCH_DEPTH
+from tracelens.trace import Trace
+
+_KEY = ["rank", "op", "layer", "phase"]
+_STARTS_WORK = ("kernel_launch", "graph_launch", "memcpy", "memset")
+
+
+def dispatch_depth(trace: Trace) -> pl.DataFrame:
+    """A row a call site (outermost op, layer, phase) that started GPU work, and a row a role of frames at a symbol.
+
+    Profiler spans and native stacks are counted apart (`source`) and never joined: a stack's frames have no span.
+    Raises MissingTableError when the trace holds neither API calls nor stacks.
+    """
+    launches = trace.api_calls.filter(pl.col("kind").is_in(_STARTS_WORK))
+    if not launches.height and not trace.has("stacks"):
+        raise MissingTableError(
+            "dispatch_depth needs the table api_calls or stacks, both empty here; tracelens collect torch, nsys or gdb "
+            "gives one"
+        )
+    frame = pl.concat([DISPATCH_DEPTH.conform(_span_rows(trace, launches)), DISPATCH_DEPTH.conform(_stack_rows(trace))])
+    return frame.sort("source", "rank", "n_launches", "op", "layer", descending=[False, False, True, False, False])
+
+
+def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
+    """Depths from spans."""
+    if not launches.height:
+        return DISPATCH_DEPTH.empty()
+    parts = [_depths(part) for part in trace.spans.partition_by("rank", maintain_order=True)]
+    schema = {"rank": pl.Int32, "span_id": pl.Int64}
+    depths = pl.concat(parts) if parts else pl.DataFrame(schema=schema)
+    sites = launches.select("rank", "span_id", returned=END).join(depths, on=["rank", "span_id"], how="left")
+    if not parts:
+        sites = sites.with_columns(
+            pl.lit(None, pl.String).alias(name) for name in ("op", "layer", "phase")
+        ).with_columns(pl.lit(0, pl.Int64).alias(name) for name in ("op_depth", "python_depth", "op_start_ns"))
+    sites = sites.with_columns(pl.col("op_depth", "python_depth").fill_null(0).cast(pl.Int64)).with_columns(
+        total_depth=pl.col("op_depth") + pl.col("python_depth"),
+        host_ns=pl.when(pl.col("op").is_not_null()).then(pl.col("returned") - pl.col("op_start_ns")),
+    )
+    depth_names = ("op_depth", "python_depth", "total_depth")
+    return sites.group_by(_KEY).agg(
+        pl.lit("span").alias("source"),
+        pl.len().cast(pl.Int64).alias("n_launches"),
+        *(pl.col(name).median().alias(f"{name}_median") for name in depth_names),
+        *(pl.col(name).max().alias(f"{name}_max") for name in depth_names),
+        pl.col("host_ns").median().alias("host_median_ns"),
+        pl.when(pl.col("host_ns").count() > 0).then(pl.col("host_ns").sum()).first().alias("host_total_ns"),
+    )
+
+
+def _depths(spans: pl.DataFrame) -> pl.DataFrame:
+    """For each span of a rank: its outermost op, that op's start, layer and phase, and the spans above it by kind."""
+    parent = spans["parent_id"]
+    is_op = spans["kind"] == "op"
+    own_op = spans.select(pl.when(pl.col("kind") == "op").then("span_id")).to_series()
+    top = outermost(parent, own_op)
+    return spans.select(
+        "rank",
+        "span_id",
+        op=spans["name"].gather(top),
+        layer="module_path",
+        phase="phase",
+        op_start_ns=spans["start_ns"].gather(top),
+        op_depth=count_among(parent, is_op),
+        python_depth=count_among(parent, spans["kind"].is_in(["python", "module"])),
+    )
+
+
+def _stack_rows(trace: Trace) -> pl.DataFrame:
+    """Frames of the native stacks, all and by role."""
+    if not trace.has("stacks"):
+        return DISPATCH_DEPTH.empty()
+    key = ["rank", "op", "layer"]
+    stacks = trace.stacks.select("rank", "stack_id", "depth", op="symbol", layer="implementation")
+    everything = stacks.group_by(key).agg(
+        pl.len().cast(pl.Int64).alias("n_launches"),
+        total_depth_median=pl.col("depth").median(),
+        total_depth_max=pl.col("depth").max(),
+    )
+    per_stack = trace.frames.group_by("rank", "stack_id", "role").agg(pl.len().alias("depth"))
+    by_role = (
+        per_stack.join(stacks.drop("depth"), on=["rank", "stack_id"])
+        .group_by(*key, "role")
+        .agg(
+            pl.len().cast(pl.Int64).alias("n_launches"),
+            total_depth_median=pl.col("depth").median(),
+            total_depth_max=pl.col("depth").max(),
+        )
+    )
+    rows = pl.concat(
+        [DISPATCH_DEPTH.conform(part.with_columns(source=pl.lit("stack"))) for part in (everything, by_role)]
+    )
+    return rows.sort("rank", "op", "layer", "total_depth_max", descending=[False, False, False, True])
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
+    """The depth in a sentence a rank, and what makes it look deeper or shallower than it is."""
+    found = []
+    spans = frame.filter(pl.col("source") == "span")
+    for (rank,), part in spans.group_by("rank", maintain_order=True):
+        weight = pl.col("n_launches") / pl.col("n_launches").sum()
+        ops, python = part.select((pl.col("op_depth_median", "python_depth_median") * weight).sum()).row(0)
+        found.append(
+            f"Rank {rank}: a launch stands below {ops:.1f} ops and {python:.1f} Python calls on average "
+            f"({part['n_launches'].sum():,} launches and copies)."
+        )
+    if spans.height and not spans["python_depth_max"].max():
+        found.append("No Python calls were recorded, so python_depth is 0; profile with with_stack=True to see them.")
+    if not trace.has("stacks"):
+        found.append(
+            "Native frames between op and driver are not in a profiler trace; tracelens collect gdb adds them."
+        )
+    return found

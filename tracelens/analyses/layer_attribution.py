@@ -1,0 +1,116 @@
+"""What each layer costs on the GPU, by library and primitive, forward and backward."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.ancestry import nearest
+from tracelens.schemas.events import LIBRARIES, PRIMITIVES
+from tracelens.schemas.results.work import LAYER_ATTRIBUTION
+from tracelens.trace import Trace
+
+_KEY = ["rank", "layer", "class_name", "phase"]
+_ACCUMULATE = r"AccumulateGrad"
+UNATTRIBUTED = "(unattributed)"
+
+
+def layer_attribution(trace: Trace) -> pl.DataFrame:
+    """A row a layer and phase of each rank, most time first; the rows sum to the kernel total exactly.
+
+    A kernel belongs to the innermost module around its launch; in the backward pass to the module of the forward op
+    that made the autograd node. Placement on a model's root alone says nothing and counts as unattributed. Raises
+    MissingTableError without kernels.
+    """
+    trace.require("layer_attribution", "kernels")
+    ns = pl.col("duration_ns")
+    placed = place_kernels(trace)
+    evidence = pl.col("evidence").sort_by(ns, descending=True).first()
+    frame = (
+        placed.group_by(_KEY)
+        .agg(
+            pl.len().cast(pl.Int64).alias("n_kernels"),
+            ns.sum().alias("duration_total_ns"),
+            evidence.alias("evidence"),
+            *(ns.filter(pl.col("library") == word).sum().alias(f"library_{word}_ns") for word in LIBRARIES),
+            *(ns.filter(pl.col("primitive") == word).sum().alias(f"primitive_{word}_ns") for word in PRIMITIVES),
+        )
+        .with_columns(
+            share_frac=_over(pl.col("duration_total_ns"), pl.col("duration_total_ns").sum().over("rank")),
+            layout_frac=_over(pl.col("primitive_layout_ns"), pl.col("duration_total_ns")),
+            **dict.fromkeys(("low_ns", "estimate_ns", "high_ns"), pl.col("duration_total_ns")),
+        )
+        .sort("rank", "duration_total_ns", "layer", "phase", descending=[False, True, False, False])
+    )
+    return LAYER_ATTRIBUTION.conform(frame)
+
+
+def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    return pl.when(whole > 0).then(part / whole).otherwise(0.0)
+
+
+def place_kernels(trace: Trace) -> pl.DataFrame:
+    """Every kernel with its layer, class_name, phase and evidence; library, primitive and duration as they were."""
+    spans = trace.spans.select("rank", "span_id", "module_path", "phase", accumulates=_accumulating(trace.spans))
+    roots = _roots(trace)
+    placed = (
+        trace.kernels.select(
+            "rank", "kernel_id", "span_id", "duration_ns", "library", "primitive", "link", "is_communication"
+        )
+        .join(spans, on=["rank", "span_id"], how="left", maintain_order="left")
+        .join(roots, on=["rank", "module_path"], how="left", maintain_order="left")
+    )
+    path, phase = pl.col("module_path"), pl.col("phase")
+    in_layer = path.is_not_null() & pl.col("is_root").is_null()
+    rows = (
+        (pl.col("is_communication"), "(communication)", "communication kernel"),
+        (pl.col("accumulates").fill_null(False), "(gradient accumulation)", "autograd node"),
+        (phase == "optimizer", "(optimizer)", "optimizer marker"),
+        (in_layer & (phase == "backward"), None, "backward sequence"),
+        (in_layer, None, "module span"),
+        (pl.col("link") == "pre_window", "(pre-window)", "launched before the trace began"),
+        (path.is_not_null(), UNATTRIBUTED, "root module only"),
+    )
+    layer = pl.coalesce(
+        *(pl.when(when).then(pl.lit(row) if row else path) for when, row, _ in rows), pl.lit(UNATTRIBUTED)
+    )
+    evidence = pl.coalesce(*(pl.when(when).then(pl.lit(why)) for when, _, why in rows), pl.lit("none"))
+    return placed.with_columns(layer=layer, evidence=evidence).with_columns(
+        class_name=pl.when(~pl.col("layer").str.starts_with("(")).then(
+            pl.col("layer").str.extract(r"([^.]+?)(?:_\d+)?$")
+        )
+    )
+
+
+def _roots(trace: Trace) -> pl.DataFrame:
+    """Rank and module_path of modules that nothing encloses and that have layers of their own."""
+    paths = trace.layers.select("rank", "module_path")
+    parents = paths.filter(pl.col("module_path").str.contains(".", literal=True)).select(
+        "rank", module_path=pl.col("module_path").str.extract(r"^([^.]+)\.")
+    )
+    return parents.unique().with_columns(is_root=pl.lit(True))
+
+
+def _accumulating(spans: pl.DataFrame) -> pl.Series:
+    """Whether a span lies within an AccumulateGrad node."""
+    flags = spans.select("rank", "parent_id", flag=pl.when(pl.col("name").str.contains(_ACCUMULATE)).then(pl.lit(True)))
+    # span_id is the row number within a rank, so each rank's parents point into its own part.
+    parts = [nearest(part["parent_id"], part["flag"]) for part in flags.partition_by("rank", maintain_order=True)]
+    return pl.concat(parts).fill_null(False) if parts else pl.Series([], dtype=pl.Boolean)
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
+    """How much was placed, on what evidence, and what would place the rest."""
+    found = []
+    for (rank,), part in frame.group_by("rank", maintain_order=True):
+        lost = part.filter(pl.col("layer").is_in([UNATTRIBUTED, "(pre-window)"]))["share_frac"].sum()
+        layout = (part["layout_frac"] * part["share_frac"]).sum()
+        n_layout = trace.kernels.filter((pl.col("rank") == rank) & (pl.col("primitive") == "layout")).height
+        found.append(
+            f"Rank {rank}: {1 - lost:.1%} of kernel time has a layer or a named row; {layout:.1%} is layout transforms "
+            f"({n_layout:,} of {part['n_kernels'].sum():,} kernels)."
+        )
+    if not trace.has("layers"):
+        found.append(
+            "The trace has no module calls, so layers are unknown; profile with with_stack=True, with_modules=True."
+        )
+    return found

@@ -1,0 +1,39 @@
+"""Which kernels take the time."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.intervals import durations
+from tracelens.schemas.results.time import TOP_KERNELS
+from tracelens.trace import Trace
+
+
+def top_kernels(trace: Trace) -> pl.DataFrame:
+    """A row a kernel name and rank, most time first. Raises MissingTableError without kernels."""
+    trace.require("top_kernels", "kernels")
+    by_primitive = trace.kernels.group_by("rank", "name", "library", "primitive").agg(pl.col("duration_ns").sum())
+    main = by_primitive.sort("duration_ns", "primitive", descending=[True, False]).unique(
+        ["rank", "name"], keep="first"
+    )
+    frame = (
+        trace.kernels.group_by("rank", "name")
+        .agg(*durations())
+        .join(main.select("rank", "name", "library", "primitive"), on=["rank", "name"])
+        .with_columns(share_frac=pl.col("duration_total_ns") / pl.col("duration_total_ns").sum().over("rank"))
+        .sort("rank", "duration_total_ns", "name", descending=[False, True, False])
+    )
+    return TOP_KERNELS.conform(frame.with_columns(pl.col("share_frac").fill_nan(0.0)))
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
+    """How concentrated the time is."""
+    found = []
+    for (rank,), part in frame.group_by("rank", maintain_order=True):
+        total = part.select(pl.sum("duration_total_ns")).item()
+        half = int((part["share_frac"].cum_sum() < 0.5).sum()) + 1
+        found.append(
+            f"Rank {rank}: {half} of {part.height} kernel names make up half of {total / 1e6:,.3f} ms "
+            "of kernel time (a sum of durations: kernels that overlap count twice)."
+        )
+    return found

@@ -1,0 +1,86 @@
+"""Casts that follow a copy to the device: what element type the copied bytes are consistent with."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.intervals import END
+from tracelens.trace import Trace
+
+_WINDOW = 8
+"""Device work after a copy, on its stream, among which its cast is looked for."""
+
+_CAST_NAME = r"direct_copy_kernel|float16_copy_kernel|bfloat16_copy_kernel|LoadWithCast"
+# CUPTI through Kineto and nsys demangle differently: `{lambda(float)#1}`, `2ul>, 4` and `[lambda(float) (instance 1)]`,
+# `(unsigned long)2>, (int)4`.
+_BLOCK_WORK = r"(?:std::array|Array)<char ?\*, (?:\([a-z ]+\))?\d+(?:ul|u)?>, (?:\(int\))?(\d+), "
+_TARGET = r"[{\[]lambda\((double|float|c10::Half|c10::BFloat16)\)"
+_WIDTHS = {"double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2}
+_WIDER = {8: "float64", 4: "float32"}
+
+
+def casts_after_copies(trace: Trace) -> pl.DataFrame:
+    """Each host-to-device copy that a narrowing cast follows: rank, memcpy_id, read_bytes, written_bytes (an element).
+
+    The cast is the first kernel among the next few pieces of work on the copy's stream that is one of ATen's casting
+    copies and covers size_bytes / 8 or / 4 elements: as many as its grid reaches, short of one block. The element it
+    writes is named in its functor. Size and count fix how many bytes an element was read with; which type those
+    bytes were, an integer or a float, they do not tell.
+    """
+    columns = ["rank", "device_id", "stream_id", "start_ns"]
+    copies = trace.memcpys.filter((pl.col("direction") == "h2d") & (pl.col("size_bytes") > 0)).select(
+        *columns, "memcpy_id", "size_bytes", end=END
+    )
+    casts = trace.kernels.filter(pl.col("name").str.contains(_CAST_NAME)).select(
+        *columns,
+        work=pl.col("name").str.extract(_BLOCK_WORK).cast(pl.Int64, strict=False).fill_null(4),
+        written_bytes=pl.col("name").str.extract(_TARGET).replace_strict(_WIDTHS, default=None, return_dtype=pl.Int64),
+        blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
+        threads=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
+    )
+    if not copies.height or not casts.height:
+        return _typed([])
+    return _matched(copies, casts.drop_nulls(["written_bytes", "blocks", "threads"]))
+
+
+def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
+    """Each copy with the next casts on its stream, kept where the element counts agree."""
+    by = ["rank", "device_id", "stream_id"]
+    ordered = casts.sort("start_ns").with_columns(place=pl.int_range(pl.len()).over(by))
+    first = copies.sort("end").join_asof(
+        ordered.select(*by, "start_ns", "place"), left_on="end", right_on="start_ns", by=by, strategy="forward",
+        check_sortedness=False,
+    )  # fmt: skip
+    next_copy = pl.col("start_ns").sort().shift(-1).over(by)
+    first = first.sort("start_ns").with_columns(until=next_copy.fill_null(2**62))
+    near = first.select(
+        *by, "memcpy_id", "size_bytes", "until", place=pl.int_ranges(pl.col("place"), pl.col("place") + _WINDOW)
+    ).explode("place", empty_as_null=True, keep_nulls=True)
+    reach = pl.col("blocks") * pl.col("threads") * pl.col("work")
+    block = pl.col("threads") * pl.col("work")
+    return _typed(
+        near.join(ordered, on=[*by, "place"])
+        .filter(pl.col("start_ns") < pl.col("until"))
+        .join(pl.DataFrame({"read_bytes": [8, 4]}), how="cross")
+        .with_columns(elements=pl.col("size_bytes") // pl.col("read_bytes"))
+        .filter(
+            (pl.col("size_bytes") % pl.col("read_bytes") == 0)
+            & (pl.col("elements") <= reach)
+            & (pl.col("elements") > reach - block)
+            & (pl.col("written_bytes") < pl.col("read_bytes"))
+        )
+        .sort("place", "read_bytes", descending=[False, True])
+        .unique(["rank", "memcpy_id"], keep="first", maintain_order=True)
+        .select("rank", "memcpy_id", "read_bytes", "written_bytes", "elements")
+    )
+
+
+def _typed(frame: pl.DataFrame | list[object]) -> pl.DataFrame:
+    names = ("memcpy_id", "read_bytes", "written_bytes", "elements")
+    schema = pl.Schema({"rank": pl.Int32} | dict.fromkeys(names, pl.Int64))
+    return pl.DataFrame(frame, schema=schema) if isinstance(frame, list) else frame.cast(schema)
+
+
+def wider_dtype(read_bytes: pl.Expr) -> pl.Expr:
+    """The float type of that many bytes an element."""
+    return read_bytes.replace_strict(_WIDER, default=None, return_dtype=pl.String)
