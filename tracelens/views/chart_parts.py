@@ -1,0 +1,207 @@
+"""The kinds of chart that sections are drawn with; each is a specification as data, with nothing drawn here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import altair as alt
+import polars as pl
+
+from tracelens.report import Section
+from tracelens.schemas.events import LIBRARIES, PRIMITIVES
+from tracelens.views.format import Scale, columns_of, label_of, largest_of, printable, scale_of, shorten
+
+Chart: TypeAlias = "alt.Chart | alt.LayerChart"
+
+TOP = 20
+"""Bars in one chart; the table has the rest."""
+_LABEL_WIDTH, _LEAST_NAME = 60, 24
+_MOST_POINTS = 500
+_BAR, _THIN_BAR = 20, 12
+
+PALETTE = (
+    "#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#d6a90e", "#9d755d", "#ff9da6", "#6a7fdb",
+    "#2f9e8f", "#c7609a", "#8cbf88", "#d8902a", "#5d8a9e", "#a0a04a",
+)  # fmt: skip
+_GREY, _PALE = "#8a919c", "#b9c0ca"
+COLORS: dict[str, str] = {
+    **{word: PALETTE[i % len(PALETTE)] for words in (LIBRARIES, PRIMITIVES) for i, word in enumerate(words)},
+    "other": _GREY, "unknown": _PALE, "base": _GREY, "this trace": PALETTE[0],
+    "compute": "#3f9d5f", "exposed communication": "#1fa294", "exposed copy": "#8e6bd6", "exposed": "#8e6bd6",
+    "waiting for the host": "#d9822b", "idle": _PALE, "hidden behind kernels": _PALE,
+}  # fmt: skip
+"""The same word has the same colour in every chart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart, and what it shows in words."""
+
+    title: str
+    chart: Chart
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is drawn: rows of a section, the columns that they are called by, and what the chart is about.
+
+    `in_order` keeps the rows as they come; otherwise the largest are drawn first.
+    """
+
+    section: Section
+    frame: pl.DataFrame
+    names: Sequence[str]
+    title: str
+    in_order: bool = False
+
+
+def bars(subject: Subject, measure: str, color: str | None = None) -> Drawing | None:
+    """One bar a row for the largest values of `measure`; a speedup grows from 1, both ways, on a log axis."""
+    is_ratio = measure.startswith("speedup")
+    frame = subject.frame.filter(pl.col(measure).is_not_null() & (pl.col(measure) > 0 if is_ratio else True))
+    n_rows = frame.height
+    frame = frame.sort(measure, descending=True, maintain_order=True).head(TOP)
+    if frame.is_empty():
+        return None
+    axis, scale = _axis(subject, [measure])
+    value = pl.Series("value", [_scaled(v, scale) for v in frame[measure]], pl.Float64)
+    label = pl.Series("label", labels(frame, subject.names), pl.String)
+    rows = frame.select(value, label, *([color] if color else [])).to_dicts()
+    x = alt.X("value:Q", title=axis, scale=alt.Scale(type="log") if is_ratio else alt.Scale(), axis=_NUMBERS)
+    encoding: dict[str, Any] = {"x": x, "y": _row_axis(), "tooltip": _tooltips(axis, *([color] if color else []))}
+    if is_ratio:
+        encoding["x2"] = alt.X2Datum(1)
+    if color is not None:
+        encoding["color"] = _color(color, frame[color].unique(maintain_order=True).to_list())
+    chart = _base(rows, frame.height * _BAR).mark_bar(color=PALETTE[0]).encode(**encoding)
+    return Drawing(_title(subject, n_rows), chart)
+
+
+def split_bars(subject: Subject, parts: Mapping[str, str], *, stacked: bool) -> Drawing | None:
+    """Each row's columns of `parts` (column: word) as one bar of stacked pieces, or as bars below each other.
+
+    Rows with the same names are summed; those with the largest value, or sum where stacked, come first.
+    """
+    frame, names = subject.frame, subject.names
+    parts = {column: word for column, word in parts.items() if column in frame.columns and largest_of(frame[column])}
+    if not parts:
+        return None
+    across = pl.sum_horizontal(*parts) if stacked else pl.max_horizontal(*parts)
+    wide = frame.group_by(names, maintain_order=True).agg(pl.col(list(parts)).sum())
+    wide = wide.with_columns(size=across).filter(pl.col("size") > 0)
+    n_rows = wide.height
+    wide = (wide if subject.in_order else wide.sort("size", descending=True, maintain_order=True)).head(TOP)
+    axis, scale = _axis(subject, list(parts))
+    words = list(parts.values())
+    rows = [
+        {"label": label, "part": word, "order": i, "value": _scaled(row[column], scale)}
+        for label, row in zip(labels(wide, names), wide.iter_rows(named=True), strict=True)
+        for i, (column, word) in enumerate(parts.items())
+    ]
+    encoding: dict[str, Any] = {
+        "x": alt.X("value:Q", title=axis, stack="zero" if stacked else None, axis=_NUMBERS),
+        "y": _row_axis(),
+        "color": _color("part", words),
+        "tooltip": _tooltips(axis, "part"),
+    }
+    if stacked:
+        encoding["order"] = alt.Order("order:Q")
+    else:
+        encoding["yOffset"] = alt.YOffset("part:N", sort=words)
+    height = wide.height * (_BAR if stacked else _THIN_BAR * len(words) + 4)
+    return Drawing(_title(subject, n_rows), _base(rows, height).mark_bar().encode(**encoding))
+
+
+def points(subject: Subject, axes: tuple[str, str], color: str) -> Drawing | None:
+    """One point a row, the first of the axes logarithmic, as large as its total duration."""
+    size = "duration_total_ns"
+    frame = subject.frame.drop_nulls(axes).filter(pl.col(axes[0]) > 0).head(_MOST_POINTS)
+    if frame.is_empty():
+        return None
+    drawn = dict(zip(("x", "y", "size"), (*axes, size), strict=True))
+    on = {field: _axis(subject, [column]) for field, column in drawn.items()}
+    rows = [
+        {"label": label, color: row[color], **{field: _scaled(row[c], on[field][1]) for field, c in drawn.items()}}
+        for label, row in zip(labels(frame, subject.names), frame.iter_rows(named=True), strict=True)
+    ]
+    said = [alt.Tooltip(f"{field}:Q", title=axis, format=",.4~g") for field, (axis, _) in on.items()]
+    chart = _base(rows, 280).mark_circle(opacity=0.75)
+    chart = chart.encode(
+        x=alt.X("x:Q", title=on["x"][0], scale=alt.Scale(type="log"), axis=_NUMBERS),
+        y=alt.Y("y:Q", title=on["y"][0], axis=_NUMBERS),
+        size=alt.Size("size:Q", legend=None, scale=alt.Scale(range=[30, 900])),
+        color=_color(color, frame[color].unique(maintain_order=True).to_list()),
+        tooltip=[alt.Tooltip("label:N", title="name"), *said],
+    )
+    return Drawing(subject.title, chart)
+
+
+def labels(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """A short, distinct label for each row: two kernels that shorten to the same text stay two bars."""
+    used: dict[str, int] = {}
+    out = []
+    for row in frame.select(names).iter_rows(named=True):
+        words = [_word(name, value) for name, value in row.items() if value is not None]
+        over = sum(map(len, words)) - _LABEL_WIDTH
+        if over > 0:
+            longest = max(range(len(words)), key=lambda i: len(words[i]))
+            words[longest] = shorten(words[longest], max(len(words[longest]) - over, _LEAST_NAME))
+        label = " · ".join(words) or "(none)"
+        used[label] = used.get(label, 0) + 1
+        out.append(label if used[label] == 1 else f"{label} #{used[label]}")
+    return out
+
+
+def _word(name: str, value: Any) -> str:
+    return f"{name.removesuffix('_id')} {value}" if name in {"rank", "step", "device_id"} else printable(str(value))
+
+
+def _title(subject: Subject, n_rows: int) -> str:
+    return f"{subject.title} ({TOP} of {n_rows:,})" if n_rows > TOP else subject.title
+
+
+def _axis(subject: Subject, measures: Sequence[str]) -> tuple[str, Scale]:
+    """One scale for all the measures, and the axis title that says it."""
+    column = columns_of(subject.section.analysis.result, subject.frame)[measures[0]]
+    scale = scale_of(column, max(largest_of(subject.frame[name]) for name in measures))
+    words = [label_of(column)] if len(measures) == 1 else []
+    return " ".join([*words, f"({scale.symbol})"] if words and scale.symbol else [*words, scale.symbol]).strip(), scale
+
+
+def _scaled(value: float | None, scale: Scale) -> float | None:
+    """The value on the scale; null for what JSON has no number for."""
+    shown = None if value is None else value / scale.divisor
+    return shown if shown is not None and abs(shown) < float("inf") else None
+
+
+_NUMBERS = alt.Axis(format=",.4~f", tickCount=8, gridOpacity=0.5)
+
+
+def _base(rows: list[dict[str, Any]], height: int) -> alt.Chart:
+    """A chart over the rows that is as wide as its place."""
+    data = alt.InlineData(values=rows)
+    return alt.Chart(data).properties(width="container", height=height, background="transparent")
+
+
+def _row_axis() -> alt.Y:
+    """The axis of names, in the order the rows come."""
+    return alt.Y(
+        "label:N", title=None, sort=None, axis=alt.Axis(labelLimit=420, labelFontSize=11, ticks=False, domain=False)
+    )
+
+
+def _color(name: str, words: Sequence[str]) -> alt.Color:
+    return alt.Color(
+        f"{name}:N",
+        title=None,
+        scale=alt.Scale(domain=words, range=[COLORS.get(w, PALETTE[i % len(PALETTE)]) for i, w in enumerate(words)]),
+        legend=alt.Legend(orient="top", columns=8, symbolLimit=40, labelLimit=400, symbolType="square"),
+    )
+
+
+def _tooltips(axis: str, *names: str) -> list[alt.Tooltip]:
+    """What a bar says when pointed at."""
+    said = [alt.Tooltip(f"{name}:N", title="name" if name == "label" else name) for name in ("label", *names)]
+    return [*said, alt.Tooltip("value:Q", title=axis or "value", format=",.4~g")]

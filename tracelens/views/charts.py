@@ -1,0 +1,184 @@
+"""Which charts each section is drawn with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import polars as pl
+
+from tracelens.report import Section
+from tracelens.views.chart_parts import TOP, Drawing, Subject, bars, points, split_bars
+
+_MEASURES = (
+    "speedup", "duration_total_ns", "total_ns", "duration_ns", "exposed_ns", "duration_median_ns", "duration_mean_ns",
+    "size_bytes", "n_frames", "n_calls", "count",
+)  # fmt: skip
+"""What a section without charts of its own is measured by: the first of these that it has."""
+_NAMES = (
+    "name", "op", "api", "layer", "direction", "segment", "role", "library", "primitive", "phase", "code", "device_id",
+)  # fmt: skip
+"""What its rows are called by: the first three of these that it has."""
+
+
+def draw(section: Section) -> list[Drawing]:
+    """The section's charts: none when there are no rows, or no number among the columns."""
+    if section.frame.is_empty():
+        return []
+    drawings = CHARTS.get(section.analysis.name, _main_measure)(section)
+    return [drawing for drawing in drawings if drawing is not None]
+
+
+def whole_trace(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows over the whole trace, where the frame has such rows beside those of single steps."""
+    if "step" in frame.columns and frame["step"].null_count():
+        return frame.filter(pl.col("step").is_null())
+    return frame
+
+
+def single_steps(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows of single steps; the ones over the whole trace where there are no others."""
+    steps = frame.filter(pl.col("step").is_not_null())
+    return frame if steps.is_empty() else steps
+
+
+def _named(frame: pl.DataFrame, *names: str) -> list[str]:
+    """The names, led by the rank and device where there are several."""
+    several = [c for c in ("rank", "device_id") if c in frame.columns and frame[c].n_unique() > 1]
+    return [*several, *names]
+
+
+def _main_measure(section: Section) -> Sequence[Drawing | None]:
+    frame = whole_trace(section.frame)
+    measure = next((name for name in _MEASURES if name in frame.columns), None)
+    names = [name for name in _NAMES if name in frame.columns][:3]
+    if measure is None or not names:
+        return []
+    return [bars(Subject(section, frame, _named(frame, *names), section.analysis.result.doc), measure)]
+
+
+def _no_chart(_: Section) -> Sequence[Drawing | None]:
+    return []
+
+
+def _time_breakdown(section: Section) -> Sequence[Drawing | None]:
+    frame = single_steps(section.frame).with_columns(quiet_ns=pl.col("idle_ns") - pl.col("starved_ns"))
+    parts = {
+        "compute_ns": "compute",
+        "exposed_communication_ns": "exposed communication",
+        "exposed_copy_ns": "exposed copy",
+        "starved_ns": "waiting for the host",
+        "quiet_ns": "idle",
+    }
+    subject = Subject(section, frame, _named(frame, "step"), "What the GPU did", in_order=True)
+    return [split_bars(subject, parts, stacked=True)]
+
+
+def _top_kernels(section: Section) -> Sequence[Drawing | None]:
+    names = _named(section.frame, "name")
+    return [bars(Subject(section, section.frame, names, "GPU time by kernel"), "duration_total_ns", "primitive")]
+
+
+def _top_ops(section: Section) -> Sequence[Drawing | None]:
+    parts = {"cuda_self_ns": "GPU work it launched itself", "cpu_self_ns": "CPU time in itself"}
+    subject = Subject(section, section.frame, _named(section.frame, "name"), "Self time by op")
+    return [split_bars(subject, parts, stacked=False)]
+
+
+def _launch_delay(section: Section) -> Sequence[Drawing | None]:
+    parts = {"api_median_ns": "median call", "delay_median_ns": "median wait from the call's end to the work's start"}
+    subject = Subject(section, section.frame, _named(section.frame, "api", "work"), "Calls, and waits after them")
+    return [split_bars(subject, parts, stacked=False)]
+
+
+def _kernel_grids(section: Section) -> Sequence[Drawing | None]:
+    grid, block = (pl.concat_str([f"{what}_{axis}" for axis in "xyz"], separator="x") for what in ("grid", "block"))
+    frame = section.frame.with_columns(pl.format("<<<{},{}>>>", grid, block).alias("launch"))
+    names = _named(frame, "name", "launch")
+    return [
+        bars(Subject(section, frame, names, "GPU time by kernel and launch"), "duration_total_ns", "primitive"),
+        points(
+            Subject(section, frame, names, "How each launch fills the device; larger points took more time"),
+            ("waves", "theoretical_occupancy_frac"),
+            "primitive",
+        ),
+    ]
+
+
+def _compare_grids(section: Section) -> Sequence[Drawing | None]:
+    parts = {"base_duration_total_ns": "base", "other_duration_total_ns": "this trace"}
+    matched = section.frame.filter(pl.col("match").is_in(["kernel", "primitive"]))
+    by_name = ["name", "primitive"]
+    return [
+        split_bars(Subject(section, section.frame, ["primitive"], "GPU time by primitive"), parts, stacked=False),
+        bars(Subject(section, matched, by_name, "Speedup of what both traces ran"), "speedup"),
+    ]
+
+
+def _copy_cost(section: Section) -> Sequence[Drawing | None]:
+    frame = whole_trace(section.frame).with_columns(hidden_ns=pl.col("duration_total_ns") - pl.col("exposed_ns"))
+    names = _named(frame, "direction", "source_memory", "destination_memory")
+    time = {"exposed_ns": "exposed", "hidden_ns": "hidden behind kernels"}
+    return [
+        split_bars(Subject(section, frame, names, "Copy time"), time, stacked=True),
+        bars(Subject(section, frame, names, "Bytes copied"), "size_bytes"),
+        bars(Subject(section, frame, names, "Bandwidth"), "bandwidth_bytes_per_s"),
+    ]
+
+
+def _compare_copies(section: Section) -> Sequence[Drawing | None]:
+    names = _named(section.frame, "direction")
+    measures = {
+        "Copy time": ("duration_base_ns", "duration_other_ns"),
+        "Bytes copied": ("size_base_bytes", "size_other_bytes"),
+        "Bandwidth": ("bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s"),
+    }
+    return [
+        split_bars(Subject(section, section.frame, names, title), {base: "base", other: "this trace"}, stacked=False)
+        for title, (base, other) in measures.items()
+    ]
+
+
+def _layer_attribution(section: Section) -> Sequence[Drawing | None]:
+    frame, drawings = section.frame, []
+    for what in ("primitive", "library"):
+        columns = [c for c in frame.columns if c.startswith(f"{what}_") and c.endswith("_ns")]
+        parts = {column: column.removeprefix(f"{what}_").removesuffix("_ns") for column in columns}
+        subject = Subject(section, frame, _named(frame, "layer"), f"GPU time of each layer by {what}")
+        drawings.append(split_bars(subject, parts, stacked=True))
+    return drawings
+
+
+def _dispatch_depth(section: Section) -> Sequence[Drawing | None]:
+    spans = section.frame.filter(pl.col("source") == "span").sort("n_launches", descending=True).head(TOP)
+    stacks = section.frame.filter((pl.col("source") == "stack") & pl.col("role").is_not_null())
+    parts = {"op_depth_median": "ops", "python_depth_median": "Python and module calls"}
+    names = _named(spans, "op", "layer", "phase")
+    title = "Median depth above a launch, call sites with the most launches"
+    return [
+        split_bars(Subject(section, spans, names, title, in_order=True), parts, stacked=True),
+        bars(Subject(section, stacks, ["layer", "op", "role"], "Frames by role"), "total_depth_median", "role"),
+    ]
+
+
+def _stack_alignment(section: Section) -> Sequence[Drawing | None]:
+    frame = section.frame.filter(pl.col("role").is_not_null() & (pl.col("segment") != "entry_to_symbol"))
+    parts = {"n_edges_base": "base", "n_edges_other": "this trace"}
+    return [split_bars(Subject(section, frame, ["segment", "role"], "Calls by role"), parts, stacked=False)]
+
+
+CHARTS: dict[str, Callable[[Section], Sequence[Drawing | None]]] = {
+    "verdict": _no_chart,
+    "data_quality": _no_chart,
+    "time_breakdown": _time_breakdown,
+    "top_kernels": _top_kernels,
+    "top_ops": _top_ops,
+    "launch_delay": _launch_delay,
+    "kernel_grids": _kernel_grids,
+    "compare_grids": _compare_grids,
+    "copy_cost": _copy_cost,
+    "compare_copies": _compare_copies,
+    "layer_attribution": _layer_attribution,
+    "dispatch_depth": _dispatch_depth,
+    "stack_alignment": _stack_alignment,
+}
+"""Charts by analysis; the main measure as bars for the others."""

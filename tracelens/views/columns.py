@@ -1,0 +1,68 @@
+"""Which columns of an analysis's result people need first, in order; a narrow terminal drops the last ones."""
+
+from collections.abc import Sequence
+
+_GRID, _BLOCK = tuple(f"grid_{a}" for a in "xyz"), tuple(f"block_{a}" for a in "xyz")
+
+VIEW_COLUMNS: dict[str, tuple[str, ...]] = {
+    "verdict": ("rank", "bound", "value", "unit", "evidence"),
+    "data_quality": ("rank", "status", "check", "value", "unit", "text"),
+    "time_breakdown": (
+        "rank", "device_id", "step", "window_ns", "compute_frac", "idle_frac", "exposed_copy_frac",
+        "exposed_communication_frac", "starved_ns", "collective_wait_ns",
+    ),
+    "top_kernels": ("rank", "name", "library", "primitive", "duration_total_ns", "share_frac", "n_calls"),
+    "top_ops": ("rank", "name", "n_calls", "cuda_total_ns", "cuda_self_ns", "cpu_self_ns", "duration_total_ns"),
+    "launch_delay": ("rank", "api", "work", "n_calls", "api_median_ns", "delay_median_ns", "short_frac"),
+    "dispatch_depth": (
+        "rank", "op", "layer", "phase", "role", "n_launches", "total_depth_median", "op_depth_median",
+        "python_depth_median", "host_median_ns", "host_total_ns",
+    ),
+    "kernel_grids": (
+        "rank", "name", *_GRID, *_BLOCK, "n_calls", "duration_total_ns", "waves", "theoretical_occupancy_frac",
+        "tail_frac", "occupancy_limiter", "duration_median_ns",
+    ),
+    "compare_grids": (
+        "match", "name", "primitive", "base_duration_total_ns", "other_duration_total_ns", "speedup",
+        *(f"base_{axis}" for axis in _GRID), *(f"other_{axis}" for axis in _GRID), "base_n_calls", "other_n_calls",
+    ),
+    "copy_cost": (
+        "rank", "direction", "source_memory", "destination_memory", "step", "n_calls", "size_bytes",
+        "duration_total_ns", "bandwidth_bytes_per_s", "exposed_ns", "pinned_ns", "wasteful_dtype", "wasted_bytes",
+    ),
+    "compare_copies": (
+        "rank", "direction", "speedup", "duration_base_ns", "duration_other_ns", "size_base_bytes", "size_other_bytes",
+        "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s", "memory_base", "memory_other",
+    ),
+    "layer_attribution": (
+        "rank", "layer", "class_name", "phase", "duration_total_ns", "share_frac", "layout_frac", "n_kernels",
+    ),
+}  # fmt: skip
+"""By analysis: what text shows. HTML has the others after them, CSV and JSON have all as they are declared."""
+
+
+PROSE = (
+    "evidence",
+    "text",
+    "reason",
+    "meaning",
+    "doc",
+    "used_for",
+    "to_get_it",
+    "a row is",
+    "empty because",
+    "answers",
+)
+"""Columns of sentences, which are wrapped; names are cut in their middle instead."""
+
+
+def ordered(analysis: str, available: Sequence[str]) -> list[str]:
+    """The available columns, the most useful ones first."""
+    first = useful(analysis, available)
+    return [*first, *(name for name in available if name not in first)]
+
+
+def useful(analysis: str, available: Sequence[str]) -> list[str]:
+    """The available columns that people need first; all of an analysis that names none."""
+    named = VIEW_COLUMNS.get(analysis)
+    return list(available) if named is None else [name for name in named if name in available]

@@ -1,0 +1,230 @@
+"""How values are shown to people: labels, units and numbers in one place. Nothing here is an API; columns are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tracelens.table import Column, Table
+
+NOTHING = "-"
+ELLIPSIS = "…"
+
+SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
+    "ns": ((1e10, 1e9, "s"), (1e6, 1e6, "ms"), (1e3, 1e3, "µs"), (0, 1, "ns")),
+    "bytes": ((1e9, 1e9, "GB"), (1e6, 1e6, "MB"), (1e3, 1e3, "kB"), (0, 1, "B")),
+    "bytes_per_s": ((1e9, 1e9, "GB/s"), (1e6, 1e6, "MB/s"), (0, 1, "B/s")),
+    "frac": ((0, 0.01, "%"),),
+}
+"""By stored unit: from which magnitude on, divided by what, under which name. The largest value of a column decides."""
+
+_LABELS = {
+    "n_sm": "SMs",
+    "sm_count": "SMs",
+    "module_path": "layer",
+    "is_communication": "communication",
+    "op_name": "op",
+    "span_name": "op",
+    "kernel_name": "kernel",
+}
+"""Labels that the column's name does not spell out."""
+
+_IDS = ("rank", "step", "line")
+"""Numbers that name something, shown without thousands separators, as is whatever ends in _id."""
+
+_PLACES = ("rank", "device_id")
+_SHARES = ("library_", "primitive_")
+"""Columns of time by library and by primitive, named after each."""
+
+_AXES = ("x", "y", "z")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What a stored number is divided by to be shown, and the symbol that goes with it."""
+
+    divisor: float = 1.0
+    symbol: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One column ready to be drawn: `label` and `symbol` head it, `cells` are printable text, row by row."""
+
+    name: str
+    label: str
+    symbol: str
+    doc: str
+    cells: list[str]
+    is_number: bool
+
+    @property
+    def heading(self) -> str:
+        """Label and unit in one line."""
+        return f"{self.label} ({self.symbol})" if self.symbol else self.label
+
+
+def printable(text: str) -> str:
+    r"""The text with every control, escape, bidirectional or otherwise invisible character written as \x1b."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shorten(text: str, width: int) -> str:
+    """The text in at most `width` characters, without its middle.
+
+    Of a signature most of the head is kept, which tells kernels apart; of a path as much of its end.
+    """
+    text = text.removeprefix("void ")
+    if len(text) <= width:
+        return text
+    tail = width // 4 if "<" in text or "(" in text else width // 2
+    tail = max(tail, 1)
+    return f"{text[: width - tail - 1]}{ELLIPSIS}{text[-tail:]}"
+
+
+def unit_of(column: Column) -> str | None:
+    """The key of SCALES that fits the column: by its declared unit, else by the end of its name."""
+    if column.unit in SCALES:
+        return column.unit
+    if column.unit == "bytes/s":
+        return "bytes_per_s"
+    endings = (unit for unit in SCALES if column.name.endswith(f"_{unit}"))
+    return max(endings, key=len, default=None)
+
+
+def label_of(column: Column) -> str:
+    """The column's name in words, without its unit: `duration_total_ns` is "duration total", `n_calls` is "calls"."""
+    name = column.name
+    if name in _LABELS:
+        return _LABELS[name]
+    unit = unit_of(column)
+    if unit == "ns" and name.startswith(_SHARES):
+        name = name.partition("_")[2]
+    if unit is not None:
+        name = name.removesuffix(f"_{unit}")
+        name = name.removesuffix("_bytes") if unit == "bytes_per_s" else name
+    return name.removeprefix("n_").replace("_", " ")
+
+
+def scale_of(column: Column, largest: float | None) -> Scale:
+    """The scale on which the column's largest magnitude reads best."""
+    unit = unit_of(column)
+    if unit is None:
+        return Scale()
+    size = abs(largest) if largest is not None and math.isfinite(largest) else 0
+    return next(Scale(divisor, symbol) for least, divisor, symbol in SCALES[unit] if size >= least)
+
+
+def largest_of(values: pl.Series) -> float:
+    """The largest finite magnitude of the column, 0 where there is none."""
+    if not values.dtype.is_numeric():
+        return 0.0
+    numbers = values.drop_nulls().cast(pl.Float64).abs()
+    return float(numbers.filter(numbers.is_finite()).max() or 0.0)  # type: ignore[arg-type]
+
+
+def number(value: float | None, decimals: int = 3) -> str:
+    """A number with thousands separators; decimals only where it is a fraction."""
+    if value is None or math.isnan(value):
+        return NOTHING
+    if isinstance(value, int) or math.isinf(value):
+        return f"{value:,}"
+    return f"{value:,.{decimals}f}"
+
+
+def quantity(value: float | None, unit: str | None) -> str:
+    """One value with its own unit, as a sentence would have it: `quantity(2500, "ns")` is "2.500 µs"."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    known = "frac" if unit == "1" else unit
+    scale = scale_of(Column("value", pl.Float64, "", known), value)
+    scaled = value / scale.divisor
+    whole = scale.divisor == 1 and scaled == int(scaled)
+    text = number(int(scaled) if whole else scaled, decimals_for(scale, abs(scaled)))
+    return f"{text} {scale.symbol or printable(unit or '')}".strip()
+
+
+def decimals_for(scale: Scale, largest: float) -> int:
+    """Decimals for a column whose largest shown magnitude is `largest`; one number a column, so that points align."""
+    if scale.symbol == "%":
+        return 1
+    if scale.symbol in {"ns", "B", "B/s"}:
+        return 0
+    if scale.symbol.endswith("/s") or not scale.symbol:
+        return 2 if largest >= 1 else 3
+    return 3 if largest < 10_000 else 1
+
+
+def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
+    """Declared columns of the frame by name; one that is not declared is described by its dtype alone."""
+    declared = {column.name: column for column in table}
+    return {name: declared.get(name, Column(name, dtype, "", nullable=True)) for name, dtype in frame.schema.items()}
+
+
+def informative(frame: pl.DataFrame) -> list[str]:
+    """Columns that say something: not those without a value, the only rank or device, a library that took no time."""
+    if frame.is_empty():
+        return frame.columns
+    dull = {name for name in frame.columns if frame[name].null_count() == frame.height}
+    dull |= {name for name in frame.columns if name.startswith(_SHARES) and largest_of(frame[name]) == 0}
+    dull |= {name for name in _PLACES if name in frame.columns and frame[name].n_unique() == 1}
+    return [name for name in frame.columns if name not in dull]
+
+
+def show(table: Table, frame: pl.DataFrame, names: Sequence[str], rows: int | None = None) -> list[Shown]:
+    """The named columns of the first `rows` rows as printable text.
+
+    `grid_x`, `grid_y` and `grid_z` become one column (64x7x1), and a `value` beside a `unit` one quantity.
+    """
+    columns = columns_of(table, frame)
+    head = frame if rows is None else frame.head(rows)
+    shown: list[Shown] = []
+    for name in names:
+        column = columns[name]
+        stem, _, axis = name.rpartition("_")
+        if stem and axis in _AXES and all(f"{stem}_{a}" in columns for a in _AXES):
+            if axis == "x":
+                shown.append(_folded(stem, column, head))
+        elif name == "value" and "unit" in columns:
+            pairs = zip(head["value"], head["unit"], strict=True)
+            shown.append(Shown(name, "value", "", column.doc, [quantity(v, u) for v, u in pairs], is_number=True))
+        elif not (name == "unit" and "value" in columns):
+            shown.append(_one(column, frame[name], head[name]))
+    return shown
+
+
+def _folded(stem: str, column: Column, head: pl.DataFrame) -> Shown:
+    sizes = zip(*(head[f"{stem}_{axis}"] for axis in _AXES), strict=True)
+    cells = [NOTHING if None in size else "x".join(map(str, size)) for size in sizes]
+    return Shown(stem, stem.replace("_", " "), "", column.doc, cells, is_number=True)
+
+
+def _one(column: Column, whole: pl.Series, head: pl.Series) -> Shown:
+    label = label_of(column)
+    if not head.dtype.is_numeric() or column.name in _IDS or column.name.endswith("_id"):
+        return Shown(column.name, label, "", column.doc, [_text(v) for v in head], head.dtype.is_numeric())
+    largest = largest_of(whole)
+    scale = scale_of(column, largest)
+    decimals = 0 if scale.divisor == 1 and _is_whole(whole) else decimals_for(scale, largest / scale.divisor)
+    cells = [number(v if v is None or scale.divisor == 1 else v / scale.divisor, decimals) for v in head]
+    return Shown(column.name, label, scale.symbol, column.doc, cells, is_number=True)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return printable(str(value))
+
+
+def _is_whole(values: pl.Series) -> bool:
+    """Whether every number is an integer, whatever its dtype."""
+    numbers = values.drop_nulls().cast(pl.Float64)
+    return bool((numbers == numbers.round()).all())

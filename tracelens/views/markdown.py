@@ -1,0 +1,51 @@
+"""A report as Markdown, to paste into an issue or a merge request."""
+
+from __future__ import annotations
+
+import re
+
+from tracelens.report import Report, Section
+from tracelens.views.columns import useful
+from tracelens.views.format import informative, printable, show
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
+
+
+def to_markdown(report: Report, rows: int | None = None) -> str:
+    """A heading, a table and the notes a section, the verdict first; all rows unless `rows` limits them."""
+    sections = sorted(report.sections, key=lambda section: section.analysis.name != "verdict")
+    against = f" against {_escape(report.base.name)}" if report.base is not None else ""
+    return "\n\n".join([f"# {_escape(report.trace.name)}{against}", *(_section(s, rows) for s in sections)]) + "\n"
+
+
+def _section(section: Section, rows: int | None) -> str:
+    parts = [f"## {_escape(section.analysis.question)}"]
+    if section.missing is not None:
+        parts.append(f"No answer: {_escape(section.missing)}")
+    elif section.frame.is_empty():
+        parts.append("Nothing in this trace.")
+    else:
+        parts.append(_table(section, rows))
+        if rows is not None and section.frame.height > rows:
+            parts.append(f"{rows:,} of {section.frame.height:,} rows.")
+    if section.notes:
+        parts.append("\n".join(f"- {_escape(note)}" for note in section.notes))
+    return "\n\n".join(parts)
+
+
+def _table(section: Section, rows: int | None) -> str:
+    shown = show(
+        section.analysis.result, section.frame, useful(section.analysis.name, informative(section.frame)), rows
+    )
+    lines = [
+        [_escape(column.heading) for column in shown],
+        ["---:" if column.is_number else "---" for column in shown],
+        *([_escape(cell) for cell in row] for row in zip(*(column.cells for column in shown), strict=True)),
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _escape(text: str) -> str:
+    """The text with nothing in it that Markdown, its HTML, or a mention would act on."""
+    plain = _SPECIAL.sub(r"\\\1", printable(text)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return plain.replace("@", "&#64;").replace("://", "&#58;//")

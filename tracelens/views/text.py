@@ -1,0 +1,164 @@
+"""A report as text for a terminal: every section is its question, a table that fits the width, and its notes."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import polars as pl
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
+
+from tracelens.report import Report, Section
+from tracelens.table import Table
+from tracelens.views.columns import PROSE, useful
+from tracelens.views.format import Shown, informative, printable, shorten, show
+
+ROWS = 12
+WIDTH = 140
+_NARROWEST, _NARROWEST_FIRST = 16, 36
+"""Text columns, and the first of them, which names the row, are never squeezed below; columns are dropped instead."""
+_WIDEST = 72
+"""Nor is it drawn wider than this: the middle of a longer name is cut."""
+_GAP = 2
+"""What rich puts between columns: one of padding, one of the box."""
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What the text is drawn for: characters a line, rows a table, whether colours are understood."""
+
+    width: int = WIDTH
+    rows: int = ROWS
+    color: bool = False
+
+
+def to_text(report: Report, screen: Screen | None = None) -> str:
+    """The whole report, the verdict first."""
+    screen = screen or Screen()
+    parts: list[RenderableType] = [_head(report)]
+    sections = sorted(report.sections, key=lambda section: section.analysis.name != "verdict")
+    for section in sections:
+        parts += [Text(), _section(section, screen)]
+    return render(Group(*parts), screen)
+
+
+def frame_to_text(table: Table, frame: pl.DataFrame, screen: Screen | None = None) -> str:
+    """One frame as a table, for commands that show something else than a report."""
+    screen = screen or Screen()
+    return render(draw_table(table, frame, frame.columns, screen), screen)
+
+
+def render(what: RenderableType, screen: Screen) -> str:
+    """What rich makes of it, without trailing spaces; data never reaches rich's markup."""
+    stream = io.StringIO()
+    Console(
+        file=stream,
+        width=screen.width,
+        force_terminal=screen.color,
+        color_system="standard" if screen.color else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    ).print(what)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def draw_table(table: Table, frame: pl.DataFrame, names: Sequence[str], screen: Screen) -> RenderableType:
+    """The frame's first rows, in as many of the named columns as fit, and a line that says what is not shown."""
+    fitted, left_out = _fit(show(table, frame, names, screen.rows), screen.width)
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
+    headings = [_heading(column, width) for column, width in fitted]
+    n_lines = max(map(len, headings), default=0)
+    for (column, width), heading in zip(fitted, headings, strict=True):
+        justify: Literal["left", "right"] = "right" if column.is_number else "left"
+        lines = [""] * (n_lines - len(heading)) + heading
+        grid.add_column(Text("\n".join(lines)), justify=justify, width=width, overflow="fold")
+    for row in zip(*(column.cells for column, _ in fitted), strict=True):
+        cells = zip(row, fitted, strict=True)
+        grid.add_row(*(Text(cell if column.name in PROSE else shorten(cell, width)) for cell, (column, width) in cells))
+    rest = []
+    if frame.height > screen.rows:
+        rest.append(f"{screen.rows:,} of {frame.height:,} rows")
+    if left_out:
+        rest.append(f"not shown for lack of width: {', '.join(column.label for column in left_out)}")
+    return Group(grid, Text("; ".join(rest), style="dim")) if rest else grid
+
+
+def _head(report: Report) -> RenderableType:
+    manifest = report.trace.manifest
+    line = Text(printable(report.trace.name), style="bold")
+    if report.base is not None:
+        line.append(f" against {printable(report.base.name)}")
+    sources = ", ".join(f"{source.get('name')} ({source.get('kind')})" for source in manifest.sources)
+    about = [f"from {printable(sources)}"] if sources else []
+    if len(manifest.ranks) > 1:
+        about.append(f"{len(manifest.ranks)} ranks")
+    if not manifest.complete:
+        about.append("incomplete: see tracelens check")
+    return Group(line, Text("; ".join(about), style="dim")) if about else line
+
+
+def _section(section: Section, screen: Screen) -> RenderableType:
+    analysis = section.analysis
+    title = Text.assemble((printable(analysis.question), "bold cyan"), (f"  {analysis.name}", "dim"))
+    parts: list[RenderableType] = [title]
+    if section.missing is not None:
+        parts.append(_bullet(f"No answer: {section.missing}"))
+    elif section.frame.is_empty():
+        parts.append(_bullet("Nothing in this trace."))
+    else:
+        names = useful(analysis.name, informative(section.frame))
+        parts.append(draw_table(analysis.result, section.frame, names, screen))
+    return Group(*parts, *(_bullet(note) for note in section.notes))
+
+
+def _bullet(note: str) -> RenderableType:
+    grid = Grid.grid(padding=(0, 1, 0, 0))
+    grid.add_row(Text("*"), Text(printable(note)))
+    return Padding(grid, (0, 0, 0, 0))
+
+
+def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]], list[Shown]]:
+    """Columns with their widths, the last ones left out until the rest fits; texts share what numbers leave over."""
+    wanted = [_wanted_width(column) for column in columns]
+    first = next((i for i, column in enumerate(columns) if not column.is_number), None)
+    least = [
+        width if column.is_number else min(width, _NARROWEST_FIRST if i == first else _NARROWEST)
+        for i, (column, width) in enumerate(zip(columns, wanted, strict=True))
+    ]
+    n = len(columns)
+    while n > 1 and sum(least[:n]) + _GAP * n > width:
+        n -= 1
+    spare = width - sum(least[:n]) - _GAP * n
+    widths = least[:n]
+    for i in sorted(range(n), key=lambda i: wanted[i] - least[i]):
+        still = sum(1 for j in range(n) if wanted[j] > widths[j])
+        more = min(wanted[i] - widths[i], spare // still if still else 0)
+        widths[i] += max(more, 0)
+        spare -= max(more, 0)
+    return list(zip(columns[:n], widths, strict=True)), list(columns[n:])
+
+
+def _heading(column: Shown, width: int) -> list[str]:
+    """The label's lines, wrapped between words, and the unit's."""
+    lines = textwrap.wrap(column.label, width, break_long_words=False)
+    return [*lines, column.symbol] if column.symbol else lines
+
+
+def _wanted_width(column: Shown) -> int:
+    longest = max(map(cell_len, column.cells), default=0)
+    return max(_heading_width(column), longest if column.name in PROSE else min(longest, _WIDEST))
+
+
+def _heading_width(column: Shown) -> int:
+    """Width of the heading's longest word, or of its unit: headings wrap between words."""
+    return max(cell_len(word) for word in [*column.label.split(), column.symbol])
