@@ -1,0 +1,42 @@
+"""A report as JSON: `{"trace": …, "sections": {NAME: {"rows": […], "notes": […]}}}`."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from tracelens.report import Report, Section
+from tracelens.trace import Trace
+
+
+def to_json(report: Report) -> str:
+    """Every row under the result's column names; times are integer nanoseconds, NaN and infinity are null.
+
+    A section without an answer has no rows and says why under "missing"; "base" is there when two traces are compared.
+    """
+    document: dict[str, Any] = {"trace": _trace(report.trace)}
+    if report.base is not None:
+        document["base"] = _trace(report.base)
+    document["sections"] = {section.analysis.name: _section(section) for section in report.sections}
+    return json.dumps(document, indent=1, allow_nan=False, default=str) + "\n"
+
+
+def _trace(trace: Trace) -> dict[str, Any]:
+    return {"name": trace.name, **_finite(trace.manifest.as_dict())}
+
+
+def _section(section: Section) -> dict[str, Any]:
+    said: dict[str, Any] = {"rows": _finite(section.frame.to_dicts()), "notes": section.notes}
+    return said if section.missing is None else {**said, "missing": section.missing}
+
+
+def _finite(value: Any) -> Any:
+    """The value with null for every float that JSON has no word for, at any depth."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
