@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracelens.capture import Capture
-from tracelens.collectors import torch
+from tracelens.collectors import gdb, nsys, torch
 from tracelens.combine import combine
 from tracelens.errors import SourceError, UsageError
 from tracelens.trace import Trace
@@ -32,6 +32,8 @@ class Collector:
 COLLECTORS: dict[str, Collector] = {
     collector.kind: collector
     for collector in (
+        Collector(nsys.KIND, nsys.sniff, nsys.read, "an nsys export (SQLite, parquetdir, arrowdir, .nsys-rep)"),
+        Collector(gdb.KIND, gdb.sniff, gdb.read, "a gdb log with the frames that bt prints"),
         Collector(torch.KIND, torch.sniff, torch.read, "a torch.profiler Chrome trace (.json, .json.gz)"),
     )
 }

@@ -17,6 +17,9 @@ from tracelens.schemas.results.stacks import SEGMENTS, STACK_ALIGNMENT
 from tracelens.schemas.stacks import ROLES
 from tracelens.trace import Trace
 
+CONV2D = r"at::conv2d|at::_ops::conv2d::call"
+"""The ATen function that convolution goes through: before torch 2 the first name, from then on the second."""
+
 _OCCURRENCES = ("outermost", "innermost")
 
 
@@ -44,15 +47,16 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
     *,
     entry_base: str | None = None,
     entry_other: str | None = None,
-    via: str = "at::conv2d",
+    via: str = CONV2D,
     occurrence: str = "outermost",
 ) -> pl.DataFrame:
     """Calls and frames from an entry over `via` to the stopped function, and the frames both stacks share.
 
     Entries and `via` are plain names, or regular expressions for a whole normalised function or what follows one of
     its `::`; `occurrence` picks the outermost or innermost that matches. Without an entry: the outermost of the
-    well-known ones (call_function, Conv2dImpl::forward, VariableType::_convolution, Conv2d…::forward), else the
-    outermost frame that is not runtime. Of several stacks the first of each symbol counts; symbols pair by name, and
+    well-known ones (call_function, Conv2dImpl::forward, VariableType::_convolution, Conv2d…::forward, and the Python
+    bindings THPVariable_…), else the outermost frame that is not runtime. `via` is at::conv2d, in torch 2.x
+    at::_ops::conv2d::call. Of several stacks the first of each symbol counts; symbols pair by name, and
     the first stacks of both traces where no name is shared. Segments at `via` appear where a stack has it.
 
     Raises TracelensError when an entry given is in no stack it is looked for in. Calls are counted as in "Comparing

@@ -15,8 +15,9 @@ from tracelens.errors import TracelensError
 from tracelens.schemas.stacks import FRAMES, STACKS
 from tracelens.table import Table
 
-WELL_KNOWN_ENTRIES = r"call_function|Conv2dImpl::forward|VariableType::_convolution|Conv2d.*::forward"
-"""Where a framework call begins in the stacks of "Comparing the costs of abstraction for DL frameworks"."""
+WELL_KNOWN_ENTRIES = r"call_function|Conv2dImpl::forward|VariableType::_convolution|Conv2d.*::forward|THPVariable_\w+"
+"""Where a framework call begins: in the stacks of "Comparing the costs of abstraction for DL frameworks", and in those
+of a release build of torch 2, whose interpreter is stripped, the Python binding."""
 
 _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 

@@ -1,0 +1,35 @@
+# Set-up on a fresh machine: `make demo` and `make test`; each installs what it needs into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# HTA pulls in a notebook server; it is only wanted to check our numbers against, so only the tests install it.
+TEST_EXTRAS := gdb,hta,sqlite
+
+.PHONY: demo test check docs clean
+
+demo: $(VENV)/installed
+	$(BIN)/tracelens demo
+
+test: $(VENV)/installed-for-tests check
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+check: $(VENV)/installed-for-tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(VENV)/installed
+	$(BIN)/python docs/generate.py
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/installed-for-tests: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable '.[$(TEST_EXTRAS)]' --group dev
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

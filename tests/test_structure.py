@@ -1,0 +1,152 @@
+"""What holds the project together: packages, imports in one direction, and documentation of everything public."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tracelens.analyses import ANALYSES
+from tracelens.schemas import TABLES
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = {
+    "tracelens": ROOT / "tracelens",
+    "tracelens.collectors": ROOT / "collectors",
+    "tracelens.schemas": ROOT / "schemas",
+}
+
+# A module may import from levels above its own, and from its own package.
+LEVELS = (
+    ("tracelens.errors",),
+    ("tracelens.table",),
+    ("tracelens.schemas",),
+    ("tracelens.capture",),
+    ("tracelens.trace",),
+    ("tracelens.combine", "tracelens.derive"),
+    ("tracelens.collectors", "tracelens.analyses"),
+    ("tracelens.report", "tracelens.doctor"),
+    ("tracelens.views", "tracelens.exports"),
+    ("tracelens",),
+    ("tracelens.cli", "tracelens.cli_collect", "tracelens.cli_io"),
+    ("tracelens.__main__",),
+)
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for package, folder in FOLDERS.items():
+        for file in folder.rglob("*.py"):
+            inside = file.relative_to(folder)
+            if package == "tracelens" and inside.parts[0] in {"collectors", "schemas"}:
+                continue
+            parts = [package, *inside.with_suffix("").parts]
+            found[".".join(parts).removesuffix(".__init__")] = file
+    return found
+
+
+def level(module: str) -> tuple[int, str]:
+    """Depth in LEVELS, and the name that puts it there."""
+    for depth, names in enumerate(LEVELS):
+        for name in names:
+            if module == name or (name != "tracelens" and module.startswith(name + ".")):
+                return depth, name
+    pytest.fail(f"{module} stands in no level of LEVELS: say where it belongs")
+
+
+def imports(file: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.split(".")[0] == "tracelens"}
+
+
+def test_imports_point_one_way() -> None:
+    known = modules()
+    wrong = []
+    for module, file in known.items():
+        for name in imports(file) & set(known):
+            (depth, group), (other_depth, other_group) = level(module), level(name)
+            if other_depth > depth or (other_depth == depth and other_group != group):
+                wrong.append(f"{module} imports {name}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("folder", ["tracelens.collectors", "tracelens.analyses"])
+def test_siblings_never_import_each_other(folder: str) -> None:
+    wrong = []
+    for module, file in modules().items():
+        parts = module.split(".")
+        if len(parts) < 3 or ".".join(parts[:2]) != folder:
+            continue
+        own = ".".join(parts[:3])
+        for name in imports(file):
+            inside = name.split(".")
+            is_sibling = ".".join(inside[:2]) == folder and len(inside) > 2 and ".".join(inside[:3]) in modules()
+            if is_sibling and ".".join(inside[:3]) != own:
+                wrong.append(f"{module} imports {name}")
+    assert not wrong
+
+
+def test_no_analysis_imports_a_profiler() -> None:
+    heavy = {"torch", "hta", "pygdbmi", "numpy", "pandas"}
+    for module, file in modules().items():
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+            assert not heavy & {name.split(".")[0] for name in names}, module
+
+
+def test_packages_list_equals_folders() -> None:
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    found = {name for name, file in modules().items() if file.name == "__init__.py"}
+    assert sorted(listed) == sorted(found)
+
+
+def test_wheel_installs_nothing_but_tracelens(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", str(tmp_path), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {"tracelens", wheel.name.split("-py3")[0] + ".dist-info"}
+    for module, file in modules().items():
+        inside = module.replace(".", "/") + ("/__init__.py" if file.name == "__init__.py" else ".py")
+        assert inside in names
+
+
+@pytest.mark.parametrize("table", [*TABLES.values(), *(a.result for a in ANALYSES.values())], ids=lambda t: t.name)
+def test_every_column_is_documented(table: object) -> None:
+    assert table.doc.endswith(".")  # type: ignore[attr-defined]
+    for column in table:  # type: ignore[attr-defined]
+        assert column.doc.endswith("."), column.name
+        for suffix, unit in (("_ns", "ns"), ("_bytes", "bytes"), ("_frac", "1")):
+            if column.name.endswith(suffix):
+                assert column.unit == unit, column.name
+
+
+def test_enums_of_tables_have_unknown() -> None:
+    for table in TABLES.values():
+        for column in table:
+            if column.values and column.name != "python_frames":
+                assert "unknown" in column.values, f"{table.name}.{column.name}"
+
+
+def test_every_public_definition_has_a_docstring() -> None:
+    bare = []
+    for module, file in modules().items():
+        tree = ast.parse(file.read_text())
+        classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+        bodies = [tree.body, *(node.body for node in classes)]
+        nodes = [tree, *(n for body in bodies for n in body if isinstance(n, (ast.FunctionDef, ast.ClassDef)))]
+        bare += [
+            f"{module}:{getattr(node, 'name', '')}"
+            for node in nodes
+            if not getattr(node, "name", "x").startswith("_") and not ast.get_docstring(node)
+        ]
+    assert not bare
