@@ -20,7 +20,8 @@ _MANGLED_PART = re.compile(r"[0-9]{1,3}")
 def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFrame:
     """Library, primitive, primitive_source and is_communication of each kernel, a row a name, in order.
 
-    `contexts` holds, for each kernel, the name of the innermost op that launched it, null where unknown. It is better
+    `contexts` holds, for each kernel, the name of the innermost op that launched it, null where unknown; the word
+    `triton` stands for an op that the profiler knows for a Triton launch, whatever the kernel's name. It is better
     evidence than the kernel's name: one GEMM kernel is a convolution below `aten::cudnn_convolution` and a product
     below `aten::addmm`. `primitive_source` is `context` where the op decided and `name` otherwise.
     """
@@ -51,11 +52,13 @@ def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
     by_context = _first(CONTEXT_RULES)
     found = prepared.with_columns(by_name=by_name.fill_null("unknown"), by_context=by_context)
     decides = pl.col("by_context").is_not_null() & (
-        pl.col("by_name").is_in(["unknown"]) | (pl.col("by_name") == pl.col("by_context")) | _may_decide()
+        (pl.col("by_name") == "unknown") | (pl.col("by_name") == pl.col("by_context")) | _may_decide()
     )
     return found.select(
         library=pl.when(pl.col("name") == "")
         .then(pl.lit("unknown"))
+        .when(pl.col("context") == "triton")
+        .then(pl.lit("triton"))
         .otherwise(_first(LIBRARY_RULES).fill_null("other")),
         primitive=pl.when(decides).then("by_context").otherwise("by_name"),
         primitive_source=pl.when(decides).then(pl.lit("context")).otherwise(pl.lit("name")),

@@ -10,7 +10,7 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"^rccl|^ncclDevKernel(Debug)?_Generic_[0-9]", "rccl"),
     ("head", r"^nccl", "nccl"),
     # Triton: Inductor's prefix, or the signature that Triton 2 appended to names (matmul_kernel_0d1d2d3de).
-    ("head", r"^triton_|_(0d|0c|01)[0-9dce]*[dce]$", "triton"),
+    ("head", r"^triton_|_0(de?|c)1[0-9cde]*$", "triton"),
     # PyTorch, before cuDNN: at::cuda::philox::unpack_cudnn is its own.
     ("head", r"^(at|c10|c10d|torch)::|^cunn_|^softmax_warp_|^elementwise_kernel_with_index$|^THC", "aten"),
     # cuDNN renames the namespaces it embeds (cutlass__5x_cudnn, cask_plugin__5x_cudnn, xmma__5x_cudnn).

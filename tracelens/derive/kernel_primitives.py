@@ -51,6 +51,9 @@ _GEMM = (
     r"|reduce_1Block|wvSplitK|(^|_)mul_mat|(^|_)matmul|(^|_)b?mm_kernel"
 )
 
+# Names of which the head is an entry point that runs whatever kernel it is given.
+_EMBEDDED = r"^(_ZN[0-9]+(cutlass|ck(_tile)?[0-9])|ck(_tile)?::)"
+
 NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"^(nccl|rccl)|nvshmem|multimem_|(one|two)_shot_all_reduce|cross_device_reduce", "communication"),
     ("head", r"[aA]ll_?[rR]educe", "communication"),
@@ -64,12 +67,13 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"__amd_rocclr_copy", "layout"),
     ("head", _ATTENTION, "attention"),
     ("text", r"^cutlass[a-z0-9_]*::(device_kernel|Kernel2?)<.{0,200}([fF]lash|[fF]mha|FMHA)", "attention"),
+    ("text", _EMBEDDED + r".{0,300}[fF]mha", "attention"),
     ("head", r"scalePackedTensor|op_(generic_)?tensor_kernel|SubTensorOp|^Op[0-9A-Z]?[0-9a-z]*Tensor", "elementwise"),
     ("head", r"epilogue::impl|^scal_kernel", "elementwise"),
     ("head", r"^cudnn::(cnn|detail)::|conv_depthwise", "conv"),
     ("head", _CONV, "conv"),
     ("text", r"^cutlass[a-z0-9_]*::(device_kernel|Kernel2?)<.{0,300}(fprop|dgrad|wgrad|conv::|ConvUniversal)", "conv"),
-    ("text", r"^(_ZN[0-9]+cutlass|ck(_tile)?::kernel).{0,300}(ImplicitGemm|[cC]onv(olution)?[0-9A-Z_])", "conv"),
+    ("text", _EMBEDDED + r".{0,300}(ImplicitGemm|[cC]onv(olution)?[0-9A-Z_])", "conv"),
     ("head", r"(^|_|:)bn_(fw|bw)_|[bB]atch_?[nN]orm|[lL]ayer_?[nN]orm|[gG]roup_?[nN]orm", "normalization"),
     ("head", r"[rR][mM][sS]_?[nN]orm", "normalization"),
     ("head", r"RowwiseMoments|ComputeFusedParams|Compute1dBackwardFused|ComputeInternalGradients", "normalization"),
@@ -82,8 +86,9 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"[dD]ropout|philox|curand|rand(perm|om|int)|distribution_(elementwise|nullary)|bernoulli", "rng"),
     ("head", _GEMM, "gemm"),
     ("text", r"^cutlass[a-z0-9_]*::(device_kernel|Kernel2?)<.{0,300}([gG]emm|ReduceSplitK)", "gemm"),
-    ("text", r"^(_ZN[0-9]+cutlass|ck(_tile)?::kernel).{0,300}[gG]emm", "gemm"),
+    ("text", _EMBEDDED + r".{0,300}[gG]emm", "gemm"),
     ("text", r"^[a-zA-Z_:]*kernel[a-z0-9_]*<.{0,100}cublas(Dot|Gemv|Gemm)", "gemm"),
+    ("head", r"[rR]otary|(^|_)rope(_|$)|parallel_for|for_each", "elementwise"),
     ("head", r"Device(Segmented)?Reduce|cuda_cub::[a-z_]*reduce::", "reduction"),
     ("head", r"^(at_cuda_detail::)?(cub|thrust)(::|[0-9_])|^rocprim::|^hipcub::", "indexing"),
     ("head", r"[iI]ndex(_|[A-Z]|$)|[gG]ather|[sS]catter|[sS]ort(_|[A-Z]|$)|[tT]op_?[kK]|[nN]on_?[zZ]ero", "indexing"),
@@ -99,8 +104,8 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"(^|_)(fill|memset|zero)(_|$)", "memory"),
     ("head", r"elementwise|[pP]ointwise", "elementwise"),
     ("head", r"(^|_)(bias|relu|gelu|silu|swiglu|geglu|sigmoid|tanh|activation|add|mul)(_|$)", "elementwise"),
-    ("head", r"act_and_mul|(^|_)rope(_|$)", "elementwise"),
-    ("head", r"([sS]i|[gG]e|[rR]e)[lL][uU]|[rR]otary|(^|_)(de)?quant|per_token_quant|scaled_fp8_quant", "elementwise"),
+    ("head", r"act_and_mul", "elementwise"),
+    ("head", r"([sS]i|[gG]e|[rR]e)[lL][uU]|(^|_)(de)?quant|per_token_quant|scaled_fp8_quant", "elementwise"),
 )  # fmt: skip
 """(where to look, pattern, primitive); a name that nothing matches is `unknown`."""
 
