@@ -31,7 +31,9 @@ LEVELS = (
     ("tracelens.report", "tracelens.doctor"),
     ("tracelens.views", "tracelens.exports"),
     ("tracelens",),
-    ("tracelens.cli", "tracelens.cli_collect", "tracelens.cli_io"),
+    ("tracelens.cli_io",),
+    ("tracelens.cli_collect",),
+    ("tracelens.cli",),
     ("tracelens.__main__",),
 )
 
