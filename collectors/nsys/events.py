@@ -46,9 +46,10 @@ class Session:
         if self.export.has(table):
             missing = [name for name in needed if name not in self.export.columns[table]]
             if missing:
+                found = ", ".join(sorted(self.export.columns[table]))
                 raise SourceError(
-                    f"{self.export.path}: expected the columns {', '.join(missing)} in {table}, found none of that "
-                    f"name; this is no export, or one of an nsys that tracelens cannot read: export it with another"
+                    f"{self.export.path}: expected the columns {', '.join(missing)} in {table}, found {found}; "
+                    "upgrade with pip install -U tracelens-toolkit, or export with another version of nsys"
                 )
         return self.export.frame(table, wanted([*needed, *integers], texts))
 
@@ -108,8 +109,8 @@ def kernels(session: Session, calls: pl.DataFrame) -> pl.DataFrame:
     shapes = [f"{what}{axis}" for what in ("grid", "block", "cluster") for axis in "XYZ"]
     raw = session.rows(
         table,
-        ["start", "end", "deviceId"],
-        [*_WORK[1:], *shapes, "demangledName", "shortName", "registersPerThread", "staticSharedMemory",
+        ["start", "end", "deviceId", "demangledName"],
+        [*_WORK[1:], *shapes, "shortName", "registersPerThread", "staticSharedMemory",
          "dynamicSharedMemory"],
     )  # fmt: skip
     name = pl.coalesce(session.name("demangledName"), session.name("shortName"), pl.lit("unknown"))

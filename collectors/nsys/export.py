@@ -110,7 +110,7 @@ class DirectoryExport(Export):
     def _read(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
         try:
             arrow = self._load(self._file(table), list(columns))
-            decoded = [_valid_text(arrow.column(name)) for name in columns]
+            decoded = [_checked(arrow.column(name)) for name in columns]
             return pl.DataFrame({name: _series(column) for name, column in zip(columns, decoded, strict=True)})
         except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
             raise self.broken(table, error) from error
@@ -157,15 +157,21 @@ def _load_arrow(file: Path, columns: list[str] | None) -> pa.Table:
     return table if columns is None else table.select(columns)
 
 
-def _valid_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column with bytes that are no UTF-8 replaced: nsys writes names as the program gave them."""
+def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column, its buffers checked, and bytes that are no UTF-8 replaced.
+
+    nsys writes names as the program gave them. Raises ArrowInvalid for a damaged column, which Arrow and Polars would
+    otherwise follow out of bounds.
+    """
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        column.validate()
         return column
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
-        raw = column.cast(pa.large_binary()).to_pylist()
-        texts = [None if value is None else value.decode(errors="replace") for value in raw]
+        raw = column.cast(pa.binary() if pa.types.is_string(column.type) else pa.large_binary())
+        raw.validate(full=True)
+        texts = [None if value is None else value.decode(errors="replace") for value in raw.to_pylist()]
         return pa.chunked_array([pa.array(texts, pa.large_string())])
     return column
 

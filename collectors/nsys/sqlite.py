@@ -17,6 +17,7 @@ from tracelens.errors import SourceError
 from tracelens.table import DataType
 
 MAGIC = b"SQLite format 3\x00"
+_CHUNK_ROWS = 100_000
 _FAILURES = (sqlite3.Error, UnicodeError, ValueError, OverflowError, MemoryError)
 
 
@@ -25,47 +26,54 @@ class SqliteExport(Export):
 
     def __init__(self, path: Path, *, fast: bool = True) -> None:
         try:
+            _check_length(path)
             with closing(_connect(path)) as database:
-                columns = _columns(database)
+                declared = _declared(database)
                 self._fast = fast and _is_quiet(path, database)
         except _FAILURES as error:
             raise SourceError(_why_not_opened(path, error)) from error
-        super().__init__(path, columns)
+        self._declared = declared
+        super().__init__(path, {table: frozenset(columns) for table, columns in declared.items()})
 
     def n_rows(self, table: str) -> int:
         """Number of rows of a table that is there."""
-        return int(self._query(table, f"SELECT count(*) FROM {_quoted(table)}")[0][0])  # noqa: S608
-
-    def _read(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
-        integers = [name for name, dtype in columns.items() if dtype != pl.String]
-        texts = [name for name in columns if name not in integers]
-        numbers = self._fast_read(_select(table, integers)) if self._fast and integers else None
-        if numbers is None:
-            rows = self._query(table, _select(table, columns))
-            values = zip(*rows, strict=True) if rows else ([] for _ in columns)
-            return pl.DataFrame(
-                [_series(name, list(value), columns[name]) for name, value in zip(columns, values, strict=True)]
-            )
-        numbers.columns = integers
-        if not texts:
-            return numbers
-        rows = self._query(table, _select(table, texts))
-        values = zip(*rows, strict=True) if rows else ([] for _ in texts)
-        series = [_series(name, list(value), pl.String) for name, value in zip(texts, values, strict=True)]
-        return numbers.hstack(series)
-
-    def _query(self, table: str, statement: str) -> list[tuple[Any, ...]]:
         try:
             with closing(_connect(self.path)) as database:
-                return database.execute(statement).fetchall()
+                (count,) = database.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()  # noqa: S608
         except _FAILURES as error:
             raise self.broken(table, error) from error
+        return int(count)
 
-    def _fast_read(self, statement: str) -> pl.DataFrame | None:
-        """Rows by way of connectorx, five times faster than Python rows; None whenever it is absent or balks.
+    def _read(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
+        numbers = self._fast_read(table, [name for name, dtype in columns.items() if dtype != pl.String])
+        if numbers is None:
+            return self._slow_read(table, columns)
+        rest = {name: dtype for name, dtype in columns.items() if name not in numbers.columns}
+        texts = self._slow_read(table, rest) if rest else pl.DataFrame(height=numbers.height)
+        return numbers.hstack(texts) if texts.height == numbers.height else self._slow_read(table, columns)
 
-        It refuses columns of mixed types, which sqlite3 then reads.
+    def _slow_read(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
+        """Columns by way of Python rows, so many at a time that memory stays bounded."""
+        parts = [pl.DataFrame(schema=dict(columns))]
+        try:
+            with closing(_connect(self.path)) as database:
+                cursor = database.execute(_select(table, columns))
+                while rows := cursor.fetchmany(_CHUNK_ROWS):
+                    values = zip(columns.items(), zip(*rows, strict=True), strict=True)
+                    parts.append(pl.DataFrame([_series(name, list(column), dtype) for (name, dtype), column in values]))
+        except _FAILURES as error:
+            raise self.broken(table, error) from error
+        return pl.concat(parts)
+
+    def _fast_read(self, table: str, columns: list[str]) -> pl.DataFrame | None:
+        """Integers by way of connectorx, five times faster than Python rows; None whenever it is absent or balks.
+
+        It takes a column's word for its type, and refuses one that holds others, which sqlite3 then reads.
         """
+        kinds = {self._declared[table][name] for name in columns}
+        if not (self._fast and columns and kinds <= {"INTEGER", "INT", "BIGINT"}):
+            return None
+        statement = _select(table, columns)
         try:
             connectorx = importlib.import_module("connectorx")
             uri = f"sqlite://{quote(str(self.path.resolve()))}"
@@ -74,9 +82,22 @@ class SqliteExport(Export):
             raise
         except BaseException:  # noqa: BLE001  # a panic in connectorx's Rust is no Exception
             return None
-        if not isinstance(frame, pl.DataFrame) or not all(d.is_integer() or d == pl.Boolean for d in frame.dtypes):
+        if not isinstance(frame, pl.DataFrame) or not all(dtype.is_integer() for dtype in frame.dtypes):
             return None
+        frame.columns = columns
         return frame
+
+
+def _check_length(path: Path) -> None:
+    """Raise ValueError when the file is shorter than its header says; SQLite takes half a last page for a whole one."""
+    with path.open("rb") as stream:
+        head = stream.read(100)
+    page_bytes, n_pages = int.from_bytes(head[16:18]), int.from_bytes(head[28:32])
+    expected = (65536 if page_bytes == 1 else page_bytes) * n_pages
+    size = path.stat().st_size
+    # In WAL mode (2), pages may still lie in the file beside.
+    if head[18:19] != b"\x02" and size < expected:
+        raise ValueError(f"it ends at byte {size} of {expected}")
 
 
 def _connect(path: Path) -> sqlite3.Connection:
@@ -86,11 +107,11 @@ def _connect(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _columns(database: sqlite3.Connection) -> dict[str, frozenset[str]]:
-    """Columns of every table, by name."""
+def _declared(database: sqlite3.Connection) -> dict[str, dict[str, str]]:
+    """Columns of every table, with the type each was declared with."""
     names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     return {
-        name: frozenset(row[1] for row in database.execute(f"PRAGMA table_info({_quoted(name)})"))
+        name: {row[1]: str(row[2]).upper() for row in database.execute(f"PRAGMA table_info({_quoted(name)})")}
         for name in names
         if not name.startswith("sqlite_")
     }
@@ -125,10 +146,13 @@ def _quoted(name: str) -> str:
 
 
 def _series(name: str, values: list[Any], dtype: DataType) -> pl.Series:
-    """A column from Python values; in an integer one, anything else is null."""
-    if dtype == pl.String:
-        return pl.Series(name, [_text(value) for value in values], pl.String)
-    return pl.Series(name, [value if isinstance(value, int) else None for value in values], pl.Int64)
+    """A column from Python values; in an integer one anything else is null, in a text one all is text."""
+    try:
+        return pl.Series(name, values, dtype)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        if dtype == pl.String:
+            return pl.Series(name, [_text(value) for value in values], pl.String)
+        return pl.Series(name, [value if isinstance(value, int) else None for value in values], pl.Int64)
 
 
 def _text(value: Any) -> str | None:
