@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent.parent
 # kernels are labelled by what their names prove.
 LABELS = pl.read_csv(Path(__file__).parent / "data" / "kernel_labels.csv")
 CAPTURES = sorted((ROOT / "samples" / "torch").glob("*.json.gz"))
+EXPORTS = sorted((ROOT / "samples" / "nsys").glob("*.sqlite"))
 
 
 def classified(name: str, context: str | None = None) -> tuple[str, str, str]:
@@ -59,6 +60,14 @@ def test_time_of_a_capture_is_classified_as_labelled(capture: Path) -> None:
     assert known > 0.95 * total
     assert int(right["duration_ns"].sum()) == known
     assert kernels.filter(pl.col("primitive") == "unknown").height == 0
+
+
+@pytest.mark.parametrize("export", EXPORTS, ids=lambda path: path.stem)
+def test_nsys_spells_names_in_its_own_way(export: Path) -> None:
+    """It writes unnamed namespaces as <unnamed>; every kernel of these models has a library and a primitive."""
+    kernels = tl.collect(export).kernels
+    assert kernels.filter(pl.col("primitive") == "unknown")["name"].unique().to_list() == []
+    assert kernels.filter(pl.col("library").is_in(["other", "unknown"]))["name"].unique().to_list() == []
 
 
 def _key(*columns: str) -> pl.Expr:

@@ -104,10 +104,10 @@ def test_occupancy_without_waves(device: dict[str, Any], kernel: dict[str, Any])
     assert row["occupancy_reason"] == "the source does not give the grid or the device's number of SMs"
 
 
-def test_calls_that_take_different_shared_memory_have_no_occupancy() -> None:
-    (row,) = kernel_grids(trace_of({}, {"shared_bytes": 40_000})).to_dicts()
-    assert (row["n_calls"], row["shared_bytes"], row["waves"]) == (2, None, None)
-    assert row["occupancy_reason"] == REASONS["launch"]
+def test_calls_that_take_different_shared_memory_have_a_row_each() -> None:
+    """233,472 bytes of an SM over 40,000 + 1,024, rounded up to 41,088: 5 blocks."""
+    found = kernel_grids(trace_of({}, {}, {"shared_bytes": 40_000}))
+    assert found.select("n_calls", "shared_bytes", "blocks_per_sm").rows() == [(2, 0, 8), (1, 40_000, 5)]
 
 
 def test_a_kernel_that_served_two_primitives_has_a_row_for_each() -> None:

@@ -23,8 +23,8 @@ def _shape(prefix: str = "", of: str = "") -> tuple[Column, ...]:
 
 KERNEL_GRIDS = Table(
     "kernel_grids",
-    "A kernel, the grid and block it was launched with, and what these make of the device. A kernel that served two "
-    "primitives (one GEMM kernel below a convolution and below a product) has a row for each.",
+    "A kernel, the grid and block it was launched with, and what these make of the device. Where calls with the same "
+    "grid and block differ in shared memory, registers or primitive, each of these has a row.",
     (
         RANK,
         DEVICE,
@@ -40,14 +40,8 @@ KERNEL_GRIDS = Table(
         Column("duration_max_ns", I64, "Longest duration.", "ns"),
         Column("n_blocks", I64, "Blocks of the grid.", nullable=True),
         Column("n_threads", I64, "Threads of the grid: its blocks times the threads of a block.", nullable=True),
-        Column("registers_per_thread", I32, "Registers a thread uses; null where calls differ.", nullable=True),
-        Column(
-            "shared_bytes",
-            I64,
-            "Shared memory a block, static plus dynamic; null where calls differ.",
-            "bytes",
-            nullable=True,
-        ),
+        Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
+        Column("shared_bytes", I64, "Shared memory a block, static plus dynamic.", "bytes", nullable=True),
         Column("blocks_per_sm", I64, "Blocks that an SM holds at once, by CUDA's occupancy rules.", nullable=True),
         Column(
             "occupancy_limiter",

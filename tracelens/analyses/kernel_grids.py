@@ -10,17 +10,19 @@ from tracelens.schemas.results.grids import KERNEL_GRIDS
 from tracelens.trace import Trace
 
 _LONG_TAIL = 0.25
+# Shared memory is an argument of the launch as the grid is: cuDNN's batch norm gives one grid several sizes of it.
+_TAKEN = ("registers_per_thread", "shared_bytes", "is_cluster_launch")
+_KEYS = ("rank", "device_id", "name", "library", "primitive", *_TAKEN)
 
 
 def kernel_grids(trace: Trace) -> pl.DataFrame:
-    """A row a (rank, device, kernel, grid, block), longest total time first: calls, durations, occupancy and waves.
+    """A row a (rank, device, kernel, grid, block, what a block takes of an SM), longest total time first.
 
     Occupancy is computed by CUDA's rules from the launch and the device's compute capability; it is null, with the
     reason, where the rules or the numbers are missing. Raises MissingTableError when the trace holds no kernels.
     """
     trace.require("kernel_grids", "kernels")
-    keys = ("rank", "device_id", "name", "library", "primitive")
-    grids = by_grid(trace.kernels, keys).pipe(occupancy, trace.devices)
+    grids = by_grid(trace.kernels, _KEYS).pipe(occupancy, trace.devices)
     blocks, slots = pl.col("n_blocks"), pl.col("blocks_per_sm") * pl.col("sm_count")
     fits = blocks.is_not_null() & slots.is_not_null()
     return KERNEL_GRIDS.conform(

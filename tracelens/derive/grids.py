@@ -11,17 +11,15 @@ SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
 def by_grid(kernels: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """A row a distinct (keys, grid, block), longest total time first: durations, and what a launch takes of an SM.
+    """A row a distinct (keys, grid, block), longest total time first.
 
-    Added are n_calls, duration_total_ns, _mean_ns, _median_ns, _min_ns, _max_ns, n_blocks, threads_per_block, and, null
-    where calls differ, registers_per_thread, shared_bytes and is_cluster_launch (true where any is).
+    Added are n_calls, duration_total_ns, _mean_ns, _median_ns, _min_ns, _max_ns, n_blocks and threads_per_block.
     """
     duration = pl.col("duration_ns")
-    alike = ("registers_per_thread", "shared_bytes")
     words = [key for key in keys if kernels.schema[key] == pl.String]
     grouped = (
         kernels.lazy()
-        .select(*keys, *SHAPE, *alike, "is_cluster_launch", duration)
+        .select(*keys, *SHAPE, duration)
         # As categories long names are compared by number.
         .with_columns(pl.col(words).cast(pl.Categorical))
         .group_by(*keys, *SHAPE)
@@ -31,8 +29,6 @@ def by_grid(kernels: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
             duration_median_ns=duration.median(),
             duration_min_ns=duration.min(),
             duration_max_ns=duration.max(),
-            is_cluster_launch=pl.col("is_cluster_launch").any(),
-            **{name: pl.when(pl.col(name).min() == pl.col(name).max()).then(pl.col(name).first()) for name in alike},
         )
         .with_columns(pl.col(words).cast(pl.String))
         .with_columns(
@@ -42,4 +38,6 @@ def by_grid(kernels: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
             threads_per_block=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
         )
     )
-    return grouped.sort("duration_total_ns", *keys, *SHAPE, descending=[True] + [False] * (len(keys) + 6)).collect()
+    return grouped.sort(
+        "duration_total_ns", *keys, *SHAPE, descending=[True] + [False] * (len(keys) + len(SHAPE))
+    ).collect()

@@ -13,6 +13,8 @@ from tracelens.derive.kernel_primitives import CONTEXT_DECIDES, CONTEXT_RULES, F
 _LOOKED_AT = 2000
 """Characters of a name that are read: all that the rules ask for stands in front, and names may be 100 KB long."""
 
+# As LLVM's demangler, that of nsys and that of GCC write an unnamed namespace.
+_UNNAMED = r"(\(anonymous namespace\)|<unnamed>|\{anonymous\})::"
 _RETURN_TYPE = r"^(__global__ )?(void |std::enable_if<.*?>::type )"
 _MANGLED_PART = re.compile(r"[0-9]{1,3}")
 
@@ -40,7 +42,7 @@ def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFram
 
 def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
     """The classes of (name, context) pairs, row by row."""
-    text = pl.col("name").str.head(_LOOKED_AT).str.replace_all("(anonymous namespace)::", "", literal=True)
+    text = pl.col("name").str.head(_LOOKED_AT).str.replace_all(_UNNAMED, "")
     prepared = (
         pairs.with_columns(text=text.str.replace(_RETURN_TYPE, "").str.strip_suffix(".kd"))
         .with_columns(head=_head(), op=pl.col("context").str.head(_LOOKED_AT).str.replace(r"^.*(::|: )", ""))
