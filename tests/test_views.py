@@ -1,0 +1,244 @@
+"""Reports as text, Markdown and chart specifications: what a reader sees, and that hostile names stay text."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tests.sample_reports import ESCAPES, LONG_KERNEL, ROWS, SCRIPT, TOP_KERNELS, VERDICT, report, section, trace
+from tracelens.analyses import ANALYSES
+from tracelens.report import Report, Section
+from tracelens.schemas.results.time import TIME_BREAKDOWN
+from tracelens.table import Column, Table
+from tracelens.views.chart_parts import labels
+from tracelens.views.charts import CHARTS, draw
+from tracelens.views.columns import VIEW_COLUMNS
+from tracelens.views.format import informative, label_of, printable, quantity, shorten, show
+from tracelens.views.markdown import to_markdown
+from tracelens.views.markup import Markup, data_script, el, inline
+from tracelens.views.text import Screen, to_text
+
+
+@pytest.mark.parametrize(
+    ("name", "unit", "values", "heading", "cells"),
+    [
+        ("duration_total_ns", "ns", [2_500_000, 7_000, None], "duration total (ms)", ["2.500", "0.007", "-"]),
+        ("delay_median_ns", "ns", [-1_500.0, 250.0], "delay median (µs)", ["-1.500", "0.250"]),
+        ("self_ns", "ns", [999], "self (ns)", ["999"]),
+        ("window_ns", "ns", [12_345_678_900], "window (s)", ["12.346"]),
+        ("size_bytes", "bytes", [19_267_584, 0], "size (MB)", ["19.268", "0.000"]),
+        ("bandwidth_bytes_per_s", "bytes/s", [12.5e9], "bandwidth (GB/s)", ["12.50"]),
+        ("tail_frac", "1", [0.125, 1.0, float("nan")], "tail (%)", ["12.5", "100.0", "-"]),
+        ("n_calls", None, [1234567], "calls", ["1,234,567"]),
+        ("stream_id", None, [1234567], "stream id", ["1234567"]),
+        ("waves", None, [0.85, 12.0, float("inf")], "waves", ["0.85", "12.00", "inf"]),
+        ("total_depth_median", "frames", [3.0, 25.0], "total depth median", ["3", "25"]),
+        ("library_cudnn_ns", "ns", [1_000], "cudnn (µs)", ["1.000"]),
+        ("is_communication", None, [True, False, None], "communication", ["yes", "no", "-"]),
+    ],
+)
+def test_a_column_says_its_unit_once_and_scales_by_its_largest_value(
+    name: str, unit: str | None, values: list[Any], heading: str, cells: list[str]
+) -> None:
+    frame = pl.DataFrame({name: values})
+    table = Table("t", "", (Column(name, frame.schema[name], "", unit),))
+    (shown,) = show(table, frame, [name])
+    assert (shown.heading, shown.cells) == (heading, cells)
+
+
+def test_axes_and_values_with_their_units_become_one_column() -> None:
+    frame = pl.DataFrame(
+        {"grid_x": [64], "grid_y": [7], "grid_z": [1], "block_x": [None], "block_y": [1], "block_z": [1],
+         "value": [0.681], "unit": ["1"]}
+    )  # fmt: skip
+    shown = show(Table("t", "", ()), frame, frame.columns)
+    assert [(column.label, column.cells) for column in shown] == [
+        ("grid", ["64x7x1"]),
+        ("block", ["-"]),
+        ("value", ["68.1 %"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [(2500.0, "ns", "2.500 µs"), (3.0, "steps", "3 steps"), (0.276, "1", "27.6 %"), (None, "ns", "-"),
+     (19_267_584, "bytes", "19.268 MB"), (1.5, None, "1.50"), (float("nan"), "ns", "-")],
+)  # fmt: skip
+def test_one_quantity(value: float | None, unit: str | None, text: str) -> None:
+    assert quantity(value, unit) == text
+
+
+def test_a_long_signature_keeps_its_head_and_a_path_its_end() -> None:
+    assert shorten(LONG_KERNEL, 40) == "at::native::vectorized_elemen…ar*, 3ul>)"
+    assert shorten("ResNet_0.Sequential_2.Bottleneck_3.Conv2d_14", 24) == "ResNet_0.Se…_3.Conv2d_14"
+    assert shorten("short", 24) == "short"
+
+
+@given(st.text(max_size=60), st.integers(2, 80))
+def test_text_becomes_printable_and_short(text: str, width: int) -> None:
+    assert printable(text).isprintable()
+    assert len(shorten(text, width)) <= width
+
+
+def test_columns_without_a_word_to_say_are_left_out() -> None:
+    frame = pl.DataFrame({"rank": [0, 0], "n": [1, 2], "step": [None, None], "library_nccl_ns": [0, 0]})
+    assert informative(frame) == ["n"]
+    assert informative(frame.with_columns(rank=pl.Series([0, 1]))) == ["rank", "n"]
+
+
+def test_the_text_report() -> None:
+    text = to_text(report(), Screen(width=100, rows=2))
+    verdict, table = text.index("What about verdict?"), text.index("What about top_kernels?")
+    assert verdict < table
+    assert "launch  2.500 µs  the GPU waits\n* Launches bound this run.\n" in text
+    assert "2 of 3 rows" in text
+    assert "* No answer: top_kernels needs the table kernels, empty here" in text
+
+
+def test_names_cannot_reach_the_terminal_or_richs_markup() -> None:
+    text = to_text(report(), Screen(width=140))
+    assert [c for c in text if not c.isprintable() and c != "\n"] == []
+    assert r"\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe|" in text
+
+
+def test_colour_changes_no_character() -> None:
+    plain, colored = (to_text(report(), Screen(width=120, color=color)) for color in (False, True))
+    assert "\x1b[" in colored
+    stripped = re.sub(r"\x1b\[[\d;]*m", "", colored)
+    assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
+
+
+@given(st.integers(50, 220))
+def test_tables_fit_the_terminal_and_say_what_they_leave_out(width: int) -> None:
+    wide = Section(section(TOP_KERNELS, ROWS).analysis, pl.DataFrame(ROWS, schema=TOP_KERNELS.schema), [])
+    text = to_text(report(wide), Screen(width=width))
+    assert max(map(cell_len, text.splitlines())) <= width
+    assert ("calls" in text) or ("not shown for lack of width" in text.replace("\n", " "))
+
+
+def test_an_incomplete_capture_says_so_and_an_empty_result_too() -> None:
+    incomplete = Report(trace(complete=False), trace(), [section(TOP_KERNELS, [])])
+    text = to_text(incomplete)
+    assert "run.json.gz against run.json.gz" in text
+    assert "incomplete: see tracelens check" in text
+    assert "Nothing in this trace." in text
+
+
+def test_markdown_escapes_what_it_would_act_on() -> None:
+    text = to_markdown(report(), rows=3)
+    assert text.startswith(
+        "# run.json.gz\n\n## What about verdict?\n\n| bound | value | evidence |\n| --- | ---: | --- |\n"
+    )
+    assert "| launch | 2.500 µs | the GPU waits |" in text
+    assert "<img" not in text
+    assert "&lt;/script&gt;&lt;img src=x onerror=alert\\(1\\)&gt;" in text
+    rows = [line for line in text.splitlines() if "pipe" in line]
+    assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [len(re.findall(r"\|", _heading(text)))]
+    assert "2 of 3 rows." in to_markdown(report(), rows=2)
+
+
+def _heading(text: str) -> str:
+    return next(line for line in text.splitlines() if line.startswith("| name"))
+
+
+def test_markup_escapes_text_and_attributes_but_not_itself() -> None:
+    assert el("p", SCRIPT, title='"&') == (
+        '<p title="&quot;&amp;">&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;</p>'
+    )
+    assert el("p", el("b", "x"), None) == "<p><b>x</b></p>"
+    assert el("meta", name="n") == '<meta name="n">'
+    assert el("td", ESCAPES) == r"<td>\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe|</td>"
+    with pytest.raises(ValueError, match="end tag"):
+        inline("script", f"'{SCRIPT}'")
+
+
+def test_data_for_scripts_cannot_end_its_element() -> None:
+    markup = data_script("d", {"name": SCRIPT + "\u2028&<!--"})
+    body = markup.removeprefix('<script type="application/json" id="d">').removesuffix("</script>")
+    assert not set("<>&\u2028") & set(body)
+    assert json.loads(body) == {"name": SCRIPT + "\u2028&<!--"}
+    assert isinstance(markup, Markup)
+
+
+def rows_of(drawing: Any) -> list[dict[str, Any]]:
+    """The data that a chart carries."""
+    spec = json.loads(json.dumps(drawing.chart.to_dict(), allow_nan=False))
+    values: list[dict[str, Any]] = spec["datasets"][spec["data"]["name"]]
+    return values
+
+
+def test_kernels_are_drawn_by_time_in_milliseconds() -> None:
+    (drawing,) = draw(section(TOP_KERNELS, ROWS[:2]))
+    assert [(row["value"], row["primitive"]) for row in rows_of(drawing)] == [(2.5, "elementwise"), (0.007, "conv")]
+    assert rows_of(drawing)[1]["label"] == SCRIPT
+    assert drawing.chart.to_dict()["encoding"]["x"]["title"] == "duration total (ms)"
+
+
+def test_a_step_is_drawn_as_what_fills_its_window() -> None:
+    step = dict.fromkeys(TIME_BREAKDOWN.names) | {
+        "rank": 0, "device_id": 0, "step": 7, "window_ns": 10_000_000, "compute_ns": 4_000_000, "communication_ns": 0,
+        "copy_ns": 0, "exposed_communication_ns": 0, "exposed_copy_ns": 1_000_000, "idle_ns": 5_000_000,
+        "starved_ns": 3_000_000,
+    }  # fmt: skip
+    (drawing,) = draw(section(TIME_BREAKDOWN, [step, {**step, "step": None}]))
+    assert [(row["label"], row["part"], row["value"]) for row in rows_of(drawing)] == [
+        ("step 7", "compute", 4.0),
+        ("step 7", "exposed copy", 1.0),
+        ("step 7", "waiting for the host", 3.0),
+        ("step 7", "idle", 2.0),
+    ]
+
+
+def test_kernels_that_shorten_to_the_same_text_stay_apart() -> None:
+    names = [f"gemm<{'x' * 80}{i}{'y' * 80}>" for i in range(2)]
+    first, second = labels(pl.DataFrame({"name": names}), ["name"])
+    assert second == f"{first} #2"
+
+
+def test_nothing_is_drawn_of_nothing_or_of_a_verdict() -> None:
+    assert draw(section(TOP_KERNELS, [])) == []
+    assert draw(section(VERDICT, [{"rank": 0, "bound": "copy", "evidence": "", "value": None, "unit": None}])) == []
+
+
+def test_views_name_only_analyses_and_columns_that_exist() -> None:
+    assert set(CHARTS) <= set(ANALYSES)
+    assert {
+        f"{name}.{column}" for name, columns in VIEW_COLUMNS.items() for column in columns
+        if column not in ANALYSES[name].result.names
+    } == set()  # fmt: skip
+
+
+_VALUES: dict[Any, Callable[[int], Any]] = {
+    pl.String: lambda i: f"{SCRIPT}{i}", pl.Boolean: bool, pl.Float64: lambda i: [0.5, float("nan"), 1e12][i],
+    pl.Int64: lambda i: [0, 7, 10**10][i], pl.Int32: lambda i: i,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(ANALYSES))
+@pytest.mark.parametrize("is_null", [False, True])
+def test_every_result_can_be_drawn_and_printed(name: str, is_null: bool) -> None:
+    table = ANALYSES[name].result
+    rows = [
+        {
+            c.name: None if is_null and c.nullable else c.values[i % len(c.values)] if c.values else _VALUES[c.dtype](i)
+            for c in table
+        }
+        for i in range(3)
+    ]
+    made = Section(ANALYSES[name], pl.DataFrame(rows, schema=table.schema), ["note"])
+    for drawing in draw(made):
+        assert rows_of(drawing)
+        assert drawing.title
+    assert to_text(report(made))
+    assert to_markdown(report(made))
+
+
+def test_labels_have_no_units_in_them() -> None:
+    assert label_of(Column("bandwidth_base_bytes_per_s", pl.Float64, "")) == "bandwidth base"
+    assert label_of(Column("exposed_copy_frac", pl.Float64, "")) == "exposed copy"
