@@ -176,8 +176,8 @@ def test_synchronizations(tmp_path: Path) -> None:
     ]
 
 
-def test_copycodes(tmp_path: Path) -> None:
-    row = {"deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": 1, "globalPid": packed(7), "bytes": 8}
+def test_copy_codes(tmp_path: Path) -> None:
+    row: Row = {"deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": 1, "globalPid": packed(7), "bytes": 8}
     kinds = [(0, 7, 7), (2, 2, 1), (3, 0, 3), (8, 2, 5), (9, 0, 0), (10, 2, 2), (11, 4, 6), (99, None, None)]
     rows = [
         row | {"start": i, "end": i + 1, "copyKind": kind, "srcKind": source, "dstKind": destination}
