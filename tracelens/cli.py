@@ -7,7 +7,6 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -19,14 +18,14 @@ from typer.core import TyperGroup
 import tracelens
 from tracelens import cli_collect, doctor
 from tracelens.analyses import ANALYSES
-from tracelens.cli_io import emit, open_any, screen, tell, warn
+from tracelens.cli_io import emit, open_any, screen, tell
+from tracelens.cli_report import Format, check_format, check_sections, keep_sources, print_report, write_page
 from tracelens.errors import SourceError, TracelensError, UsageError
-from tracelens.exports import FORMATS, write_parquet
-from tracelens.report import Report, build_report
+from tracelens.report import build_report
 from tracelens.schemas import TABLES
 from tracelens.table import Table
 from tracelens.views.describe import describe, listing
-from tracelens.views.markdown import to_markdown
+from tracelens.views.format import printable
 from tracelens.views.text import frame_to_text, to_text
 
 EXIT_INPUT, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
@@ -34,14 +33,8 @@ SAMPLE = Path("samples/torch/resnet50_train_f64_pageable.pt.trace.json.gz")
 DEMO_PAGE = Path("tracelens-demo.html")
 
 
-class Format(StrEnum):
-    """What a report can be printed as."""
-
-    text = "text"
-    json = "json"
-    csv = "csv"
-    markdown = "markdown"
-    parquet = "parquet"
+_WRONG_WORDS: Any = typer.BadParameter.__mro__[1]
+"""What typer raises for words that it cannot parse: click's UsageError up to 0.15, its own copy of it in 0.29."""
 
 
 class _Guarded(TyperGroup):
@@ -56,6 +49,9 @@ class _Guarded(TyperGroup):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
+        except _WRONG_WORDS as error:
+            error.message = printable(error.message)
+            raise
         except TracelensError as error:
             if ctx.params.get("debug"):
                 traceback.print_exc()
@@ -145,10 +141,18 @@ def report(  # noqa: PLR0913 - one parameter an option
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a self-contained HTML page.")] = None,
     form: Annotated[
-        Format | None, typer.Option("--format", help="What to print: text (the default), unless --html is given.")
+        Format | None,
+        typer.Option(
+            "--format", metavar="|".join(Format), help="What to print: text (the default), unless --html is given."
+        ),
     ] = None,
     rows: Annotated[
-        int | None, typer.Option(min=1, help="Rows a table: 12 in text, 50 in HTML and all in Markdown by default.")
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Rows a table: 12 in text, 50 in HTML and all in Markdown by default; JSON, CSV and Parquet have all.",
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output; Parquet needs it.")
@@ -156,57 +160,16 @@ def report(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Answer every question that a trace can, the verdict first."""
     names = section or []
-    _check_request(names, form, out)
-    _keep_sources([*sources, *([against] if against else [])], [html, out])
+    check_sections(names, against)
+    check_format(names, form, out)
+    keep_sources([*sources, *([against] if against else [])], [html, out])
     trace = open_any(sources)
     base = open_any([against]) if against is not None else None
     built = build_report(trace, base, names)
     if html is not None:
-        _write_page(built, html, rows)
+        write_page(built, html, rows)
     if form is not None or html is None or out is not None:
-        _print_report(built, form or Format.text, rows, out)
-
-
-def _check_request(names: Sequence[str], form: Format | None, out: Path | None) -> None:
-    """Raise UsageError for what no trace could satisfy, before anything is read."""
-    unknown = [name for name in names if name not in ANALYSES]
-    if unknown:
-        raise UsageError(f"no section is called {', '.join(unknown)}; the sections are {', '.join(ANALYSES)}")
-    if form in {Format.csv, Format.parquet} and len(names) != 1:
-        raise UsageError(f"{form} holds one table: give exactly one --section; the sections are {', '.join(ANALYSES)}")
-    if form is Format.parquet and out is None:
-        raise UsageError("parquet is not text: say where it goes with --out FILE")
-
-
-def _keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> None:
-    """Raise UsageError when a result would replace what it is made from."""
-    read = {path.resolve() for path in sources}
-    for target in targets:
-        if target is not None and target.resolve() in read:
-            raise UsageError(f"{target}: is a source of this report and would be replaced by it")
-
-
-def _print_report(built: Report, form: Format, rows: int | None, out: Path | None) -> None:
-    if form is Format.parquet:
-        assert out is not None
-        write_parquet(built, out)
-    elif form is Format.text:
-        emit(to_text(built, screen(rows, to_file=out is not None)), out)
-    elif form is Format.markdown:
-        emit(to_markdown(built, rows), out)
-    else:
-        emit(FORMATS[form](built), out)
-    if form in {Format.parquet, Format.csv} and built.sections[0].missing is not None:
-        warn(built.sections[0].missing)
-    if out is not None:
-        tell(f"wrote {out}")
-
-
-def _write_page(built: Report, path: Path, rows: int | None) -> None:
-    from tracelens.views.html import ROWS, write_html  # noqa: PLC0415 - loads Vega, which only a page needs
-
-    write_html(built, path, rows or ROWS)
-    tell(f"wrote {path}")
+        print_report(built, form or Format.text, rows, out)
 
 
 @app.command()
@@ -268,7 +231,7 @@ def demo() -> None:
         )
     built = build_report(open_any([sample]))
     emit(to_text(built, screen()))
-    _write_page(built, DEMO_PAGE, None)
+    write_page(built, DEMO_PAGE, None)
 
 
 def _plain(frame: pl.DataFrame) -> str:

@@ -32,6 +32,7 @@ class Profiler(StrEnum):
 Out = Annotated[
     Path | None,
     typer.Option(
+        metavar="DIR",
         help="Directory to write; by default, in the current one, the source's stem (of several sources, the name of "
         "the folder they share) with .tracelens.",
     ),
@@ -39,7 +40,9 @@ Out = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Replace the trace when it exists already.")]
 Rank = Annotated[
     list[int] | None,
-    typer.Option(min=0, help="Rank of the source, where it does not say; repeat for each source, in order."),
+    typer.Option(
+        min=0, metavar="N", help="Rank of the source, where it does not say; repeat for each source, in order."
+    ),
 ]
 
 

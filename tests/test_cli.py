@@ -1,0 +1,339 @@
+"""The command line: what goes where, exit codes, and that every command and option explains itself."""
+
+import gzip
+import io
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from tests.sample_reports import SCRIPT
+from tracelens import cli, cli_io, doctor
+from tracelens.analyses import ANALYSES
+from tracelens.cli import app, main, split_command
+from tracelens.cli_io import default_target, stem
+from tracelens.schemas import TABLES
+
+ROOT = Path(__file__).parent.parent
+EVENTS: list[dict[str, Any]] = [
+    {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 10.0, "dur": 30.0,
+     "args": {"External id": 1}},
+    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 20.0, "dur": 5.0,
+     "args": {"correlation": 7, "External id": 1}},
+    {"ph": "X", "cat": "kernel", "name": SCRIPT, "pid": 0, "tid": 7, "ts": 30.0, "dur": 4.0,
+     "args": {"correlation": 7, "External id": 1, "device": 0, "stream": 7, "context": 1, "grid": [2, 1, 1],
+              "block": [64, 1, 1], "registers per thread": 16, "shared memory": 0}},
+]  # fmt: skip
+"""One op, its launch, and its kernel."""
+DEVICE = {"id": 0, "name": "GPU", "computeMajor": 9, "computeMinor": 0, "numSms": 132, "warpSize": 32,
+          "totalGlobalMem": 2**30, "maxThreadsPerMultiprocessor": 2048, "regsPerMultiprocessor": 65536,
+          "sharedMemPerMultiprocessor": 233472}  # fmt: skip
+
+
+@dataclass
+class Result:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command line in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def _run(*arguments: object) -> Result:
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        assert isinstance(ended.value.code, int)
+        return Result(ended.value.code, *capsys.readouterr())
+
+    return _run
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A torch trace with one kernel, not in the folder that commands run in."""
+    folder = tmp_path / "captures"
+    folder.mkdir()
+    path = folder / "run.pt.trace.json.gz"
+    path.write_bytes(gzip.compress(_document()))
+    return path
+
+
+def _document(events: list[dict[str, Any]] | None = None) -> bytes:
+    document = {"schemaVersion": 1, "deviceProperties": [DEVICE], "traceEvents": EVENTS if events is None else events}
+    return json.dumps(document).encode()
+
+
+def test_collect_writes_a_trace_and_tells_of_it_on_standard_error(run: Run, source: Path) -> None:
+    result = run("collect", "torch", source)
+    assert (result.code, result.out) == (0, "")
+    assert result.err.splitlines()[0] == "wrote run.tracelens: 1 spans, 1 api calls, 1 kernels"
+    assert Path("run.tracelens/manifest.json").is_file()
+
+
+def test_an_existing_target_is_refused_before_anything_is_read(run: Run, source: Path) -> None:
+    assert run("collect", "files", source, "--out", "x.tracelens").code == 0
+    source.write_text("no longer a trace")
+    refused = run("collect", "files", source, "--out", "x.tracelens")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err == "error: x.tracelens: exists already; give another --out, or --force to replace it\n"
+    source.write_bytes(gzip.compress(_document()))
+    assert run("collect", "files", source, "--out", "x.tracelens", "--force").code == 0
+
+
+def test_ranks_are_taken_in_order(run: Run, source: Path) -> None:
+    other = source.with_name("b.json")
+    other.write_bytes(_document())
+    assert run("collect", "torch", source, other, "--rank", 3, "--rank", 1).code == 0
+    manifest = json.loads(Path("captures.tracelens/manifest.json").read_text())
+    assert manifest["ranks"] == [1, 3]
+
+
+def test_standard_input_is_a_torch_trace(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(_document())))
+    assert run("collect", "torch", "-").code == 0
+    assert Path("stdin.tracelens/manifest.json").is_file()
+    for kind in ("nsys", "gdb", "files"):
+        assert run("collect", kind, "-").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["collect", "torch"], "nothing to collect"),
+        (["collect", "torch", "--"], "nothing to collect"),
+        (["collect", "nsys", "--", "python", "train.py", "--out", "x"], "live capture is not in this version"),
+        (["collect", "gdb", "a.txt", "--", "python"], "FILES and a COMMAND were both given"),
+        (["report", "x", "--section", "nope"], "no section is called nope"),
+        (["report", "x", "--format", "csv"], "exactly one --section"),
+        (["report", "x", "--format", "parquet", "--section", "top_ops"], "--out FILE"),
+        (["report", "x", "--section", "compare_grids"], "--against"),
+        (["report", "x.json", "--html", "x.json"], "is a source of this report"),
+        (["schema", "nope"], "no table or analysis is called nope"),
+        (["collect", "torch", "--rank", "-1", "x"], "--rank"),
+        (["report", "x", "--\x1b[31mred"], r"--\x1b[31mred"),
+        (["nope"], "nope"),
+    ],
+)
+def test_a_contradictory_request_exits_with_2_before_anything_is_read(
+    run: Run, arguments: list[str], said: str
+) -> None:
+    result = run(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert said in result.err
+
+
+def test_a_trace_and_sources_together_are_refused(run: Run, source: Path) -> None:
+    run("collect", "torch", source)
+    assert run("report", "run.tracelens", source).code == 2
+
+
+def test_bad_input_is_one_line_and_exit_1_and_debug_shows_where(run: Run, tmp_path: Path) -> None:
+    bad = tmp_path / "bad\x1b[31m\n.json"
+    bad.write_text("{")
+    result = run("report", bad)
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: ")
+    assert result.err.count("\n") == 1
+    assert "\x1b" not in result.err
+    assert r"bad\x1b[31m\n.json" in result.err
+    assert "Traceback" in run("--debug", "report", bad).err
+    assert run("report", "no-such-file").code == 1
+
+
+@pytest.mark.parametrize("as_trace", [False, True])
+def test_report_reads_a_source_or_a_trace_alike(run: Run, source: Path, as_trace: bool) -> None:
+    run("collect", "torch", source)
+    result = run("report", "run.tracelens" if as_trace else source, "--section", "top_kernels", "--format", "csv")
+    assert result.code == 0
+    header, row = result.out.splitlines()
+    assert dict(zip(header.split(","), row.split(","), strict=True))["duration_total_ns"] == "4000"
+
+
+def test_report_speaks_every_format(run: Run, source: Path) -> None:
+    assert "What limits" in run("report", source).out
+    assert run("report", source, "--format", "markdown").out.startswith("# run.pt.trace.json.gz\n")
+    sections = json.loads(run("report", source, "--format", "json").out)["sections"]
+    assert set(sections) == {name for name, analysis in ANALYSES.items() if not analysis.is_pair}
+    pairs = json.loads(run("report", source, "--against", source, "--format", "json").out)["sections"]
+    assert set(pairs) == set(ANALYSES)
+    done = run("report", source, "--section", "top_kernels", "--format", "parquet", "--out", "k.parquet")
+    assert (done.code, done.out, done.err) == (0, "", "wrote k.parquet\n")
+    assert Path("k.parquet").stat().st_size
+    assert run("report", source, "--out", "r.txt").out == ""
+    assert "What limits" in Path("r.txt").read_text()
+    assert run("report", source, "--out", "no/folder/r.txt").code == 1
+
+
+def test_a_page_is_written_instead_of_text_unless_both_are_asked_for(run: Run, source: Path) -> None:
+    result = run("report", source, "--html", "r.html")
+    assert (result.code, result.out, result.err) == (0, "", "wrote r.html\n")
+    assert Path("r.html").read_text().startswith("<!DOCTYPE html>")
+    assert "What limits" in run("report", source, "--html", "r.html", "--format", "text").out
+
+
+def test_a_section_without_an_answer_warns_where_it_leaves_an_empty_table(run: Run, source: Path) -> None:
+    result = run("report", source, "--section", "copy_cost", "--format", "csv")
+    assert result.code == 0
+    assert result.out.splitlines() == [",".join(ANALYSES["copy_cost"].result.names)]
+    assert result.err.startswith("warning: copy_cost needs the table memcpys")
+
+
+def test_check_is_clean_or_exits_with_1(run: Run, source: Path) -> None:
+    clean = run("check", source)
+    assert clean.code == 0
+    assert clean.out.endswith("Clean: nothing was lost.\n")
+    broken = source.with_name("broken.json")
+    broken.write_bytes(_document()[:-40])
+    run("collect", "torch", broken)
+    assert run("check", broken).code == 1
+
+
+def test_schema_lists_and_describes(run: Run) -> None:
+    listed = run("schema").out
+    assert all(name in listed for name in (*TABLES, *ANALYSES))
+    assert "End minus start." in run("schema", "kernels").out
+    assert all(column in run("schema", "copy_cost").out for column in ("bandwidth_bytes_per_s", "wasteful_dtype"))
+
+
+def test_doctor_says_what_is_found_and_how_to_get_the_rest(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name, **_: "/bin/echo" if name == "gdb" else None)
+    found = {row["tool"]: row for row in doctor.examine().to_dicts()}
+    assert found["gdb"]["found"]
+    assert not found["nsys"]["found"]
+    assert found["nsys"]["to_get_it"] == "install NVIDIA Nsight Systems"
+    assert set(found) == {"gdb", "cuda-gdb", "nsys", "py-spy", "NVML", "torch", "hta", "pygdbmi", "connectorx"}
+    assert "Nsight" in run("doctor").out
+
+
+def test_doctor_reads_the_version_that_a_tool_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / "gdb"
+    tool.write_text("#!/bin/sh\necho 'GNU gdb (Debian 13.1-3) 13.1'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert doctor.examine().row(0)[:3] == ("gdb", True, "13.1")
+
+
+def test_demo_reports_on_the_sample_or_says_where_it_is(
+    run: Run, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "SAMPLE", Path("no/such.json"))
+    missing = run("demo")
+    assert missing.code == 1
+    assert "source repository" in missing.err
+    monkeypatch.setattr(cli, "SAMPLE", source)
+    assert "What limits" in run("demo").out
+    assert Path("tracelens-demo.html").is_file()
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").out.startswith("tracelens ")
+
+
+@pytest.mark.parametrize(
+    ("words", "kept", "command"),
+    [
+        (["collect", "torch", "--out", "x", "--", "python", "a.py", "--", "b"],
+         ["collect", "torch", "--out", "x"], ["python", "a.py", "--", "b"]),
+        (["--debug", "collect", "gdb", "--", "prog"], ["--debug", "collect", "gdb"], ["prog"]),
+        (["collect", "files", "--", "-odd.json"], ["collect", "files", "--", "-odd.json"], []),
+        (["report", "--", "-odd"], ["report", "--", "-odd"], []),
+    ],
+)  # fmt: skip
+def test_the_command_is_split_off_before_options_are_parsed(
+    words: list[str], kept: list[str], command: list[str]
+) -> None:
+    assert split_command(words) == (kept, command)
+
+
+@pytest.mark.parametrize(
+    ("names", "target"),
+    [
+        (["resnet50.pt.trace.json.gz"], "resnet50.tracelens"),
+        (["runs/eager.sqlite"], "eager.tracelens"),
+        (["eager_parquetdir"], "eager.tracelens"),
+        (["ddp/rank0.json", "ddp/rank1.json"], "ddp.tracelens"),
+        (["rank0.json", "rank1.json"], "rank0.tracelens"),
+        (["a/x.json", "b/y.sqlite"], "x.tracelens"),
+        (["-"], "stdin.tracelens"),
+        ([".json"], ".json.tracelens"),
+    ],
+)
+def test_the_default_target(names: list[str], target: str) -> None:
+    assert default_target([Path(name) for name in names]) == Path(target)
+    assert stem(Path("gdb.txt")) == "gdb"
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(source: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "tracelens", "report", source], stdout=write, stderr=subprocess.PIPE, check=False
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_an_interrupt_exits_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(cli_io, "collect", interrupted)
+    result = run("report", "x")
+    assert (result.code, result.out, result.err) == (130, "", "interrupted\n")
+
+
+def test_text_survives_a_terminal_that_knows_only_ascii(source: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tracelens", "report", source],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert rb"\xb5s" in done.stdout
+
+
+def test_help_comes_without_loading_what_draws_charts() -> None:
+    began = time.monotonic()
+    code = "import sys, tracelens.cli; sys.exit('altair' in sys.modules or 'vl_convert' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert time.monotonic() - began < 30
+
+
+def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    yield name, command
+    for word, child in getattr(command, "commands", {}).items():
+        yield from _commands(child, f"{name} {word}")
+
+
+COMMANDS = dict(_commands(typer.main.get_command(app), "tracelens"))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_and_option_has_help(name: str) -> None:
+    command = COMMANDS[name]
+    assert (command.help or "").strip(), f"{name} has no help"
+    for parameter in command.params:
+        assert (getattr(parameter, "help", None) or "").strip(), f"{name} {parameter.name} has no help"
+
+
+def test_the_reference_pages_are_what_the_code_says() -> None:
+    pages: dict[str, str] = runpy.run_path(str(ROOT / "docs" / "generate.py"))["pages"]()
+    stale = [name for name, text in pages.items() if (ROOT / "docs" / name).read_text() != text]
+    assert stale == [], "run: python docs/generate.py"
