@@ -1,0 +1,88 @@
+"""Write the reference pages from the code: `python docs/generate.py`. A test fails when they are out of date."""  # noqa: INP001 - a script, not a package
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from tracelens.analyses import ANALYSES
+from tracelens.cli import app
+from tracelens.schemas import TABLES
+from tracelens.table import Table
+from tracelens.views.describe import describe
+
+NOTICE = "<!-- Written by docs/generate.py; edit the code instead. -->"
+
+
+def pages() -> dict[str, str]:
+    """Every page by file name."""
+    return {"cli.md": cli_page(), "tables.md": tables_page(), "analyses.md": analyses_page()}
+
+
+def cli_page() -> str:
+    """Every command with its arguments and options."""
+    parts = [
+        "# Command line",
+        NOTICE,
+        (
+            "Standard output holds results only; progress, warnings and errors go to standard error. "
+            "Exit codes: 0 done; 1 bad input or a failed tool (`check`: losses or errors); 2 usage; 130 interrupted."
+        ),
+    ]
+    for name, command in _commands(typer.main.get_command(app), "tracelens"):
+        parts += [f"## {name}", command.help.strip()]
+        rows = [_parameter(parameter) for parameter in command.params if parameter.name != "help"]
+        if rows:
+            parts.append(_table(["parameter", "meaning"], rows))
+    return "\n\n".join(parts) + "\n"
+
+
+def tables_page() -> str:
+    """Every table of a trace with its columns."""
+    parts = ["# Tables of a trace", NOTICE]
+    for table in TABLES.values():
+        parts += [f"## {table.name}", table.doc, _columns(table)]
+    return "\n\n".join(parts) + "\n"
+
+
+def analyses_page() -> str:
+    """Every analysis with its question and the columns of its result."""
+    parts = ["# Analyses", NOTICE, "Each is a section of the report, and a function of `tracelens.analyses`."]
+    for analysis in ANALYSES.values():
+        call = f"`{analysis.name}({'base, other' if analysis.is_pair else 'trace'})`"
+        parts += [f"## {analysis.name}", f"{analysis.question} {call}", analysis.result.doc, _columns(analysis.result)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """The command and, in the order that its help lists them, those below it."""
+    yield name, command
+    for word in sorted(getattr(command, "commands", {}), key=lambda word: word != "collect"):
+        yield from _commands(command.commands[word], f"{name} {word}")
+
+
+def _parameter(parameter: Any) -> list[str]:
+    is_option = parameter.opts[0].startswith("-")
+    if not is_option:
+        return [f"`{parameter.metavar or parameter.name.upper()}`", parameter.help]
+    value = "" if parameter.is_flag else f" {(parameter.metavar or parameter.name).upper()}"
+    return [f"`{parameter.opts[-1]}{value}`", parameter.help]
+
+
+def _columns(table: Table) -> str:
+    rows = [
+        [f"`{name}`", kind, unit or "", "yes" if null else "", meaning]
+        for name, kind, unit, null, meaning in describe(table).iter_rows()
+    ]
+    return _table(["column", "type", "unit", "null", "meaning"], rows)
+
+
+def _table(heads: list[str], rows: list[list[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
+
+
+if __name__ == "__main__":
+    for file, text in pages().items():
+        (Path(__file__).parent / file).write_text(text)
