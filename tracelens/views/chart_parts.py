@@ -69,7 +69,9 @@ def bars(subject: Subject, measure: str, color: str | None = None) -> Drawing | 
     value = pl.Series("value", [_scaled(v, scale) for v in frame[measure]], pl.Float64)
     label = pl.Series("label", labels(frame, subject.names), pl.String)
     rows = frame.select(value, label, *([color] if color else [])).to_dicts()
-    x = alt.X("value:Q", title=axis, scale=alt.Scale(type="log") if is_ratio else alt.Scale(), axis=_NUMBERS)
+    x = alt.X(
+        "value:Q", title=axis, scale=alt.Scale(type="log", nice=False) if is_ratio else alt.Scale(), axis=_NUMBERS
+    )
     encoding: dict[str, Any] = {"x": x, "y": _row_axis(), "tooltip": _tooltips(axis, *([color] if color else []))}
     if is_ratio:
         encoding["x2"] = alt.X2Datum(1)

@@ -107,10 +107,11 @@ def _kernel_grids(section: Section) -> Sequence[Drawing | None]:
 def _compare_grids(section: Section) -> Sequence[Drawing | None]:
     parts = {"base_duration_total_ns": "base", "other_duration_total_ns": "this trace"}
     matched = section.frame.filter(pl.col("match").is_in(["kernel", "primitive"]))
+    matched = matched.sort("base_duration_total_ns", descending=True).head(TOP)
     by_name = ["name", "primitive"]
     return [
         split_bars(Subject(section, section.frame, ["primitive"], "GPU time by primitive"), parts, stacked=False),
-        bars(Subject(section, matched, by_name, "Speedup of what both traces ran"), "speedup"),
+        bars(Subject(section, matched, by_name, "Speedup of what took most time in base"), "speedup"),
     ]
 
 
