@@ -34,6 +34,10 @@ VIEW_COLUMNS: dict[str, tuple[str, ...]] = {
         "rank", "direction", "speedup", "duration_base_ns", "duration_other_ns", "size_base_bytes", "size_other_bytes",
         "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s", "memory_base", "memory_other",
     ),
+    "stack_alignment": (
+        "segment", "role", "n_edges_base", "n_edges_other", "n_common", "start_base", "start_other", "diverges_base",
+        "diverges_other", "symbol_base", "symbol_other",
+    ),
     "layer_attribution": (
         "rank", "layer", "class_name", "phase", "duration_total_ns", "share_frac", "layout_frac", "n_kernels",
     ),
