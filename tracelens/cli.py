@@ -18,8 +18,7 @@ from typer.core import TyperGroup
 import tracelens
 from tracelens import cli_collect, doctor
 from tracelens.analyses import ANALYSES
-from tracelens.cli_io import emit, open_any, screen, tell
-from tracelens.cli_report import Format, check_format, check_sections, keep_sources, print_report, write_page
+from tracelens.cli_io import Format, emit, keep_sources, open_any, print_report, screen, tell, write_page
 from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
@@ -160,8 +159,8 @@ def report(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Answer every question that a trace can, the verdict first."""
     names = section or []
-    check_sections(names, against)
-    check_format(names, form, out)
+    _check_sections(names, against)
+    _check_format(names, form, out)
     keep_sources([*sources, *([against] if against else [])], [html, out])
     trace = open_any(sources)
     base = open_any([against]) if against is not None else None
@@ -170,6 +169,24 @@ def report(  # noqa: PLR0913 - one parameter an option
         write_page(built, html, rows)
     if form is not None or html is None or out is not None:
         print_report(built, form or Format.text, rows, out)
+
+
+def _check_sections(names: Sequence[str], against: Path | None) -> None:
+    """Raise UsageError, before anything is read, for sections that no trace could fill."""
+    unknown = [name for name in names if name not in ANALYSES]
+    if unknown:
+        raise UsageError(f"no section is called {', '.join(unknown)}; the sections are {', '.join(ANALYSES)}")
+    needs_base = [name for name in names if ANALYSES[name].is_pair and against is None]
+    if needs_base:
+        raise UsageError(f"{', '.join(needs_base)} compares two traces; name the other one with --against")
+
+
+def _check_format(names: Sequence[str], form: Format | None, out: Path | None) -> None:
+    """Raise UsageError for a format that cannot hold, or be put, what was asked for."""
+    if form in {Format.csv, Format.parquet} and len(names) != 1:
+        raise UsageError(f"{form} holds one table: give exactly one --section; the sections are {', '.join(ANALYSES)}")
+    if form is Format.parquet and out is None:
+        raise UsageError("parquet is not text: say where it goes with --out FILE")
 
 
 @app.command()

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 
 import polars as pl
@@ -16,9 +17,12 @@ from rich.text import Text
 
 from tracelens.collectors import collect
 from tracelens.errors import SourceError, UsageError
+from tracelens.exports import FORMATS, write_parquet
+from tracelens.report import Report
 from tracelens.trace import Trace
 from tracelens.views.format import printable
-from tracelens.views.text import ROWS, WIDTH, Screen
+from tracelens.views.markdown import to_markdown
+from tracelens.views.text import ROWS, WIDTH, Screen, to_text
 
 SUFFIXES = (
     ".gz", ".zst", ".json", ".pt.trace", ".trace", ".sqlite", ".nsys-rep", ".txt", ".log", "_parquetdir", "_arrowdir",
@@ -26,6 +30,16 @@ SUFFIXES = (
 """Endings that say what a source is, not what it is of."""
 MAIN_TABLES = ("spans", "api_calls", "kernels", "memcpys", "stacks")
 STANDARD_INPUT = Path("-")
+
+
+class Format(StrEnum):
+    """What a report can be printed as."""
+
+    text = "text"
+    json = "json"
+    csv = "csv"
+    markdown = "markdown"
+    parquet = "parquet"
 
 
 def open_any(paths: Sequence[Path]) -> Trace:
@@ -102,6 +116,39 @@ def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
         return Screen(rows=rows or ROWS)
     color = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Screen(shutil.get_terminal_size((WIDTH, 24)).columns, rows or ROWS, color)
+
+
+def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> None:
+    """Raise UsageError when a result would replace what it is made from."""
+    read = {path.resolve() for path in sources}
+    for target in targets:
+        if target is not None and target.resolve() in read:
+            raise UsageError(f"{target}: is a source of this report and would be replaced by it")
+
+
+def print_report(built: Report, form: Format, rows: int | None, out: Path | None) -> None:
+    """The report in the format, to standard output or the file; a lone table that stays empty is warned of."""
+    if form is Format.parquet:
+        assert out is not None
+        write_parquet(built, out)
+    elif form is Format.text:
+        emit(to_text(built, screen(rows, to_file=out is not None)), out)
+    elif form is Format.markdown:
+        emit(to_markdown(built, rows), out)
+    else:
+        emit(FORMATS[form](built), out)
+    if form in {Format.parquet, Format.csv} and built.sections[0].missing is not None:
+        warn(built.sections[0].missing)
+    if out is not None:
+        tell(f"wrote {out}")
+
+
+def write_page(built: Report, path: Path, rows: int | None) -> None:
+    """The report as an HTML page."""
+    from tracelens.views.html import ROWS, write_html  # noqa: PLC0415 - loads Vega, which only a page needs
+
+    write_html(built, path, rows or ROWS)
+    tell(f"wrote {path}")
 
 
 @contextmanager
