@@ -5,13 +5,17 @@ BIN := $(VENV)/bin
 # HTA pulls in a notebook server; it is only wanted to check our numbers against, so only the tests install it.
 TEST_EXTRAS := gdb,hta,sqlite
 
-.PHONY: demo test check docs clean
+.PHONY: demo test test-lowest check docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/tracelens demo
 
 test: $(VENV)/installed-for-tests check
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+# The same tests with the lowest versions that pyproject.toml allows.
+test-lowest: $(VENV)-lowest/installed
+	$(VENV)-lowest/bin/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/installed-for-tests
 	$(BIN)/ruff check .
@@ -31,5 +35,11 @@ $(VENV)/installed-for-tests: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable '.[$(TEST_EXTRAS)]' --group dev
 	touch $@
 
+$(VENV)-lowest/installed: pyproject.toml tests/lowest.txt
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(VENV)-lowest/bin/python -m pip install --quiet --constraint tests/lowest.txt --editable '.[$(TEST_EXTRAS)]' --group dev
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info
+	rm -rf $(VENV) $(VENV)-lowest build dist *.egg-info

@@ -15,6 +15,11 @@ README = (ROOT / "README.md").read_text()
 COMMANDS = re.findall(r"```console\n\$ tracelens (.*?)\n(.*?)```", README, re.DOTALL)
 
 
+def words(text: str) -> list[str]:
+    """What is printed, without the rules below headings: their length depends on rich's version."""
+    return [word for word in text.split() if set(word) != {"─"}]
+
+
 def test_there_are_commands() -> None:
     assert len(COMMANDS) == 3
 
@@ -24,7 +29,7 @@ def test_command_prints_what_the_readme_shows(command: str, printed: str, monkey
     monkeypatch.chdir(ROOT)
     result = CliRunner().invoke(app, shlex.split(command))
     assert result.exit_code == 0
-    assert result.stdout.split() == printed.split()
+    assert words(result.stdout) == words(printed)
 
 
 def test_python_prints_what_the_readme_shows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,18 @@ def test_packages_list_equals_folders() -> None:
     assert sorted(listed) == sorted(found)
 
 
+def test_lower_bounds_are_those_that_are_tested() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    asked = [*project["dependencies"], *(line for name, lines in extras.items() if name != "torch" for line in lines)]
+    tested = [line for line in (ROOT / "tests" / "lowest.txt").read_text().splitlines() if not line.startswith("#")]
+    for line in tested:
+        name, version = line.split("==")
+        (bound,) = [b.split(">=")[1] for b in asked if b.split(">=")[0] == name]
+        assert (version + ".").startswith(bound + "."), line
+    assert len(tested) == len(set(asked))
+
+
 def test_wheel_installs_nothing_but_tracelens(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", str(tmp_path), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True)
