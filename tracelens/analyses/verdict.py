@@ -12,6 +12,8 @@ from tracelens.trace import Trace
 
 _BUSY = 0.8
 """A device that computes for this share of the time has little else to win."""
+_LITTLE = 0.1
+"""Nor has one where nothing else takes this share."""
 
 _LIMITS = {
     "launch": ("starved_ns", "the device waits for the host to launch work"),
@@ -25,8 +27,9 @@ def verdict(trace: Trace) -> pl.DataFrame:
     """A row a rank: launch-, copy-, communication- or compute-bound.
 
     Shares are of the time between each step's first and last GPU event (of the whole trace where no step is marked).
-    A device that computes at least 80 % of it is compute-bound; else the largest share of the rest names the limit,
-    `unknown` where that is idle time no launch explains. Raises MissingTableError without kernels.
+    A device that computes at least 80 % of it, or where nothing else takes 10 %, is compute-bound; else the largest
+    share of the rest names the limit, `unknown` where that is idle time no launch explains. Raises MissingTableError
+    without kernels.
     """
     trace.require("verdict", "kernels")
     steps = break_down(trace)
@@ -48,10 +51,10 @@ def _judged(row: dict[str, Any]) -> dict[str, Any]:
     """The verdict on one rank's sums."""
     window = max(row["window_ns"], 1)
     computing = row["compute_ns"] / window
-    bound = "compute" if computing >= _BUSY else max(_LIMITS, key=lambda name: row[_LIMITS[name][0]])
-    if bound == "compute":
+    bound = max(_LIMITS, key=lambda name: row[_LIMITS[name][0]])
+    if computing >= _BUSY or row[_LIMITS[bound][0]] < _LITTLE * window:
         return {
-            "rank": row["rank"], "bound": bound, "value": computing, "unit": "1",
+            "rank": row["rank"], "bound": "compute", "value": computing, "unit": "1",
             "evidence": f"the device computes {computing:.1%} of the time",
         }  # fmt: skip
     column, words = _LIMITS[bound]
@@ -65,7 +68,7 @@ def _judged(row: dict[str, Any]) -> dict[str, Any]:
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """What to look at next, and what makes the verdict doubtful."""
     advice = {
-        "launch": "Launch-bound: look at dispatch_depth and launch_delay; CUDA graphs, torch.compile or larger batches help.",
+        "launch": "Launch-bound: look at dispatch_depth and launch_delay; CUDA graphs, torch.compile, larger batches.",
         "copy": "Copy-bound: look at copy_cost.",
         "communication": "Communication-bound: look at time_breakdown, rank by rank.",
         "compute": "Compute-bound: look at layer_attribution, kernel_grids and top_kernels.",

@@ -18,21 +18,10 @@ def break_down(trace: Trace) -> pl.DataFrame:
     definitions of compute and idle are those of HTA's temporal breakdown.
     """
     work = _device_work(trace)
-    both = pl.concat([work.with_columns(step=pl.lit(None, pl.Int64)), work.filter(pl.col("step").is_not_null())])
-    frame = both.group_by(_KEY).agg(window_ns=END.max() - pl.col("start_ns").min())
-    is_compute, is_communication = pl.col("work") == "compute", pl.col("work") == "communication"
-    lengths = {
-        "compute": is_compute,
-        "communication": is_communication,
-        "copy": pl.col("work") == "copy",
-        "kernels": is_compute | is_communication,
-        "all": pl.lit(True),
-    }
-    for name, chosen in lengths.items():
-        frame = _joined(frame, union_ns(both.filter(chosen), _KEY).rename({"union_ns": f"{name}_ns"}))
-    frame = _joined(_joined(frame, _starved(trace, both)), _last_collective(both))
-    frame = _joined(frame, _collective_wait(both))
-    frame = frame.with_columns(pl.col(f"{name}_ns").fill_null(0) for name in (*lengths, "starved")).with_columns(
+    marked = work.filter(pl.col("step").is_not_null())
+    whole = work.group_by(_KEY[:2]).agg(*_lengths()).with_columns(step=pl.lit(None, pl.Int64))
+    frame = pl.concat([whole.select(*_KEY, pl.exclude(_KEY)), marked.group_by(_KEY).agg(*_lengths())])
+    frame = frame.join(_collective_wait(marked), on=_KEY, how="left").with_columns(
         exposed_communication_ns=pl.col("kernels_ns") - pl.col("compute_ns"),
         exposed_copy_ns=pl.col("all_ns") - pl.col("kernels_ns"),
         idle_ns=pl.col("window_ns") - pl.col("all_ns"),
@@ -44,53 +33,58 @@ def break_down(trace: Trace) -> pl.DataFrame:
 
 
 def _device_work(trace: Trace) -> pl.DataFrame:
-    """rank, device_id, step, start_ns, duration_ns, api_call_id and work (compute, communication, copy) of all work."""
-    columns = ["rank", "device_id", "step", "start_ns", "duration_ns", "api_call_id"]
+    """All device work in order of start: the key, start_ns, duration_ns, work, name, and when its call returned.
+
+    `work` is compute, communication or copy.
+    """
+    columns = [*_KEY, "start_ns", "duration_ns", "api_call_id"]
     kind = pl.when("is_communication").then(pl.lit("communication")).otherwise(pl.lit("compute"))
-    return pl.concat(
+    work = pl.concat(
         [
             trace.kernels.select(*columns, work=kind, name="name"),
             trace.memcpys.select(*columns, work=pl.lit("copy"), name=pl.lit("memcpy")),
             trace.memsets.select(*columns, work=pl.lit("copy"), name=pl.lit("memset")),
         ]
     )
-
-
-def _joined(frame: pl.DataFrame, more: pl.DataFrame) -> pl.DataFrame:
-    return frame.join(more, on=_KEY, how="left", nulls_equal=True)
-
-
-def _starved(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
-    """Idle time before work whose call had not returned when the device fell idle, up to the call's return."""
     calls = trace.api_calls.select("rank", "api_call_id", returned=END)
-    reached = pl.col("end").cum_max().shift(1).over(_KEY)
-    return (
-        work.join(calls, on=["rank", "api_call_id"], how="left")
-        .with_columns(end=END)
-        .sort("start_ns")
-        .with_columns(free_since=reached)
-        .filter(pl.col("start_ns") > pl.col("free_since"))
-        .with_columns(until=pl.min_horizontal("start_ns", "returned"))
-        .group_by(_KEY)
-        .agg(starved_ns=(pl.col("until") - pl.col("free_since")).clip(0).sum())
-    )
+    return work.join(calls, on=["rank", "api_call_id"], how="left").sort("start_ns", "duration_ns")
 
 
-def _last_collective(work: pl.DataFrame) -> pl.DataFrame:
-    communication = work.filter(pl.col("work") == "communication").sort("start_ns")
-    return communication.group_by(_KEY).agg(last_collective_ns=pl.col("duration_ns").last())
+def _lengths() -> list[pl.Expr]:
+    """The measures of a group of device work in order of start."""
+    work = pl.col("work")
+    return [
+        (END.max() - pl.col("start_ns").min()).alias("window_ns"),
+        union_ns(work == "compute").alias("compute_ns"),
+        union_ns(work == "communication").alias("communication_ns"),
+        union_ns(work == "copy").alias("copy_ns"),
+        union_ns(work != "copy").alias("kernels_ns"),
+        union_ns().alias("all_ns"),
+        _starved().alias("starved_ns"),
+        pl.col("duration_ns").filter(work == "communication").last().alias("last_collective_ns"),
+    ]
+
+
+def _starved() -> pl.Expr:
+    """Idle time before work whose call had not returned when the device fell idle, up to the call's return.
+
+    Work whose call is not known says nothing of the host.
+    """
+    start, free_since = pl.col("start_ns"), END.cum_max().shift(1)
+    waited = pl.when(pl.col("returned") < start).then("returned").otherwise(start) - free_since
+    return waited.clip(0).filter((start > free_since) & pl.col("returned").is_not_null()).sum()
 
 
 def _collective_wait(work: pl.DataFrame) -> pl.DataFrame:
     """Each rank's time in collectives beyond the fastest rank's in the same one, matched by order within a step.
 
-    Whole-trace and unmatched steps (a different number or order of kernels by name) stay null.
+    Steps in which the ranks' collectives do not match (in number or order of kernels by name) are left out.
     """
     place = ["device_id", "step", "place", "name"]
     # Only the device a rank computes on communicates, and ranks number theirs differently on different hosts.
     kernels = (
-        work.filter((pl.col("work") == "communication") & pl.col("step").is_not_null())
-        .sort("start_ns")
+        work.filter(pl.col("work") == "communication")
+        .sort("start_ns", "duration_ns", "name")
         .with_columns(place=pl.int_range(pl.len()).over(_KEY))
     )
     n_ranks = kernels["rank"].n_unique()

@@ -7,22 +7,20 @@ import polars as pl
 END = pl.col("start_ns") + pl.col("duration_ns")
 
 
-def union_ns(frame: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """`by` and `union_ns`: the length of the union of the rows' intervals (start_ns, duration_ns), a row a group."""
-    reached = pl.col("end").cum_max().shift(1).over(by)
-    return (
-        frame.select(*by, "start_ns", end=END)
-        .sort("start_ns")
-        .with_columns(
-            added=(pl.col("end") - pl.max_horizontal("start_ns", reached.fill_null(pl.col("start_ns")))).clip(0)
-        )
-        .group_by(by)
-        .agg(union_ns=pl.col("added").sum())
-    )
+def union_ns(chosen: pl.Expr | None = None) -> pl.Expr:
+    """Aggregate: length of the union of a group's intervals (start_ns, duration_ns), in a frame sorted by start_ns.
+
+    `chosen` leaves out rows that it is false for.
+    """
+    start, end = pl.col("start_ns"), END
+    if chosen is not None:
+        start, end = start.filter(chosen), end.filter(chosen)
+    reached = end.cum_max().shift(1).fill_null(start)
+    return (end - pl.max_horizontal(start, reached)).clip(0).sum()
 
 
 def merged(frame: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """The union's separate pieces in time order: `by`, start_ns, end, and covered_before, the length of those before."""
+    """The union's separate pieces in time order: `by`, start_ns, end, covered_before (the length of those before)."""
     reached = pl.col("end").cum_max().shift(1).over(by)
     return (
         frame.select(*by, "start_ns", end=END)
