@@ -74,7 +74,8 @@ TOP_OPS = Table(
         Column(
             "cpu_self_ns",
             pl.Int64,
-            "Host time in the op itself: not in child spans, not in CUDA or HIP calls (the profiler's CPU self).",
+            "Host time in the op itself, with Python that it calls: not in ops or annotations within it, nor in CUDA or "
+            "HIP calls (the profiler's CPU self).",
             "ns",
         ),
         Column("cuda_self_ns", pl.Int64, "Device time of work launched directly by the op (CUDA self).", "ns"),
@@ -103,7 +104,12 @@ LAUNCH_DELAY = Table(
         Column("delay_mean_ns", pl.Float64, "Mean of the same.", "ns"),
         Column("delay_max_ns", pl.Int64, "Largest of the same.", "ns"),
         Column("duration_total_ns", pl.Int64, "Device time of the work.", "ns"),
-        Column("short_frac", pl.Float64, "Share of the work that ran for less time than its call took.", "1"),
+        Column(
+            "short_frac",
+            pl.Float64,
+            "Share of the work that ran, with all its call started, for less time than the call took.",
+            "1",
+        ),
     ),
 )
 

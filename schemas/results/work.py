@@ -46,7 +46,13 @@ DISPATCH_DEPTH = Table(
             "ns",
             nullable=True,
         ),
-        Column("host_total_ns", pl.Int64, "Sum of the same.", "ns", nullable=True),
+        Column(
+            "host_total_ns",
+            pl.Int64,
+            "Sum of the time from each outermost op's start to its last launch's end.",
+            "ns",
+            nullable=True,
+        ),
     ),
 )
 
@@ -66,16 +72,17 @@ COPY_COST = Table(
         Column(
             "pinned_ns",
             pl.Int64,
-            "Time the same bytes would take at the bandwidth of pinned copies seen in this trace or the base; null for "
-            "copies that are not from or to pageable host memory, or where no pinned copy was seen.",
+            "Time the same bytes would take at the bandwidth of pinned copies seen in this trace or the base; copies "
+            "below 64 KiB, which bandwidth does not limit, at their own. Null for copies not from or to pageable host "
+            "memory, or where no pinned copy was seen.",
             "ns",
             nullable=True,
         ),
         Column(
             "wasteful_dtype",
             pl.String,
-            "Element type these bytes are consistent with, where the cast that follows each copy writes fewer bytes an "
-            "element than it reads.",
+            "Element type these bytes are consistent with, where casts that follow the copies write fewer bytes an "
+            "element than they read; the most frequent one.",
             nullable=True,
         ),
         Column("wasted_bytes", pl.Int64, "Bytes that the cast that follows throws away.", "bytes"),

@@ -6,11 +6,17 @@ import polars as pl
 
 from tracelens.derive.ancestry import count_among, outermost
 from tracelens.derive.intervals import END
+from tracelens.derive.span_trees import span_trees
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import DISPATCH_DEPTH
 from tracelens.trace import Trace
 
 _KEY = ["rank", "op", "layer", "phase"]
+_SPAN_COLUMNS = ["rank", "span_id", "parent_id", "kind", "name", "start_ns", "module_path", "phase"]
+_SITE_SCHEMA = {
+    "rank": pl.Int32, "span_id": pl.Int64, "op_id": pl.Int64, "op": pl.String, "layer": pl.String, "phase": pl.String,
+    "op_start_ns": pl.Int64, "op_depth": pl.Int32, "python_depth": pl.Int32,
+}  # fmt: skip
 _STARTS_WORK = ("kernel_launch", "graph_launch", "memcpy", "memset")
 
 
@@ -34,38 +40,37 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     """Depths from spans."""
     if not launches.height:
         return DISPATCH_DEPTH.empty()
-    parts = [_depths(part) for part in trace.spans.partition_by("rank", maintain_order=True)]
-    schema = {"rank": pl.Int32, "span_id": pl.Int64}
-    depths = pl.concat(parts) if parts else pl.DataFrame(schema=schema)
-    sites = launches.select("rank", "span_id", returned=END).join(depths, on=["rank", "span_id"], how="left")
-    if not parts:
-        sites = sites.with_columns(
-            pl.lit(None, pl.String).alias(name) for name in ("op", "layer", "phase")
-        ).with_columns(pl.lit(0, pl.Int64).alias(name) for name in ("op_depth", "python_depth", "op_start_ns"))
-    sites = sites.with_columns(pl.col("op_depth", "python_depth").fill_null(0).cast(pl.Int64)).with_columns(
-        total_depth=pl.col("op_depth") + pl.col("python_depth"),
-        host_ns=pl.when(pl.col("op").is_not_null()).then(pl.col("returned") - pl.col("op_start_ns")),
+    nothing = pl.DataFrame(schema=_SITE_SCHEMA)
+    depths = pl.concat([nothing, *(_depths(tree) for tree in span_trees(trace.spans.select(_SPAN_COLUMNS)))])
+    host = pl.col("returned") - pl.col("op_start_ns")
+    sites = (
+        launches.select("rank", "span_id", returned=END)
+        .join(depths, on=["rank", "span_id"], how="left")
+        .with_columns(pl.col("op_depth", "python_depth").fill_null(0).cast(pl.Int64))
+        .with_columns(total_depth=pl.col("op_depth") + pl.col("python_depth"), host_ns=host)
     )
     depth_names = ("op_depth", "python_depth", "total_depth")
-    return sites.group_by(_KEY).agg(
+    found = sites.group_by(_KEY).agg(
         pl.lit("span").alias("source"),
         pl.len().cast(pl.Int64).alias("n_launches"),
         *(pl.col(name).median().alias(f"{name}_median") for name in depth_names),
         *(pl.col(name).max().alias(f"{name}_max") for name in depth_names),
         pl.col("host_ns").median().alias("host_median_ns"),
-        pl.when(pl.col("host_ns").count() > 0).then(pl.col("host_ns").sum()).first().alias("host_total_ns"),
     )
+    # An op that starts several pieces of work is on the host once, until it has started the last.
+    calls = sites.drop_nulls("op_id").group_by(*_KEY, "op_id").agg(host_total_ns=pl.col("host_ns").max())
+    return found.join(calls.group_by(_KEY).agg(pl.col("host_total_ns").sum()), on=_KEY, how="left", nulls_equal=True)
 
 
 def _depths(spans: pl.DataFrame) -> pl.DataFrame:
     """For each span of a rank: its outermost op, that op's start, layer and phase, and the spans above it by kind."""
     parent = spans["parent_id"]
     is_op = spans["kind"] == "op"
-    own_op = spans.select(pl.when(pl.col("kind") == "op").then("span_id")).to_series()
-    top = outermost(parent, own_op)
+    top = outermost(parent, spans["span_id"].set(~is_op, None))
     return spans.select(
         "rank",
         "span_id",
+        op_id=top,
         op=spans["name"].gather(top),
         layer="module_path",
         phase="phase",

@@ -20,20 +20,23 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
     )
     calls = trace.api_calls.select("rank", "api_call_id", "api", api_ns="duration_ns", returned=END)
     matched = work.join(calls, on=["rank", "api_call_id"]).with_columns(delay=pl.col("start_ns") - pl.col("returned"))
-    per_call = (
-        matched.unique(["rank", "api_call_id", "work"])
-        .group_by(_KEY)
-        .agg(api_total_ns=pl.col("api_ns").sum(), api_median_ns=pl.col("api_ns").median())
-    )
     frame = matched.group_by(_KEY).agg(
         n_calls=pl.len().cast(pl.Int64),
         delay_median_ns=pl.col("delay").median(),
         delay_mean_ns=pl.col("delay").mean(),
         delay_max_ns=pl.col("delay").max(),
         duration_total_ns=pl.col("duration_ns").sum(),
-        short_frac=(pl.col("duration_ns") < pl.col("api_ns")).mean(),
     )
-    ordered = frame.join(per_call, on=_KEY).sort(
+    # A graph launch starts many pieces of work, but its own time counts once, and against all of theirs.
+    per_call = matched.group_by(*_KEY, "api_call_id").agg(
+        pl.col("api_ns").first(), n=pl.len(), is_short=pl.col("duration_ns").sum() < pl.col("api_ns").first()
+    )
+    of_calls = per_call.group_by(_KEY).agg(
+        api_total_ns=pl.col("api_ns").sum(),
+        api_median_ns=pl.col("api_ns").median(),
+        short_frac=pl.col("n").filter("is_short").sum() / pl.col("n").sum(),
+    )
+    ordered = frame.join(of_calls, on=_KEY).sort(
         "rank", "api_total_ns", *_KEY[1:], descending=[False, True, False, False]
     )
     return LAUNCH_DELAY.conform(ordered)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.derive.ancestry import nearest
+from tracelens.derive.span_trees import span_trees
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
 
 _KEY = ["rank", "layer", "class_name", "phase"]
-_ACCUMULATE = r"AccumulateGrad"
 UNATTRIBUTED = "(unattributed)"
 
 
@@ -23,17 +23,18 @@ def layer_attribution(trace: Trace) -> pl.DataFrame:
     """
     trace.require("layer_attribution", "kernels")
     ns = pl.col("duration_ns")
-    placed = place_kernels(trace)
-    evidence = pl.col("evidence").sort_by(ns, descending=True).first()
+    sorts = place_kernels(trace).group_by(*_KEY, "evidence", "library", "primitive").agg(ns.sum(), n=pl.len())
+    by_evidence = sorts.group_by(*_KEY, "evidence").agg(ns.sum()).sort("duration_ns", "evidence", descending=True)
+    evidence = by_evidence.group_by(_KEY).agg(pl.col("evidence").first())
     frame = (
-        placed.group_by(_KEY)
+        sorts.group_by(_KEY)
         .agg(
-            pl.len().cast(pl.Int64).alias("n_kernels"),
+            pl.col("n").sum().cast(pl.Int64).alias("n_kernels"),
             ns.sum().alias("duration_total_ns"),
-            evidence.alias("evidence"),
             *(ns.filter(pl.col("library") == word).sum().alias(f"library_{word}_ns") for word in LIBRARIES),
             *(ns.filter(pl.col("primitive") == word).sum().alias(f"primitive_{word}_ns") for word in PRIMITIVES),
         )
+        .join(evidence, on=_KEY, nulls_equal=True)
         .with_columns(
             share_frac=_over(pl.col("duration_total_ns"), pl.col("duration_total_ns").sum().over("rank")),
             layout_frac=_over(pl.col("primitive_layout_ns"), pl.col("duration_total_ns")),
@@ -50,13 +51,15 @@ def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
 
 def place_kernels(trace: Trace) -> pl.DataFrame:
     """Every kernel with its layer, class_name, phase and evidence; library, primitive and duration as they were."""
-    spans = trace.spans.select("rank", "span_id", "module_path", "phase", accumulates=_accumulating(trace.spans))
+    columns = ["rank", "span_id", "parent_id", "name", "module_path", "phase"]
+    trees = [tree.with_columns(_accumulating(tree)) for tree in span_trees(trace.spans.select(columns))]
+    spans = pl.concat(trees) if trees else trace.spans.select(*columns, accumulates=pl.lit(False))
     roots = _roots(trace)
     placed = (
         trace.kernels.select(
             "rank", "kernel_id", "span_id", "duration_ns", "library", "primitive", "link", "is_communication"
         )
-        .join(spans, on=["rank", "span_id"], how="left", maintain_order="left")
+        .join(spans.drop("parent_id", "name"), on=["rank", "span_id"], how="left", maintain_order="left")
         .join(roots, on=["rank", "module_path"], how="left", maintain_order="left")
     )
     path, phase = pl.col("module_path"), pl.col("phase")
@@ -74,10 +77,9 @@ def place_kernels(trace: Trace) -> pl.DataFrame:
         *(pl.when(when).then(pl.lit(row) if row else path) for when, row, _ in rows), pl.lit(UNATTRIBUTED)
     )
     evidence = pl.coalesce(*(pl.when(when).then(pl.lit(why)) for when, _, why in rows), pl.lit("none"))
-    return placed.with_columns(layer=layer, evidence=evidence).with_columns(
-        class_name=pl.when(~pl.col("layer").str.starts_with("(")).then(
-            pl.col("layer").str.extract(r"([^.]+?)(?:_\d+)?$")
-        )
+    classes = trace.layers.select("rank", "class_name", layer="module_path")
+    return placed.with_columns(layer=layer, evidence=evidence).join(
+        classes, on=["rank", "layer"], how="left", maintain_order="left"
     )
 
 
@@ -90,12 +92,10 @@ def _roots(trace: Trace) -> pl.DataFrame:
     return parents.unique().with_columns(is_root=pl.lit(True))
 
 
-def _accumulating(spans: pl.DataFrame) -> pl.Series:
+def _accumulating(tree: pl.DataFrame) -> pl.Series:
     """Whether a span lies within an AccumulateGrad node."""
-    flags = spans.select("rank", "parent_id", flag=pl.when(pl.col("name").str.contains(_ACCUMULATE)).then(pl.lit(True)))
-    # span_id is the row number within a rank, so each rank's parents point into its own part.
-    parts = [nearest(part["parent_id"], part["flag"]) for part in flags.partition_by("rank", maintain_order=True)]
-    return pl.concat(parts).fill_null(False) if parts else pl.Series([], dtype=pl.Boolean)
+    flags = tree["name"].str.contains("AccumulateGrad", literal=True).alias("accumulates")
+    return nearest(tree["parent_id"], flags.set(~flags, None)).fill_null(False) if flags.any() else flags
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
