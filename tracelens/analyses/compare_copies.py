@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from tracelens.errors import MissingTableError
@@ -48,10 +50,17 @@ def _side(trace: Trace, which: str) -> pl.DataFrame:
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
     """The comparison in words."""
+    told = ("speedup", "size_ratio", "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s")
     return [
-        f"Rank {row['rank']}, {row['direction']}: a copy in base moves {row['size_ratio']:.2f} times the bytes of one in "
-        f"other; {row['bandwidth_base_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_base']}) against "
-        f"{row['bandwidth_other_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_other']}); all copies of other take "
-        f"{1 / row['speedup']:.2f} times the time of base's."
-        for row in frame.filter(pl.col("speedup").is_not_null()).iter_rows(named=True)
+        f"Rank {row['rank']}, {row['direction']}: {_bytes_a_copy(row, 'base')} in base against "
+        f"{_bytes_a_copy(row, 'other')} in other (ratio {row['size_ratio']:.2f}), at "
+        f"{row['bandwidth_base_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_base']}) against "
+        f"{row['bandwidth_other_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_other']}); all copies take "
+        f"{row['duration_base_ns'] / 1e6:.3f} ms in base and {row['duration_other_ns'] / 1e6:.3f} ms in other: a "
+        f"speedup of {row['speedup']:.2f}."
+        for row in frame.drop_nulls(told).iter_rows(named=True)
     ]
+
+
+def _bytes_a_copy(row: dict[str, Any], which: str) -> str:
+    return f"{row[f'size_{which}_bytes'] / row[f'n_calls_{which}']:,.0f} bytes a copy"

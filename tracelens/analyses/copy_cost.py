@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
 from tracelens.derive.casts import casts_after_copies, wider_dtype
@@ -12,26 +14,28 @@ from tracelens.trace import Trace
 
 _KEY = ["rank", "direction", "source_memory", "destination_memory", "step"]
 _PINNED_BYTES = 64 << 10
-"""Copies below this are latency, not bandwidth, and say nothing of what pinned memory can do."""
+"""Copies below this are latency, not bandwidth: pinned memory does not hasten them, nor do they tell its bandwidth."""
 
 
 def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """A row a direction, pair of memory kinds and step (null: the whole trace) of each rank.
 
-    Pinned bandwidth is taken from `trace`, or where it has no pinned copy from `base`. Raises MissingTableError when
-    the trace holds no copy.
+    Pinned bandwidth is taken from `trace`, or where it has no pinned copy of that direction from `base`. Raises
+    MissingTableError when the trace holds no copy.
     """
     if not trace.has("memcpys"):
         raise MissingTableError(
             "copy_cost needs the table memcpys, empty here: the capture holds no copy; to see the input's copy, "
             "make it inside the profiled region"
         )
-    copies = trace.memcpys.join(casts_after_copies(trace), on=["rank", "memcpy_id"], how="left")
+    copies = _with_casts(trace)
     kernels = trace.kernels.select("rank", "device_id", "start_ns", "duration_ns")
     hidden = covered_ns(copies, kernels, ["rank", "device_id"])
-    wasted = pl.col("elements") * (pl.col("read_bytes") - pl.col("written_bytes"))
+    is_large = pl.col("size_bytes") >= _PINNED_BYTES
     copies = copies.with_columns(
-        exposed=pl.col("duration_ns") - hidden, wasted=wasted.fill_null(0), dtype=wider_dtype(pl.col("read_bytes"))
+        exposed=pl.col("duration_ns") - hidden,
+        large_bytes=pl.when(is_large).then("size_bytes").otherwise(0),
+        small_ns=pl.when(is_large).then(0).otherwise("duration_ns"),
     )
     both = pl.concat([copies.with_columns(step=pl.lit(None, pl.Int64)), copies.filter(pl.col("step").is_not_null())])
     frame = (
@@ -42,17 +46,29 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
             exposed_ns=pl.col("exposed").sum(),
             wasted_bytes=pl.col("wasted").sum(),
             wasteful_dtype=pl.col("dtype").drop_nulls().mode().min(),
+            large_bytes=pl.col("large_bytes").sum(),
+            small_ns=pl.col("small_ns").sum(),
         )
         .with_columns(bandwidth_bytes_per_s=_bandwidth(pl.col("size_bytes"), pl.col("duration_total_ns")))
     )
     rates = _pinned_rates(trace)
-    if base is not None and not rates.height:
-        rates = _pinned_rates(base)
+    if base is not None:
+        rates = pl.concat([rates, _pinned_rates(base).join(rates, on="direction", how="anti")])
     pageable = (pl.col("source_memory") == "pageable") | (pl.col("destination_memory") == "pageable")
     frame = frame.join(rates, on="direction", how="left").with_columns(
-        pinned_ns=pl.when(pageable).then((pl.col("size_bytes") / pl.col("rate") * 1e9).round().cast(pl.Int64))
+        pinned_ns=pl.when(pageable).then(
+            pl.col("small_ns") + (pl.col("large_bytes") / pl.col("rate") * 1e9).round().cast(pl.Int64)
+        )
     )
     return COPY_COST.conform(frame.sort(_KEY, nulls_last=False))
+
+
+def _with_casts(trace: Trace) -> pl.DataFrame:
+    """Copies with read_bytes, written_bytes, wasted and dtype of the cast that follows each, where one does."""
+    wasted = pl.col("elements") * (pl.col("read_bytes") - pl.col("written_bytes"))
+    return trace.memcpys.join(casts_after_copies(trace), on=["rank", "memcpy_id"], how="left").with_columns(
+        wasted=wasted.fill_null(0), dtype=wider_dtype(pl.col("read_bytes"))
+    )
 
 
 def _bandwidth(size: pl.Expr, ns: pl.Expr) -> pl.Expr:
@@ -72,36 +88,52 @@ def _pinned_rates(trace: Trace) -> pl.DataFrame:
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """The findings: casts that throw copied bytes away, pageable memory, and how much of it delays the device."""
     found = []
-    for row in frame.filter(pl.col("step").is_null()).iter_rows(named=True):
+    kinds = ["rank", "direction", "source_memory", "destination_memory"]
+    casts = (
+        _with_casts(trace)
+        .drop_nulls("read_bytes")
+        .group_by(kinds)
+        .agg(pl.len().alias("n_casts"), pl.col("read_bytes", "written_bytes").mode().min())
+    )
+    rows = frame.filter(pl.col("step").is_null() & (pl.col("direction") == "h2d"))
+    for row in rows.join(casts, on=kinds, how="left", maintain_order="left").iter_rows(named=True):
         where = f"Rank {row['rank']}, {row['direction']} from {row['source_memory']} memory"
-        if row["wasteful_dtype"]:
-            casts = casts_after_copies(trace).filter(pl.col("rank") == row["rank"])
-            read, written = casts.select(pl.max("read_bytes", "written_bytes")).row(0)
+        if row["n_casts"]:
             found.append(
-                f"{where}: {casts.height} of {row['n_calls']} copies are followed by a cast that reads {read} bytes an "
-                f"element and writes {written}, consistent with a {row['wasteful_dtype']} batch: "
-                f"{row['wasted_bytes'] / row['size_bytes']:.0%} of the bytes copied are waste. Cast before copying."
+                f"{where}: {row['n_casts']:,} of {row['n_calls']:,} copies are each followed by a cast that reads "
+                f"{row['read_bytes']} bytes an element and writes {row['written_bytes']}, consistent with a "
+                f"{row['wasteful_dtype']} batch: {row['wasted_bytes'] / row['size_bytes']:.0%} of the bytes copied are "
+                "waste. Cast before copying."
             )
-        if row["direction"] == "h2d" and row["source_memory"] == "pageable" and row["duration_total_ns"]:
+        if row["source_memory"] == "pageable":
             found.append(_about_pinning(where, row))
-        elif row["direction"] == "h2d":
+        else:
             found.append(
-                f"{where}: {row['bandwidth_bytes_per_s'] / 1e9:.1f} GB/s; {row['exposed_ns'] / 1e6:.3f} ms of "
-                f"{row['duration_total_ns'] / 1e6:.3f} ms are not hidden by kernels."
+                f"{where}: {_gigabytes(row)}; {row['exposed_ns'] / 1e6:.3f} ms of {row['duration_total_ns'] / 1e6:.3f} "
+                "ms are not hidden by kernels."
             )
     return found
 
 
-def _about_pinning(where: str, row: dict[str, float]) -> str:
+def _gigabytes(row: dict[str, Any]) -> str:
+    rate = row["bandwidth_bytes_per_s"]
+    return "no bandwidth to tell (the copies took no time)" if rate is None else f"{rate / 1e9:.1f} GB/s"
+
+
+def _about_pinning(where: str, row: dict[str, Any]) -> str:
     """What pinned memory would save, as far as a pinned copy was seen."""
-    seen = f"{where}: {row['bandwidth_bytes_per_s'] / 1e9:.1f} GB/s."
+    seen = f"{where}: {_gigabytes(row)}."
     if row["pinned_ns"] is None:
         return (
             f"{seen} Pinned memory is faster and can overlap; no pinned copy was seen, so what it would save is not "
             "known (compare with a trace that pins: --against)."
         )
     saved = row["duration_total_ns"] - row["pinned_ns"]
+    if saved <= 0:
+        return f"{seen} Pinning would not make these copies faster, but lets them overlap."
+    without_waste = row["pinned_ns"] * (1 - row["wasted_bytes"] / row["size_bytes"])
+    both = f" ({without_waste / 1e6:.3f} ms without the waste)" if row["wasted_bytes"] else ""
     return (
-        f"{seen} At the pinned bandwidth seen the same bytes take {row['pinned_ns'] / 1e6:.3f} ms instead of "
+        f"{seen} At the pinned bandwidth seen the same bytes take {row['pinned_ns'] / 1e6:.3f} ms{both} instead of "
         f"{row['duration_total_ns'] / 1e6:.3f} ms: pinning would save {saved / 1e6:.3f} ms, and let the copy overlap."
     )

@@ -36,13 +36,18 @@ def _row(rank: int, check: str, status: str, measure: tuple[float | None, str | 
 
 
 def _checks(trace: Trace, rank: int) -> Iterator[dict[str, object]]:
-    complete = trace.manifest.complete
+    told = [
+        source["complete"] for source in trace.manifest.sources if source.get("rank") == rank and "complete" in source
+    ]
+    complete = all(told) if told else trace.manifest.complete
     yield _row(
         rank,
         "complete",
         "ok" if complete else "loss",
         (None, None),
-        "every source was read to its end" if complete else "a source ends before its end; totals are too low",
+        "every source of the rank was read to its end"
+        if complete
+        else "a source ends before its end; totals are too low",
     )
     precision = trace.manifest.time_precision_ns
     yield _row(

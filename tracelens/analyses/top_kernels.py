@@ -31,7 +31,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - eve
     found = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         total = part.select(pl.sum("duration_total_ns")).item()
-        half = int((part["share_frac"].cum_sum() < 0.5).sum()) + 1
+        half = min(int((part["share_frac"].cum_sum() < 0.5).sum()) + 1, part.height)
         found.append(
             f"Rank {rank}: {half} of {part.height} kernel names make up half of {total / 1e6:,.3f} ms "
             "of kernel time (a sum of durations: kernels that overlap count twice)."

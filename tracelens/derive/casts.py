@@ -53,9 +53,10 @@ def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
     next_copy = pl.col("start_ns").sort().shift(-1).over(by)
     first = first.sort("start_ns").with_columns(until=next_copy.fill_null(2**62))
-    near = first.select(
-        *by, "memcpy_id", "size_bytes", "until", place=pl.int_ranges(pl.col("place"), pl.col("place") + _WINDOW)
-    ).explode("place", empty_as_null=True, keep_nulls=True)
+    ahead = pl.DataFrame({"ahead": range(_WINDOW)}, schema={"ahead": pl.Int64})
+    near = first.join(ahead, how="cross").select(
+        *by, "memcpy_id", "size_bytes", "until", place=pl.col("place") + pl.col("ahead")
+    )
     reach = pl.col("blocks") * pl.col("threads") * pl.col("work")
     block = pl.col("threads") * pl.col("work")
     return _typed(
