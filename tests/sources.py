@@ -1,0 +1,89 @@
+"""The real captures that tests read: those in samples/ always, more of them where a checkout has them beside it."""
+
+import gzip
+import json
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracelens as tl
+
+ROOT = Path(__file__).parent.parent
+SAMPLES = ROOT / "samples"
+MORE = ROOT.parent / "shared" / "data"
+_SUFFIX = ".pt.trace.json.gz"
+
+SAMPLE_TRACES = (
+    "alexnet_eager",
+    "resnet50_eager",
+    "resnet50_train_f32_pageable",
+    "resnet50_train_f32_pinned",
+    "resnet50_train_f64_pageable",
+)
+MORE_TRACES = (
+    "alexnet_inductor",
+    "bert_eager",
+    "bert_inductor",
+    "bert_train",
+    "ddp_resnet50_2gpu/rank0",
+    "ddp_resnet50_2gpu/rank1",
+    "llama_train",
+    "resnet50_channels_last",
+    "resnet50_cudagraph",
+    "resnet50_inductor",
+    "resnet50_torchscript",
+)
+ALL_TRACES = SAMPLE_TRACES + MORE_TRACES
+
+
+def torch_file(name: str) -> Path:
+    """The file of a torch trace; skips the test where it is not there."""
+    if name in SAMPLE_TRACES:
+        return SAMPLES / "torch" / f"{name}{_SUFFIX}"
+    return _there(MORE / "torch" / f"{name}{_SUFFIX}")
+
+
+def torch_folder(name: str) -> Path:
+    """A folder of torch traces, one a rank; skips the test where it is not there."""
+    return _there(MORE / "torch" / name)
+
+
+def _there(path: Path) -> Path:
+    if not path.exists():
+        pytest.skip(f"{path.name} is not in samples/: it is read from {MORE.parent.name}/data beside the checkout")
+    return path
+
+
+def torch_trace(name: str) -> tl.Trace:
+    """The trace, collected once a session."""
+    return collected(torch_file(name))
+
+
+@cache
+def collected(path: Path) -> tl.Trace:
+    """Whatever lies there, collected once a session."""
+    return tl.collect(path)
+
+
+@cache
+def torch_events(name: str) -> list[dict[str, Any]]:
+    """The trace's events as the JSON has them, every fraction a Decimal: nothing of tracelens is in it."""
+    with gzip.open(torch_file(name), "rb") as stream:
+        document = json.load(stream, parse_float=Decimal)
+    events: list[dict[str, Any]] = document["traceEvents"]
+    base = int(document.get("baseTimeNanoseconds") or 0)
+    for event in events:
+        if "ts" in event:
+            event["start_ns"] = base + exact_ns(event["ts"])
+            event["duration_ns"] = exact_ns(event.get("dur", 0))
+    return events
+
+
+def exact_ns(microseconds: Decimal | int) -> int:
+    """Whole nanoseconds of a number of microseconds with up to three decimals."""
+    value = Decimal(microseconds) * 1000
+    assert value == int(value), microseconds
+    return int(value)
