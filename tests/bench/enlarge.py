@@ -1,0 +1,233 @@
+"""Real torch.profiler traces made larger: the same events again and again, later, with other ids, names and shapes.
+
+    python -m tests.bench.enlarge OUT.json[.gz] --megabytes 500 [--layout kineto] [TRACE ...]
+
+The text of each source's events is made a template once; every repetition fills it anew, so that everything but the
+numbers below is as the profiler wrote it, white space included.
+
+- Time moves on: a repetition starts a millisecond after the last one ended. Durations stay, so each repetition has the
+  kernel time of its source.
+- Ids count on: correlation and flow ids, External id, Ev Idx, Python ids and Sequence number, each from where the
+  last repetition ended. Links hold inside a repetition and never lead out of it. Steps (ProfilerStep#N) count on too.
+- What says who and where (process and thread names, the recording window) stands once, at the end.
+- A real trace is less repetitive than a repeated one, so one in sixteen of these gets another number: tile sizes and
+  template arguments in kernel names, lines in stacks and names of Python functions, object addresses, first dimensions
+  of shapes. Shapes of casts stay, because the bytes that a cast moves are something an analysis reports.
+
+The same sources and sizes give the same JSON. Compressed files are written at gzip's level 6.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from tests.bench.layouts import LAYOUTS, Document, read_document
+
+SOURCES = ("resnet50_eager", "resnet50_train_f64_pageable")
+SAMPLES = Path(__file__).resolve().parents[2] / "samples" / "torch"
+SEED = 20211
+ONE_IN = 16
+_GAP_US = 1000
+# A kind of number that counts on, by the key it stands under. A flow of a launch has its correlation id for an id.
+_KINDS = {
+    b"ts": "time",
+    b"correlation": "correlation",
+    b"External id": "external",
+    b"Record function id": "record_function",
+    b"Ev Idx": "event",
+    b"Python id": "python",
+    b"Python parent id": "python",
+    b"Sequence number": "sequence",
+    b"ProfilerStep": "step",
+    b"flow": "flow",
+}
+_NONE_IS_ZERO = {"correlation", "external", "record_function", "flow"}
+_COUNTED = re.compile(
+    rb'"(ts|correlation|External id|Record function id|Ev Idx|Python id|Python parent id|Sequence number|id)":\s*(\d+)'
+    rb'|"(ProfilerStep)#(\d+)'
+)
+_VARIED = {
+    "kernel": re.compile(rb'"name":\s*"[^"]*?[<, _x](\d{1,3})(?=[>, _x])'),
+    "code": re.compile(rb"\.py\((\d+)(?=\))|at 0x([0-9a-f]{6,})"),
+    "shapes": re.compile(rb'"Input (?:Dims|Strides)":\s*\[\s*\[\s*(\d+)(?=\s*[,\]])'),
+}
+_SPREAD = {"kernel": 512, "code": 32, "shapes": 512}
+_CASTS = {"aten::to", "aten::_to_copy", "aten::copy_"}
+_LAUNCH_FLOWS = {"ac2g", "async_cpu_to_gpu"}
+
+
+@dataclass(slots=True)
+class Template:
+    """Text with places for numbers; `kinds` and `values` tell of each what it counts and where it starts."""
+
+    text: bytes = b""
+    kinds: list[str] = field(default_factory=list)
+    values: list[int] = field(default_factory=list)
+    varied: list[tuple[int, int]] = field(default_factory=list)
+    """Place of each number that may be another one, and by how much."""
+    n_events: int = 0
+
+    def filled(self, add: dict[str, int], rng: random.Random | None = None) -> bytes:
+        """The text with every number moved on by what its kind adds, and some varied."""
+        values = [value + add[kind] for value, kind in zip(self.values, self.kinds, strict=True)]
+        if rng is not None:
+            for place, spread in rng.sample(self.varied, len(self.varied) // ONE_IN):
+                values[place] += rng.randrange(1, spread)
+        return self.text % tuple(values)
+
+
+class Source:
+    """One trace: the events that are repeated, those that stand once, and the range of each kind of number."""
+
+    def __init__(self, document: Document) -> None:
+        """Make the templates."""
+        self.document = document
+        once = [_stands_once(event) for event in document.events]
+        pairs = list(zip(document.texts, document.events, strict=True))
+        self.repeated = _template([p for p, o in zip(pairs, once, strict=True) if not o], document.separator)
+        self.once = _template([p for p, o in zip(pairs, once, strict=True) if o], document.separator)
+        self.first: dict[str, int] = {}
+        last: dict[str, int] = {}
+        for kind, value in zip(self.repeated.kinds, self.repeated.values, strict=True):
+            if kind != "varied":
+                self.first[kind] = min(self.first.get(kind, value), value)
+                last[kind] = max(last.get(kind, value), value)
+        ends = [float(e["ts"].strip("\x01")) + float(str(e.get("dur", 0)).strip("\x01")) for e in document.events]
+        last["time"] = int(max(ends)) + _GAP_US
+        self.length = {kind: last[kind] - first + 1 for kind, first in self.first.items()}
+
+
+class Enlarger:
+    """Repetitions of several sources, one after the other on one timeline."""
+
+    def __init__(self, sources: Sequence[Path], layout: str = "kineto", seed: int = SEED) -> None:
+        """Read the sources."""
+        self.sources = [Source(read_document(path, layout)) for path in sources]
+        self.n_repetitions = 0
+        self.n_events = 0
+        self._rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+        self._next: dict[str, int] = {}
+
+    def pieces(self, size: int = 0, repetitions: int = 0) -> Iterator[bytes]:
+        """A trace in pieces: the first source's head and tail, and between them all sources in turn.
+
+        It gets at least `size` bytes and `repetitions`, and every source at least once.
+        """
+        document = self.sources[0].document
+        yield document.head
+        written = 0
+        add: dict[int, dict[str, int]] = {}
+        while written < size or self.n_repetitions < max(repetitions, len(self.sources)):
+            source = self.sources[self.n_repetitions % len(self.sources)]
+            add[id(source)] = self._moved_on(source)
+            text = source.repeated.filled(add[id(source)], self._rng)
+            yield document.separator + text if self.n_repetitions else text
+            written += len(text)
+            self.n_repetitions += 1
+            self.n_events += source.repeated.n_events
+        for source in self.sources:
+            yield document.separator + source.once.filled(add[id(source)])
+            self.n_events += source.once.n_events
+        yield document.tail
+
+    def _moved_on(self, source: Source) -> dict[str, int]:
+        """What the next repetition of a source adds to each kind of number."""
+        add = dict.fromkeys([*_KINDS.values(), "varied"], 0)
+        for kind, first in source.first.items():
+            start = self._next.get(kind, first)
+            add[kind] = start - first
+            self._next[kind] = start + source.length[kind]
+        return add
+
+
+def _stands_once(event: dict[str, Any]) -> bool:
+    """Whether the event tells of the recording as a whole."""
+    return event["ph"] == "M" or event.get("cat") == "Trace" or (event["ph"] == "i" and event.get("s") == "g")
+
+
+def _template(pairs: list[tuple[bytes, dict[str, Any]]], separator: bytes) -> Template:
+    """The events' texts, one after the other, as a template."""
+    template = Template(n_events=len(pairs))
+    parts = []
+    for text, event in pairs:
+        parts.append(_cut(text, event, template))
+    template.text = separator.replace(b"%", b"%%").join(parts)
+    return template
+
+
+def _cut(text: bytes, event: dict[str, Any], template: Template) -> bytes:
+    """The event's text with places for its numbers, which go into the template's lists."""
+    found: list[tuple[int, int, str, int, bytes]] = []
+    for match in _COUNTED.finditer(text):
+        key, at = (match[1], 2) if match[1] else (match[3], 4)
+        if key == b"id":
+            key = b"correlation" if event.get("cat") in _LAUNCH_FLOWS else b"flow"
+        value = int(match[at])
+        if value or _KINDS[key] not in _NONE_IS_ZERO:
+            found.append((*match.span(at), _KINDS[key], value, b"%d"))
+    for what in _varied(event):
+        for match in _VARIED[what].finditer(text):
+            at = match.lastindex or 1
+            is_address = what == "code" and at == 2
+            found.append(
+                (*match.span(at), what, int(match[at], 16 if is_address else 10), b"%x" if is_address else b"%d")
+            )
+    found.sort()
+    parts, begin = [], 0
+    for start, end, kind, value, form in found:
+        parts += [text[begin:start].replace(b"%", b"%%"), form]
+        if kind in _SPREAD:
+            template.varied.append((len(template.values), _SPREAD[kind]))
+        template.kinds.append("varied" if kind in _SPREAD else kind)
+        template.values.append(value)
+        begin = end
+    return b"".join([*parts, text[begin:].replace(b"%", b"%%")])
+
+
+def _varied(event: dict[str, Any]) -> tuple[str, ...]:
+    """What of an event may get other numbers."""
+    category = event.get("cat")
+    if category == "kernel":
+        return ("kernel",)
+    if category == "cpu_op" and event["name"] not in _CASTS:
+        return ("code", "shapes")
+    return ("code",) if category in {"cpu_op", "python_function"} else ()
+
+
+def write(
+    out: Path, size: int = 0, repetitions: int = 0, *, sources: Sequence[Path] = (), layout: str = "kineto"
+) -> dict[str, int]:
+    """Write a trace of at least `size` bytes of JSON, compressed where the name says so; gives what is in it."""
+    enlarger = Enlarger(sources or default_sources(), layout)
+    n_bytes = 0
+    with cast("BinaryIO", gzip.open(out, "wb", 6) if out.suffix == ".gz" else out.open("wb")) as stream:
+        for piece in enlarger.pieces(size, repetitions):
+            n_bytes += stream.write(piece)
+    return {"bytes": n_bytes, "events": enlarger.n_events, "repetitions": enlarger.n_repetitions}
+
+
+def default_sources() -> list[Path]:
+    """An inference with stacks and a training step with shapes."""
+    return [SAMPLES / f"{name}.pt.trace.json.gz" for name in SOURCES]
+
+
+def main() -> None:
+    """Parse the command line and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("sources", nargs="*", type=Path)
+    parser.add_argument("--megabytes", type=float, default=500)
+    parser.add_argument("--layout", choices=LAYOUTS, default="kineto")
+    given = parser.parse_args()
+    print(write(given.out, int(given.megabytes * 1e6), sources=given.sources, layout=given.layout))  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
