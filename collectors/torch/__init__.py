@@ -10,7 +10,7 @@ from tracelens.capture import Capture, Diagnostics
 from tracelens.collectors.torch.columns import RawEvents
 from tracelens.collectors.torch.document import Document
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
-from tracelens.collectors.torch.stream import GZIP_MAGIC, ByteSource
+from tracelens.collectors.torch.stream import GZIP_MAGIC, ByteSource, unzipped
 from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
 from tracelens.errors import SourceError
@@ -18,7 +18,7 @@ from tracelens.schemas import TABLES
 
 KIND = "torch"
 _JSON_START = re.compile(rb"^(?:\xef\xbb\xbf)?\s*[{\[]")
-_RANK_IN_NAME = re.compile(r"rank[-_ ]?(\d+)", re.IGNORECASE)
+_RANK_IN_NAME = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 _VERSIONS = (
     "schemaVersion", "cupti_version", "cuda_runtime_version", "cuda_driver_version", "hip_runtime_version",
     "hip_driver_version",
@@ -41,8 +41,8 @@ _REASONS = {
 
 
 def sniff(path: Path, head: bytes) -> bool:  # noqa: ARG001 - every collector's sniff takes both
-    """Whether the content could be a Chrome trace: JSON, or gzip (of what, reading tells)."""
-    return head.startswith(GZIP_MAGIC) or _JSON_START.match(head) is not None
+    """Whether the content could be a Chrome trace: JSON, plain or gzip."""
+    return _JSON_START.match(unzipped(head) if head.startswith(GZIP_MAGIC) else head) is not None
 
 
 def read(path: Path) -> list[Capture]:
@@ -71,7 +71,7 @@ def _read_file(path: Path) -> Capture:
         raise SourceError(f"{path}: the trace has no events; profile at least one step before exporting")
     facts = document.facts
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
-    raw = raw_tables(collected.frames(), base_ns)
+    raw = raw_tables(collected.frames(), base_ns, diagnostics)
     raw["devices"] = devices(facts.get("deviceProperties"), raw.get("kernels"), diagnostics)
     tables = assemble(raw, diagnostics)
     if not document.complete:
@@ -99,7 +99,7 @@ def _rank(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
     """The rank and where it was read: distributedInfo, else the file name."""
     info = facts.get("distributedInfo")
     said = integer(info.get("rank")) if isinstance(info, dict) else None
-    if said is not None and said >= 0:
+    if said is not None and 0 <= said < 2**31:
         return said, "distributedInfo"
     match = _RANK_IN_NAME.search(path.name)
     return (int(match.group(1)), "file name") if match else (None, "input order")

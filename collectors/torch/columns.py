@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import Any
 
@@ -9,7 +10,7 @@ import polars as pl
 
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.events import Event
-from tracelens.collectors.torch.values import integers, nanoseconds, number, text, triple
+from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, integers, nanoseconds, number, text, triple
 
 # Kineto's words of 2022-05 on, and those before.
 _GROUPS = {
@@ -18,6 +19,7 @@ _GROUPS = {
     "kernel": "kernels", "Kernel": "kernels", "gpu_memcpy": "memcpys", "Memcpy": "memcpys",
     "gpu_memset": "memsets", "Memset": "memsets", "cuda_sync": "synchronizations",
 }  # fmt: skip
+_STEP = re.compile(r"ProfilerStep#[0-9]+")
 _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
 _FLOWS = {"ac2g", "fwdbwd", "async", "async_cpu_to_gpu", "async_gpu", "fwd_bwd"}
 
@@ -45,6 +47,7 @@ class RawEvents:
             if name not in {"allocations", "counters"}:
                 frame = frame.with_columns(duration_ns=nanoseconds([bytes(e.dur) for e in events]))
             self.has_fractions = self.has_fractions or any(b"." in bytes(e.ts) for e in events[:64])
+            self._count_unsized(name, frame)
             self._parts.setdefault(name, []).append(self._timed(frame))
 
     def frames(self) -> dict[str, pl.DataFrame]:
@@ -64,15 +67,24 @@ class RawEvents:
             return "allocations"
         elif event.ph == "C":
             return "counters"
-        elif event.ph not in {"M", "s", "t", "f"}:
+        elif event.ph not in ("M", "s", "t", "f"):  # no set: what stands there may not be hashable
             self._unknown[f"{_word(event.cat)} (ph {_word(event.ph)})"] += 1
         return ""
 
+    def _count_unsized(self, name: str, frame: pl.DataFrame) -> None:
+        """Count the events without the number that they are about."""
+        if name in {"memcpys", "memsets", "allocations"}:
+            n, text = frame["size_bytes"].null_count(), "copies, fills and allocations without a size, which count as 0"
+            self._diagnostics.add("warning", "size_unknown", text, n)
+        elif name == "counters":
+            n = frame["value"].null_count()
+            self._diagnostics.add("loss", "counter_without_value", "counter events without a number called value", n)
+
     def _timed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows with a start, and with a duration that is not negative."""
-        good = pl.col("start_ns").is_not_null()
+        good = pl.col("start_ns").is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS)
         if "duration_ns" in frame.columns:
-            good &= pl.col("duration_ns").fill_null(-1) >= 0
+            good &= pl.col("duration_ns").is_between(0, TIME_LIMIT_NS).fill_null(value=False)
         kept = frame.filter(good)
         self._diagnostics.add(
             "loss",
@@ -118,12 +130,16 @@ def _spans(events: list[Event]) -> pl.DataFrame:
 def _span_kind(event: Event) -> str:
     if event.cat == "python_function":
         return "module" if isinstance(event.name, str) and event.name.startswith("nn.Module: ") else "python"
+    # The profiler's own step annotation was an Operator until 2022.
+    if event.cat == "Operator" and isinstance(event.name, str) and _STEP.fullmatch(event.name):
+        return "annotation"
     return _KINDS[event.cat]
 
 
 def _json_text(values: list[bytes]) -> pl.Series:
+    """JSON as text, spaced alike whatever layout the file has."""
     series = pl.Series(values, dtype=pl.Binary).cast(pl.String, strict=False)
-    return series.str.replace_all(r"\s+", " ").replace("", None)
+    return series.str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ").replace("", None)
 
 
 def _api_calls(events: list[Event]) -> pl.DataFrame:
@@ -139,12 +155,14 @@ def _api_calls(events: list[Event]) -> pl.DataFrame:
 def _work(events: list[Event]) -> dict[str, Any]:
     """Columns of every sort of device work; the device falls back to the track the event stands on."""
     args = [e.args for e in events]
-    device = [a.device if a and a.device is not None else e.pid for a, e in zip(args, events, strict=True)]
-    stream = [a.stream if a and a.stream is not None else e.tid for a, e in zip(args, events, strict=True)]
+    devices = integers(a and a.device for a in args)
+    streams = integers(a and a.stream for a in args)
+    device = [integer(e.pid) if d is None else d for d, e in zip(devices, events, strict=True)]
+    stream = [integer(e.tid) if s is None else s for s, e in zip(streams, events, strict=True)]
     return {
         "name": pl.Series([text(e.name) or "" for e in events], dtype=pl.String),
-        "device_id": pl.Series(integers(device), dtype=pl.Int64),
-        "stream_id": pl.Series(integers(stream), dtype=pl.Int64),
+        "device_id": pl.Series(device, dtype=pl.Int64),
+        "stream_id": pl.Series(stream, dtype=pl.Int64),
         "context_id": pl.Series(integers(a and a.context for a in args), dtype=pl.Int64),
         "correlation_id": pl.Series(integers(a and a.correlation for a in args), dtype=pl.Int64),
         "graph_node_id": pl.Series(integers(a and a.graph_node for a in args), dtype=pl.Int64),

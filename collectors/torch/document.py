@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from tracelens.capture import Diagnostics
-from tracelens.collectors.torch.events import BOUNDARY, Event, array_end, decode_pieces, decode_whole
+from tracelens.collectors.torch.damage import decode_pieces, is_readable
+from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, array_end, decode_whole, object_end
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.errors import SourceError
 
@@ -19,9 +19,12 @@ _HEAD_LIMIT = 64 << 20
 _TAIL_LIMIT = 64 << 20
 _LIST_START = re.compile(rb'"traceEvents"\s*:\s*\[')
 _ROOT_LIST = re.compile(rb"\s*\[\s*(?=[{\]])")
-_EVENT_KEY = re.compile(rb'"ph"\s*:')
+_LOOKS_LIKE_END = re.compile(rb'(?<=\})\s*\](?=\s*(?:,\s*"\w+"\s*:|\}?\s*\Z))')
 _BOM = b"\xef\xbb\xbf"
+_EVENT_LIMIT = 64 << 20
 _SEARCH_BACK = 1 << 16
+_OVERLAP = 4096
+_NESTED_STARTS = 16
 
 # Only these top-level keys are read. A trace's user metadata has been seen to hold a whole environment with tokens.
 KEYS = (
@@ -45,97 +48,144 @@ class Document:
         """The events in file order, in batches. Raises SourceError when this is no Chrome trace or holds no event."""
         blocks = self.source.blocks(BLOCK_BYTES)
         head, rest = self._find_list(blocks)
+        runs = self._whole_events(rest, blocks)
         tail = None
-        for run in _whole_events(rest, blocks):
-            batch, tail = self._decode(run)
+        for run, is_last in runs:
+            batch, tail = self._decode(run, is_last=is_last)
             self.n_events += len(batch)
             yield batch
             if tail is not None:
                 break
-        tail_text = self._tail(tail, blocks) if tail is not None else b""
-        self.facts = read_facts(head + b"[]" + tail_text, self.diagnostics) if head else {}
-        self.complete = tail is not None and not self.source.cut
+        tail_text = self._tail(tail, runs) if tail is not None else b""
+        self.facts = read_facts(head, tail_text, self.diagnostics) if head else {}
+        closed = tail is not None and (not head or tail_text.rstrip(b"\0 \t\r\n").endswith(b"}"))
+        self.complete = closed and not self.source.cut
 
     def _find_list(self, blocks: Iterator[bytes]) -> tuple[bytes, bytes]:
         """The text up to the event list (empty for a bare list), and what has been read after its bracket."""
-        head = b""
+        head = bytearray()
         for block in blocks:
+            searched = max(0, len(head) - _OVERLAP)
             head += block
-            root = _ROOT_LIST.match(head.removeprefix(_BOM))
+            if head.startswith(_BOM):
+                del head[: len(_BOM)]
+            root = _ROOT_LIST.match(head)
             if root:
-                return b"", head.removeprefix(_BOM)[root.end() :]
-            match = _LIST_START.search(head)
+                return b"", bytes(head[root.end() :])
+            match = _LIST_START.search(head, searched)
             if match:
-                return head[: match.end() - 1], head[match.end() :]
+                return bytes(head[: match.end() - 1]), bytes(head[match.end() :])
             if len(head) > _HEAD_LIMIT:
                 break
-        raise SourceError(f"{self.source.path}: {_what_it_is(head)}")
+        raise SourceError(f"{self.source.path}: {_what_it_is(bytes(head))}")
 
-    def _decode(self, run: bytes) -> tuple[list[Event], bytes | None]:
+    def _whole_events(self, rest: bytes, blocks: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
+        """Runs of whole events, and whether it is the last: that one holds the end of the list, or a cut."""
+        pending, searched = bytearray(rest), 0
+        for block in blocks:
+            pending += block
+            cut = last_boundary(pending, searched)
+            if cut is not None:
+                yield bytes(pending[: cut[0]]), False
+                del pending[: cut[1]]
+            elif len(pending) > _EVENT_LIMIT:
+                self.diagnostics.add("loss", "event_too_long", "more than 64 MiB that do not look like events")
+                pending.clear()
+            searched = max(0, len(pending) - _OVERLAP)
+        yield bytes(pending), True
+
+    def _decode(self, run: bytes, *, is_last: bool) -> tuple[list[Event], bytes | None]:
         """Events of a run, and what follows the list's end when the run holds it."""
         if not run.strip():
             return [], None
         batch = decode_whole(run)
         if batch is not None:
             return batch, None
-        end = array_end(run)
-        if end is not None and not _EVENT_KEY.search(run, end):
+        end = list_end(run, is_last=is_last)
+        if end is not None:
             body = run[:end].rstrip().removesuffix(b",")
-            if not body:
-                return [], run[end + 1 :]
             batch = decode_whole(body)
             return (decode_pieces(body, self.diagnostics) if batch is None else batch), run[end + 1 :]
-        last = run if (cut := last_boundary(run)) is None else run[cut.end() :]
-        if not last.rstrip().endswith(b"}"):
-            run = run[: len(run) - len(last)].rstrip().removesuffix(b",")
-            self.diagnostics.add("loss", "event_cut", "the file ends inside an event; the event is lost")
-        return (decode_pieces(run, self.diagnostics) if run else []), None
+        if is_last:
+            run = self._without_cut_event(run)
+        return decode_pieces(run, self.diagnostics), None
 
-    def _tail(self, tail: bytes, blocks: Iterator[bytes]) -> bytes:
-        """The text after the event list, up to a limit."""
+    def _without_cut_event(self, run: bytes) -> bytes:
+        """The last run of a cut file without the event that the cut went through."""
+        cut = last_boundary(run)
+        begin = cut[1] if cut else 0
+        close = object_end(run, begin, len(run))
+        rest = run[begin if close is None else close :]
+        if rest.strip(b" \t\r\n,"):
+            self.diagnostics.add("loss", "event_cut", "the file ends inside an event; the event is lost")
+        return run[: len(run) - len(rest)].rstrip().removesuffix(b",")
+
+    def _tail(self, tail: bytes, runs: Iterator[tuple[bytes, bool]]) -> bytes:
+        """The text after the event list, up to a limit; a run's missing comma is put back."""
         parts, size = [tail], len(tail)
-        for block in blocks:
-            size += len(block)
+        for run, _ in runs:
+            size += len(run)
             if size > _TAIL_LIMIT:
                 self.diagnostics.add("loss", "tail_too_long", "more than 64 MiB after the event list were not read")
                 break
-            parts.append(block)
+            parts.append(b"," + run)
         return b"".join(parts)
 
 
-def _whole_events(rest: bytes, blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Runs of whole events; the last run is whatever is left, the end of the list or a cut among it."""
-    pending = rest
-    for block in blocks:
-        pending += block
-        cut = last_boundary(pending)
-        if cut is None:
-            continue
-        yield pending[: cut.start() + 1]
-        pending = pending[cut.end() :]
-    cut = last_boundary(pending)
-    if cut is not None:
-        yield pending[: cut.start() + 1]
-        pending = pending[cut.end() :]
-    yield pending
-
-
-def last_boundary(data: bytes) -> re.Match[bytes] | None:
-    """The last place where one event ends and the next starts, looked for from the end."""
+def last_boundary(data: bytes | bytearray, begin: int = 0, upto: int | None = None) -> tuple[int, int] | None:
+    """Where the last event but one in `data[begin:upto]` ends and the last starts; looked for from the end."""
+    stop = len(data) if upto is None else upto
     window = _SEARCH_BACK
     while True:
-        begin = max(0, len(data) - window)
-        matches = deque(BOUNDARY.finditer(data, begin), maxlen=1)
-        if matches or not begin:
-            return matches[0] if matches else None
+        start = max(begin, stop - window)
+        last = None
+        for match in BOUNDARY.finditer(data, start, min(len(data), stop + _OVERLAP)):
+            if match.end() <= stop:
+                last = (match.start() + 1, match.end())
+        if last or start == begin:
+            return last
         window *= 8
 
 
-def read_facts(text: bytes, diagnostics: Diagnostics) -> dict[str, Any]:
-    """The known top-level keys of the document without its events; read one by one where the whole is not JSON."""
-    decoded = text.decode("utf-8", "replace").removeprefix("\ufeff")
+def list_end(run: bytes, *, is_last: bool) -> int | None:
+    """Where the bracket that closes the event list stands in a run that is not JSON as it is; None if it does not.
+
+    It stands after the last event, and what comes after the list has no key `ph`: the scan starts at the event with the
+    last one, so that damage before does not mislead it. Where that finds nothing, the last run is scanned whole, and at
+    last searched for what the end looks like, in case its last event is damaged.
+    """
+    last = begin = run.rfind(b'"ph"')
+    for _ in range(_NESTED_STARTS):
+        if begin <= 0:
+            break
+        cut = last_boundary(run, upto=begin)
+        begin = cut[1] if cut else 0
+        end = array_end(run, begin)
+        if end is None:
+            break
+        if end > last:
+            return end
+        begin -= 1
+    if not is_last:
+        return None
+    end = array_end(run)
+    if end is not None and (last < 0 or end > last):
+        return end
+    looks = _LOOKS_LIKE_END.search(run, max(0, last))
+    if looks is None:
+        return None
+    # In a cut file nested data can look like the end too, but then the event before it is no event.
+    cut = last_boundary(run, upto=max(0, last))
+    starts = [match.start() for match in EVENT_START.finditer(run, cut[1] if cut else 0, looks.start())]
+    return looks.start() if any(is_readable(run[start : looks.start()]) for start in starts[:_NESTED_STARTS]) else None
+
+
+def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, Any]:
+    """The known top-level keys of the document around its events; read one by one where the whole is not JSON."""
+    decoded = (head + b"[]" + tail).decode("utf-8", "replace")
     try:
-        whole = json.JSONDecoder(strict=False).raw_decode(decoded.lstrip())[0]
+        # Of a trace that is cut among its events, the closing brace is missing.
+        whole = json.JSONDecoder(strict=False).raw_decode((decoded if tail else decoded + "}").lstrip())[0]
         if isinstance(whole, dict):
             return {key: whole[key] for key in KEYS if key in whole}
     except (ValueError, RecursionError):

@@ -1,7 +1,6 @@
 """The events of a Chrome trace as typed records, whatever JSON, or nearly JSON, they are written in.
 
-A run of whole events is decoded at once. One that does not decode is cut at every place that looks like the start of an
-event, and each piece is decoded, repaired or counted as lost on its own.
+A run of whole events is decoded at once; one that does not decode goes to `damage`, event by event.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ import re
 from typing import Any
 
 import msgspec
-
-from tracelens.capture import Diagnostics
 
 _ABSENT = msgspec.Raw()
 _ARG_NAMES = {
@@ -104,82 +101,83 @@ class Event(msgspec.Struct):
     args: Args | None = None
 
 
+class _LooseEvent(msgspec.Struct):
+    """An event whose args are not looked into."""
+
+    ph: Any = None
+    cat: Any = None
+    name: Any = None
+    pid: Any = None
+    tid: Any = None
+    ts: msgspec.Raw = _ABSENT
+    dur: msgspec.Raw = _ABSENT
+
+
 _DECODE_MANY = msgspec.json.Decoder(list[Event]).decode
 _DECODE_ONE = msgspec.json.Decoder(Event).decode
+_DECODE_LOOSE = msgspec.json.Decoder(_LooseEvent).decode
+_NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 # Every writer seen puts one of these keys first; a boundary inside a string or in nested data is found out because the
 # pieces do not decode.
-BOUNDARY = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|id|args|dur)"\s*:)')
-_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[{}\[\]]', re.DOTALL)
-_MERGE_LIMIT = 16
-
-_NUMBER_WORDS = re.compile(rb"(?<=[:\[,\s])(?:[-+]?(?:inf(?:inity)?|nan)|N/A)(?=\s*[,}\]])", re.IGNORECASE)
-_BAD_ESCAPE = re.compile(rb'\\(?!["\\/bfnrtu])|\\u(?![0-9a-fA-F]{4})')
-_CONTROL = re.compile(rb"[\x00-\x1f]")
+_FIRST_KEY = rb'\{\s*"(?:ph|name|cat|pid|tid|ts|id|args|dur|bp|s|tts)"\s*:'
+EVENT_START = re.compile(_FIRST_KEY)
+BOUNDARY = re.compile(rb"\}\s*,\s*(?=" + _FIRST_KEY + rb")")
+# An unfinished string reaches to the end: what follows its quote is not looked at again.
+_TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 
 
 def decode_whole(block: bytes) -> list[Event] | None:
     """Events of a run of whole event objects separated by commas; None when it is not JSON through and through."""
     try:
         return _DECODE_MANY(b"[" + block + b"]")
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except _NOT_JSON:
         return None
 
 
-def decode_pieces(block: bytes, diagnostics: Diagnostics) -> list[Event]:
-    """Events of a damaged run: what cannot be decoded is repaired, or counted and left out.
-
-    The run is cut wherever an event seems to end; a cut inside a string or nested object is taken back.
-    """
-    cuts = list(BOUNDARY.finditer(block))
-    starts = [0, *(cut.end() for cut in cuts)]
-    ends = [*(cut.start() + 1 for cut in cuts), len(block)]
-    events, i = [], 0
-    while i < len(starts):
-        event, width = None, 1
-        for width in range(1, min(_MERGE_LIMIT, len(starts) - i) + 1):
-            event = _decode_piece(block[starts[i] : ends[i + width - 1]])
-            if event is not None:
-                break
-        if event is None:
-            event, width = repair(block[starts[i] : ends[i]]), 1
-            if event is None:
-                diagnostics.add("loss", "event_damaged", "events that are not JSON and could not be repaired")
-            else:
-                diagnostics.add("warning", "event_repaired", "events that were not JSON, read after repair")
-        if event is not None:
-            events.append(event)
-        i += width
-    return events
-
-
-def _decode_piece(piece: bytes) -> Event | None:
+def decode_one(piece: bytes) -> Event | None:
+    """The event that the piece is; None when it is not JSON, or its args are no object."""
     try:
         return _DECODE_ONE(piece)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except _NOT_JSON:
         return None
 
 
-def repair(piece: bytes) -> Event | None:
-    """The event after mending what real traces get wrong: inf, NaN, N/A, stray backslashes, control and bad bytes."""
-    text = piece.decode("utf-8", "replace").encode()
-    text = _NUMBER_WORDS.sub(b"null", text)
-    text = _BAD_ESCAPE.sub(lambda match: b"\\" + match.group(), text)
-    return _decode_piece(_CONTROL.sub(b" ", text))
+def decode_without_args(piece: bytes) -> Event | None:
+    """The event without its args; None when it is not JSON all the same."""
+    try:
+        loose = _DECODE_LOOSE(piece)
+    except _NOT_JSON:
+        return None
+    return Event(loose.ph, loose.cat, loose.name, loose.pid, loose.tid, loose.ts, loose.dur)
 
 
-def array_end(text: bytes) -> int | None:
-    """Where the bracket that closes the event list stands in a text that starts inside the list; None if it does not.
+def array_end(text: bytes, begin: int = 0) -> int | None:
+    """Where the bracket that closes the event list stands, from a place inside the list; None if it does not.
 
     The scan knows strings, so a bracket in a name does not end the list.
     """
     depth = 0
-    for match in _TOKENS.finditer(text):
+    for match in _TOKENS.finditer(text, begin):
         token = text[match.start()]
         if token in b"{[":
             depth += 1
         elif token in b"}]":
             if depth == 0:
-                return match.start()
+                return match.start() if token == ord("]") else None
             depth -= 1
+    return None
+
+
+def object_end(text: bytes, begin: int, limit: int) -> int | None:
+    """Where the object that starts at `begin` is over; None if it is not before `limit`."""
+    depth = 0
+    for match in _TOKENS.finditer(text, begin, limit):
+        token = text[match.start()]
+        if token in b"{[":
+            depth += 1
+        elif token in b"}]":
+            depth -= 1
+            if depth <= 0:
+                return match.end()
     return None

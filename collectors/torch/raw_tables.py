@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 
 from tracelens.capture import Diagnostics
-from tracelens.collectors.torch.values import integer, text
+from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
+from tracelens.schemas import TABLES
 
 _MEMORY = {
     "pageable": "pageable", "pinned": "pinned", "device": "device", "managed": "managed", "unified": "managed",
@@ -18,9 +19,10 @@ _DIRECTION = r"(?i)\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b"
 _ROCM_DIRECTION = r"(?i)Copy(Host|Device|Peer)To(Host|Device|Peer)"
 _KINDS = r"\(\s*(\w+)\s*->\s*(\w+)\s*\)"
 _ADDRESS = r" at 0x[0-9a-fA-F]+"
-_ABSOLUTE_PATH = (
-    r"(?:[A-Za-z]:)?[/\\][^():<>]*?[/\\](?:site-packages|dist-packages)[/\\]|(?:[A-Za-z]:)?[/\\](?:[^/\\():<>]+[/\\])+"
-)
+# A call is named `FILE(LINE): FUNCTION`; folders may hold brackets and colons too.
+_UP_TO_PACKAGES = r"^(?:[A-Za-z]:)?[/\\].*[/\\](?:site-packages|dist-packages)[/\\]"
+_UP_TO_FILE = r"^(?:[A-Za-z]:)?[/\\].*[/\\]([^/\\]*\(\d+\): )"
+_ABSOLUTE_PATH = r"(^|[\s'\"(<\[=,;])(?:[A-Za-z]:)?[/\\]+(?:[^/\\():<>]+[/\\]+)+"
 _DTYPE_BYTES = {
     "float": 4, "double": 8, "half": 2, "bfloat16": 2, "int": 4, "long": 8, "short": 2, "char": 1, "byte": 1, "bool": 1,
     "float8_e4m3fn": 1, "float8_e5m2": 1, "uint8": 1, "c10::bfloat16": 2, "c10::half": 2,
@@ -33,9 +35,14 @@ _SYNC = (
 )
 
 
-def raw_tables(frames: dict[str, pl.DataFrame], base_ns: int) -> dict[str, pl.DataFrame]:
+def raw_tables(frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
     """The frames with times on the trace's base and the words of Kineto put into the words of the schema."""
-    raw = {name: frame.with_columns(pl.col("start_ns") + base_ns) for name, frame in frames.items()}
+    if abs(base_ns) >= TIME_LIMIT_NS:
+        diagnostics.add(
+            "warning", "base_time_wrong", "baseTimeNanoseconds is no time; times count from the trace's own"
+        )
+        base_ns = 0
+    raw = {name: _fitting(name, frame.with_columns(pl.col("start_ns") + base_ns)) for name, frame in frames.items()}
     for name, convert in _CONVERT.items():
         if name in raw:
             raw[name] = convert(raw[name])
@@ -43,6 +50,14 @@ def raw_tables(frames: dict[str, pl.DataFrame], base_ns: int) -> dict[str, pl.Da
         raw["kernels"] = raw["kernels"].sort("start_ns", maintain_order=True)
         raw["collectives"] = _collectives(raw["kernels"])
     return raw
+
+
+def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with null for what a 32-bit column cannot hold: one wrong number must not cost the trace."""
+    narrow = [column for column, dtype in TABLES[name].schema.items() if dtype == pl.Int32 and column in frame.columns]
+    return frame.with_columns(
+        pl.when(pl.col(column).is_between(-(2**31), 2**31 - 1)).then(column).alias(column) for column in narrow
+    )
 
 
 def _spans(spans: pl.DataFrame) -> pl.DataFrame:
@@ -56,7 +71,13 @@ def _spans(spans: pl.DataFrame) -> pl.DataFrame:
         spans.join(callers, on=["process_id", "python_parent_id"], how="left", maintain_order="left")
         .with_columns(
             pl.when(pl.col("kind") == "python")
-            .then(pl.col("name").str.replace_all(_ADDRESS, "").str.replace_all(_ABSOLUTE_PATH, ""))
+            .then(
+                pl.col("name")
+                .str.replace_all(_ADDRESS, "")
+                .str.replace(_UP_TO_PACKAGES, "")
+                .str.replace(_UP_TO_FILE, "$1")
+                .str.replace_all(_ABSOLUTE_PATH, "$1")
+            )
             .otherwise("name")
             .alias("name"),
             pl.col("process_id", "thread_id").fill_null(-1),
@@ -70,7 +91,11 @@ def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
-    return _work(kernels).with_columns(estimated_occupancy_frac=pl.col("occupancy_percent") / 100)
+    """Kernels; Kineto of 2021 wrote negative occupancy where it did not know the device."""
+    return _work(kernels).with_columns(
+        *(pl.when(pl.col(c) >= 0).then(c).alias(c) for c in ("grid_blocks_per_sm", "grid_warps_per_sm")),
+        estimated_occupancy_frac=pl.when(pl.col("occupancy_percent") >= 0).then("occupancy_percent") / 100,
+    )
 
 
 def _memcpys(copies: pl.DataFrame) -> pl.DataFrame:
@@ -141,7 +166,7 @@ _CONVERT = {
 def _collectives(kernels: pl.DataFrame) -> pl.DataFrame:
     """What communication kernels tell of their collective; kernel_id is the row, as assemble will number it."""
     width = pl.col("dtype").str.to_lowercase().replace_strict(_DTYPE_BYTES, default=None, return_dtype=pl.Int64)
-    return (
+    told = (
         kernels.with_row_index("kernel_id")
         .filter(pl.col("collective").is_not_null())
         .select(
@@ -150,42 +175,44 @@ def _collectives(kernels: pl.DataFrame) -> pl.DataFrame:
             "group_size",
             "dtype",
             name="collective",
-            size_in_bytes=pl.col("in_elements") * width,
-            size_out_bytes=pl.col("out_elements") * width,
+            size_in_bytes=pl.when(pl.col("in_elements") < TIME_LIMIT_NS >> 4).then(pl.col("in_elements") * width),
+            size_out_bytes=pl.when(pl.col("out_elements") < TIME_LIMIT_NS >> 4).then(pl.col("out_elements") * width),
         )
     )
+    return _fitting("collectives", told)
 
 
 def devices(properties: Any, kernels: pl.DataFrame | None, diagnostics: Diagnostics) -> pl.DataFrame:
     """Devices from deviceProperties; those that only kernels name are listed without properties."""
-    rows: list[dict[str, Any]] = []
-    for entry in properties if isinstance(properties, list) else []:
-        if not isinstance(entry, dict) or integer(entry.get("id")) is None:
-            continue
-        major, minor = integer(entry.get("computeMajor")), integer(entry.get("computeMinor"))
-        name = text(entry.get("name")) or "unknown"
-        is_amd = re.search(r"\bAMD\b|Radeon|Instinct|^gfx", name) is not None
-        rows.append(
-            {
-                "device_id": integer(entry["id"]),
-                "name": name,
-                "sm_count": integer(entry.get("numSms")),
-                "compute_capability": f"{major}.{minor}" if major is not None and not is_amd else None,
-                "warp_size": integer(entry.get("warpSize")),
-                "max_threads_per_sm": integer(entry.get("maxThreadsPerMultiprocessor")),
-                "registers_per_sm": integer(entry.get("regsPerMultiprocessor")),
-                "shared_memory_per_sm_bytes": integer(entry.get("sharedMemPerMultiprocessor")),
-                "memory_bytes": integer(entry.get("totalGlobalMem")),
-            }
-        )
-    listed = {row["device_id"] for row in rows}
+    entries = [entry for entry in properties if isinstance(entry, dict)] if isinstance(properties, list) else []
+    rows = {row["device_id"]: row for row in map(_device, entries) if row["device_id"] is not None}
     used = set(kernels["device_id"].unique()) if kernels is not None else set()
-    for device in sorted(used - listed):
+    for device in sorted(used - set(rows)):
         diagnostics.add("warning", "device_unknown", "devices that kernels ran on but the trace does not describe")
-        rows.append({"device_id": device, "name": "unknown"})
+        rows[device] = {"device_id": device, "name": "unknown"}
     schema = {
-        "device_id": pl.Int64, "name": pl.String, "sm_count": pl.Int64, "compute_capability": pl.String,
-        "warp_size": pl.Int64, "max_threads_per_sm": pl.Int64, "registers_per_sm": pl.Int64,
-        "shared_memory_per_sm_bytes": pl.Int64, "memory_bytes": pl.Int64,
-    }  # fmt: skip
-    return pl.DataFrame(rows, schema=schema)
+        column.name: pl.Int64 if column.dtype == pl.Int32 else column.dtype
+        for column in TABLES["devices"]
+        if column.name != "rank"
+    }
+    return _fitting("devices", pl.DataFrame(list(rows.values()), schema=schema)).drop_nulls("device_id")
+
+
+def _device(entry: dict[str, Any]) -> dict[str, Any]:
+    """A row of `devices` from an entry of deviceProperties."""
+    major, minor = integer(entry.get("computeMajor")), integer(entry.get("computeMinor"))
+    name = text(entry.get("name")) or "unknown"
+    # PyTorch for ROCm writes the gfx number as a compute capability, and this key of its own.
+    is_amd = "maxSharedMemoryPerMultiProcessor" in entry or re.search(r"\bAMD\b|Radeon|Instinct|^gfx", name) is not None
+    shared = entry.get("sharedMemPerMultiprocessor", entry.get("maxSharedMemoryPerMultiProcessor"))
+    return {
+        "device_id": integer(entry.get("id")),
+        "name": name,
+        "sm_count": integer(entry.get("numSms")),
+        "compute_capability": f"{major}.{minor}" if None not in (major, minor) and not is_amd else None,
+        "warp_size": integer(entry.get("warpSize")),
+        "max_threads_per_sm": integer(entry.get("maxThreadsPerMultiprocessor")),
+        "registers_per_sm": integer(entry.get("regsPerMultiprocessor")),
+        "shared_memory_per_sm_bytes": integer(shared),
+        "memory_bytes": integer(entry.get("totalGlobalMem")),
+    }

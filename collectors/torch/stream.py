@@ -15,6 +15,8 @@ from tracelens.errors import SourceError
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 20
 _GZIP_WINDOW = 31
+_SNIFF_BYTES = 4096
+_CAREFUL_BYTES = 512
 
 
 class ByteSource:
@@ -65,15 +67,19 @@ class ByteSource:
         inflater = zlib.decompressobj(_GZIP_WINDOW)
         data = first
         while True:
+            before = inflater.copy()
             try:
                 out = inflater.decompress(data, block_bytes)
             except zlib.error as error:
+                yield _up_to_damage(before, data)
                 self._lost("gzip_damaged", f"the gzip stream is damaged ({error}); events after that point are lost")
                 return
             if out:
                 yield out
             if inflater.eof:
                 data = inflater.unused_data or next(raw, b"")
+                if len(data) < len(GZIP_MAGIC):
+                    data += next(raw, b"")
                 if not data.startswith(GZIP_MAGIC):
                     return
                 inflater = zlib.decompressobj(_GZIP_WINDOW)
@@ -89,3 +95,26 @@ class ByteSource:
     def _lost(self, code: str, text: str) -> None:
         self.cut = True
         self._diagnostics.add("loss", code, text)
+
+
+def unzipped(head: bytes) -> bytes:
+    """What the first bytes of a gzip file hold, as far as they can be read."""
+    try:
+        return zlib.decompressobj(_GZIP_WINDOW).decompress(head, _SNIFF_BYTES)
+    except zlib.error:
+        return b""
+
+
+def _up_to_damage(inflater: zlib._Decompress, data: bytes) -> bytes:
+    """The content of damaged data up to the damage: zlib gives nothing of a piece in which it finds an error."""
+    parts, at, size = [], 0, _CAREFUL_BYTES
+    while at < len(data):
+        before = inflater.copy()
+        try:
+            parts.append(inflater.decompress(data[at : at + size]))
+            at += size
+        except zlib.error:
+            if size == 1:
+                break
+            inflater, size = before, 1
+    return b"".join(parts)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
-from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation, localcontext
 from typing import Any
 
 import polars as pl
 
 _INT64_MAX = 2**63 - 1
-_PLAIN_MICROSECONDS = r"^-?\d{1,15}(?:\.\d{1,3})?$"
-_DIGITS = re.compile(r"-?\d+")
+TIME_LIMIT_NS = 2**61
+"""Times, bases and durations stay below this (the year 2043), so that the sum of the three fits 64 bits."""
+
+_PLAIN_MICROSECONDS = r"^-?[0-9]{1,15}(?:\.[0-9]{1,3})?$"
+_DECIMAL = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?", re.ASCII)
+_DIGITS = re.compile(r"(?<![\w-])-?[0-9]+|[0-9]+")
+_LONGEST_NUMBER = 400
 
 
 def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
@@ -39,11 +45,14 @@ def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
 
 def _exact(text: str) -> int | None:
     """Microseconds in any decimal notation → nanoseconds, rounded half to even below one nanosecond."""
-    try:
-        value = (Decimal(text) * 1000).quantize(Decimal(1), ROUND_HALF_EVEN)
-    except (InvalidOperation, ValueError):
+    if len(text) > _LONGEST_NUMBER or not _DECIMAL.fullmatch(text):
         return None
-    return int(value) if abs(value) <= _INT64_MAX else None
+    with localcontext(prec=_LONGEST_NUMBER + 8) as context:
+        try:
+            value = (Decimal(text) * 1000).quantize(Decimal(1), ROUND_HALF_EVEN, context)
+        except InvalidOperation:
+            return None
+    return int(value) if abs(value) < TIME_LIMIT_NS else None
 
 
 def integer(value: Any) -> int | None:
@@ -64,11 +73,12 @@ def integers(values: Iterable[Any]) -> list[int | None]:
 
 
 def number(value: Any) -> float | None:
-    """A float from a number or numeric string; None otherwise."""
+    """A float from a finite number or numeric string; None otherwise."""
     try:
-        return float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else None
+        found = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else None
     except (ValueError, OverflowError):
         return None
+    return found if found is not None and math.isfinite(found) else None
 
 
 def text(value: Any) -> str | None:

@@ -1,0 +1,63 @@
+"""Writing small Chrome traces for tests, and reading them."""
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tracelens.capture import Capture
+from tracelens.collectors import torch
+from tracelens.trace import Trace
+
+CAPTURES = Path(__file__).parents[2] / "shared" / "data" / "torch"
+
+needs_captures = pytest.mark.skipif(not CAPTURES.is_dir(), reason=f"the real captures are not at {CAPTURES}")
+
+
+def span(name: str, ts: float, dur: float, **more: Any) -> dict[str, Any]:
+    """An op of process 1, thread 1; `more` overrides its keys."""
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur} | more
+
+
+def call(name: str, ts: float, dur: float, correlation: int, **more: Any) -> dict[str, Any]:
+    """A runtime call of process 1, thread 1."""
+    return span(name, ts, dur, cat="cuda_runtime", args={"correlation": correlation}) | more
+
+
+def kernel(name: str, ts: float, dur: float, correlation: int, **more: Any) -> dict[str, Any]:
+    """A kernel on device 0, stream 7."""
+    args = {"device": 0, "context": 1, "stream": 7, "correlation": correlation}
+    return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": dur, "args": args} | more
+
+
+def write(path: Path, content: str | bytes | Sequence[dict[str, Any]], **facts: Any) -> Path:
+    """A trace file: text or bytes as they are, events as an object with `facts` before traceEvents."""
+    if isinstance(content, str):
+        content = content.encode()
+    elif not isinstance(content, bytes):
+        content = json.dumps({**facts, "traceEvents": list(content)}).encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    return path
+
+
+def read(path: Path) -> Capture:
+    """The one capture in a trace file."""
+    (capture,) = torch.read(path)
+    return capture
+
+
+def rows(trace: Trace | Capture, table: str, *columns: str) -> list[tuple[Any, ...]]:
+    """Columns of a table as tuples, in its order; [] when it is empty."""
+    frame = trace.frame(table) if isinstance(trace, Trace) else trace.tables.get(table)
+    return [] if frame is None else frame.select(columns).rows()
+
+
+def codes(trace: Trace | Capture) -> dict[str, int]:
+    """Diagnostics as code → count."""
+    frame = trace.diagnostics if isinstance(trace, Trace) else trace.diagnostics.frame()
+    assert isinstance(frame, pl.DataFrame)
+    return dict(frame.select("code", "count").iter_rows())
