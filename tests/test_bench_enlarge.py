@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 
 import tracelens as tl
+from tests.bench import enlarge_nsys
 from tests.bench.enlarge import SAMPLES, Enlarger
 from tests.bench.layouts import LAYOUTS, read_document
+from tracelens.collectors import nsys
 from tracelens.trace import Trace
 
 ALEXNET = SAMPLES / "alexnet_eager.pt.trace.json.gz"
@@ -141,3 +143,20 @@ def test_sources_take_turns_without_colliding(training: Path) -> None:
     assert enlarger.n_repetitions == 4
     values = args(found, "correlation", "kernel")
     assert len(values) == len(set(values))
+
+
+def test_nsys_export_repeats_the_sample_and_its_twin_holds_the_same(tmp_path: Path) -> None:
+    (source,) = nsys.read(enlarge_nsys.SAMPLE)
+    n_kernels = source.tables["kernels"].height
+    written = enlarge_nsys.write_sqlite(tmp_path / "big.sqlite", n_kernels * N)
+    assert written["repetitions"] == N
+    (export,) = nsys.read(tmp_path / "big.sqlite")
+    enlarge_nsys.write_directory(tmp_path / "big_pqtdir", n_kernels * N)
+    (twin,) = nsys.read(tmp_path / "big_pqtdir")
+    for name in ("kernels", "memcpys", "memsets", "api_calls", "spans"):
+        assert export.tables[name].equals(twin.tables[name])
+        assert export.tables[name]["duration_ns"].sum() == N * source.tables[name]["duration_ns"].sum()
+    kernels = export.tables["kernels"]
+    assert kernels["link"].value_counts(sort=True).row(0) == ("launched", n_kernels * N)
+    assert kernels["name"].n_unique() > source.tables["kernels"]["name"].n_unique() * 1.2
+    assert export.tables["spans"]["step"].n_unique() == source.tables["spans"]["step"].n_unique() * N
