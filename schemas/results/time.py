@@ -74,8 +74,8 @@ TOP_OPS = Table(
         Column(
             "cpu_self_ns",
             pl.Int64,
-            "Host time in the op itself, with Python that it calls: not in ops or annotations within it, nor in CUDA or "
-            "HIP calls (the profiler's CPU self).",
+            "Host time in the op itself, with Python it calls: not in ops or annotations within it, nor in CUDA or HIP "
+            "calls (the profiler's CPU self).",
             "ns",
         ),
         Column("cuda_self_ns", pl.Int64, "Device time of work launched directly by the op (CUDA self).", "ns"),

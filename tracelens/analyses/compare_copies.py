@@ -14,7 +14,10 @@ from tracelens.trace import Trace
 def compare_copies(base: Trace, other: Trace) -> pl.DataFrame:
     """A row a rank and direction found in either trace. Raises MissingTableError when neither holds a copy."""
     if not base.has("memcpys") and not other.has("memcpys"):
-        raise MissingTableError("compare_copies needs the table memcpys, empty in both traces: neither holds a copy")
+        raise MissingTableError(
+            "compare_copies needs the table memcpys, empty in both traces: neither holds a copy; make the input's copy "
+            "inside the profiled region, and tracelens collect torch or nsys gives it"
+        )
     frame = _side(base, "base").join(_side(other, "other"), on=["rank", "direction"], how="full", coalesce=True)
     counts = [name for name in frame.columns if name.startswith(("n_calls", "size", "duration"))]
     frame = frame.with_columns(pl.col(counts).fill_null(0))

@@ -25,8 +25,8 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """
     if not trace.has("memcpys"):
         raise MissingTableError(
-            "copy_cost needs the table memcpys, empty here: the capture holds no copy; to see the input's copy, "
-            "make it inside the profiled region"
+            "copy_cost needs the table memcpys, empty here: the capture holds no copy; make the input's copy inside "
+            "the profiled region, and tracelens collect torch or nsys gives it"
         )
     copies = _with_casts(trace)
     kernels = trace.kernels.select("rank", "device_id", "start_ns", "duration_ns")

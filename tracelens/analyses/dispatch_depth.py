@@ -33,7 +33,9 @@ def dispatch_depth(trace: Trace) -> pl.DataFrame:
             "gives one"
         )
     frame = pl.concat([DISPATCH_DEPTH.conform(_span_rows(trace, launches)), DISPATCH_DEPTH.conform(_stack_rows(trace))])
-    return frame.sort("source", "rank", "n_launches", "op", "layer", descending=[False, False, True, False, False])
+    order = {"source": False, "rank": False, "n_launches": True, "op": False, "layer": False, "phase": False}
+    order |= {"total_depth_max": True, "role": False}
+    return frame.sort(*order, descending=list(order.values()))
 
 
 def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
@@ -101,10 +103,9 @@ def _stack_rows(trace: Trace) -> pl.DataFrame:
             total_depth_max=pl.col("depth").max(),
         )
     )
-    rows = pl.concat(
+    return pl.concat(
         [DISPATCH_DEPTH.conform(part.with_columns(source=pl.lit("stack"))) for part in (everything, by_role)]
     )
-    return rows.sort("rank", "op", "layer", "total_depth_max", descending=[False, False, False, True])
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:

@@ -90,8 +90,6 @@ def _collective_wait(work: pl.DataFrame) -> pl.DataFrame:
     n_ranks = kernels["rank"].n_unique()
     fastest = kernels.group_by(place[1:]).agg(fastest=pl.col("duration_ns").min(), n_ranks=pl.col("rank").n_unique())
     matched = kernels.join(fastest, on=place[1:])
-    per_step = matched.group_by(_KEY).agg(
-        collective_wait_ns=(pl.col("duration_ns") - pl.col("fastest")).sum(),
-        agreed=(pl.col("n_ranks") == n_ranks).all(),
-    )
-    return per_step.filter(pl.col("agreed") & (n_ranks > 1)).drop("agreed")
+    agreed = (pl.col("n_ranks") == n_ranks).all().over("step")
+    waits = matched.filter(agreed & (n_ranks > 1)).group_by(_KEY)
+    return waits.agg(collective_wait_ns=(pl.col("duration_ns") - pl.col("fastest")).sum())
