@@ -1,0 +1,177 @@
+"""copy_cost: bytes, bandwidth, exposure, waste and what pinning saves, by hand."""
+
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from tests.cases import make_trace
+from tracelens.analyses.copy_cost import copy_cost, notes
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.work import COPY_COST
+from tracelens.trace import Trace
+
+MB = 1_000_000
+CAST = (
+    "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase&)::"
+    "{lambda()#3}::operator()() const::{lambda()#7}::operator()() const::{lambda(float)#1}, std::array<char*, 2ul>, 4, "
+    "TrivialOffsetCalculator<1, unsigned int>>(int)"
+)  # a thread does 4 elements
+
+
+def copy(start: int, end: int, size: int, source: str = "pageable", **more: Any) -> dict[str, Any]:
+    row = {"start_ns": start, "duration_ns": end - start, "size_bytes": size, "direction": "h2d", "stream_id": 7}
+    return row | {"source_memory": source, "destination_memory": "device"} | more
+
+
+def kernel(start: int, end: int, **more: Any) -> dict[str, Any]:
+    return {"start_ns": start, "duration_ns": end - start, "stream_id": 7, **more}
+
+
+def cast(start: int, elements: int, name: str = CAST) -> dict[str, Any]:
+    shape = {"grid_x": elements // 512, "grid_y": 1, "grid_z": 1, "block_x": 128, "block_y": 1, "block_z": 1}
+    return kernel(start, start + 10, name=name, **shape)
+
+
+def whole(trace: Trace, base: Trace | None = None) -> dict[str, Any]:
+    frame = COPY_COST.check(copy_cost(trace, base=base))
+    return frame.filter(pl.col("step").is_null()).row(0, named=True)
+
+
+def test_bytes_bandwidth_and_steps() -> None:
+    trace = make_trace(memcpys=[copy(0, 100, 1000, step=0), copy(200, 500, 1000, step=1), copy(900, 1000, 500)])
+    columns = ["step", "n_calls", "duration_total_ns", "size_bytes", "bandwidth_bytes_per_s"]
+    assert copy_cost(trace).select(columns).rows() == [
+        (None, 3, 500, 2500, 5e9),
+        (0, 1, 100, 1000, 1e10),
+        (1, 1, 300, 1000, pytest.approx(1e10 / 3)),
+    ]
+
+
+def test_a_row_a_direction_and_pair_of_memories() -> None:
+    back = {"direction": "d2h", "source_memory": "device", "destination_memory": "pinned"}
+    trace = make_trace(memcpys=[copy(0, 1, 1), copy(1, 2, 1, "pinned"), copy(2, 3, 1) | back, copy(3, 4, 1, rank=1)])
+    assert copy_cost(trace).select("rank", "direction", "source_memory", "destination_memory").rows() == [
+        (0, "d2h", "device", "pinned"),
+        (0, "h2d", "pageable", "device"),
+        (0, "h2d", "pinned", "device"),
+        (1, "h2d", "pageable", "device"),
+    ]
+
+
+def test_exposed_is_what_no_kernel_of_the_device_hides() -> None:
+    # The copy runs from 100 to 200; kernels hide 100 to 130 and 180 to 190, another device's nothing.
+    trace = make_trace(
+        memcpys=[copy(100, 200, 8)],
+        kernels=[kernel(0, 120), kernel(110, 130), kernel(180, 190), kernel(0, 500, device_id=1)],
+    )
+    assert whole(trace)["exposed_ns"] == 60
+
+
+def test_pinned_time_is_at_the_bandwidth_seen() -> None:
+    pinned = copy(0, 100, 2 * MB, "pinned")
+    trace = make_trace(memcpys=[pinned, copy(200, 1200, 4 * MB)])
+    rows = copy_cost(trace).select("source_memory", "pinned_ns").rows()
+    assert rows == [("pageable", 200), ("pinned", None)]
+    assert whole(make_trace(memcpys=[copy(200, 1200, 4 * MB)]))["pinned_ns"] is None
+    assert whole(make_trace(memcpys=[copy(200, 1200, 4 * MB)]), base=make_trace(memcpys=[pinned]))["pinned_ns"] == 200
+
+
+def test_the_base_gives_only_rates_that_the_trace_lacks() -> None:
+    back = {"direction": "d2h", "source_memory": "device", "destination_memory": "pinned"}
+    base = make_trace(memcpys=[copy(0, 50, MB, "pinned"), copy(0, 10, MB) | back])
+    trace = make_trace(memcpys=[copy(0, 1000, MB), copy(0, 500, MB) | back])
+    to_pageable = copy(0, 900, MB) | back | {"destination_memory": "pageable"}
+    both = make_trace(memcpys=[copy(0, 1000, MB), copy(0, 500, MB) | back, to_pageable])
+    assert copy_cost(trace, base=base).filter(pl.col("direction") == "h2d")["pinned_ns"].to_list() == [50]
+    found = copy_cost(both, base=base).filter(pl.col("destination_memory") == "pageable")
+    assert found["pinned_ns"].to_list() == [500]
+
+
+def test_small_copies_gain_nothing_from_bandwidth() -> None:
+    memcpys = [copy(0, 100, MB, "pinned"), copy(100, 1100, MB), *(copy(t, t + 700, 4) for t in (2000, 3000))]
+    rows = copy_cost(make_trace(memcpys=memcpys)).filter(pl.col("source_memory") == "pageable")
+    assert rows["pinned_ns"].to_list() == [100 + 2 * 700]
+    # Nor do they tell the bandwidth of pinned memory.
+    tiny = make_trace(memcpys=[copy(0, 100, 64, "pinned"), copy(100, 1100, MB)])
+    assert copy_cost(tiny)["pinned_ns"].to_list() == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("after", "dtype", "wasted"),
+    [
+        (cast(50, 1024), "float64", 4096),  # 8192 bytes, 1024 elements: 8 bytes each, written as 4
+        (cast(50, 2048), None, 0),  # 4 bytes each, written as 4
+        (cast(50, 2048, CAST.replace("(float)", "(c10::BFloat16)")), "float32", 4096),
+        (cast(50, 512), None, 0),  # 16 bytes each: not these elements
+        (cast(50, 1024) | {"stream_id": 8}, None, 0),
+        (cast(5, 1024), None, 0),  # starts before the copy ends
+        (cast(50, 1024, "void add<float>(int)"), None, 0),
+    ],
+)
+def test_waste_is_told_by_the_cast_that_follows(after: dict[str, Any], dtype: str | None, wasted: int) -> None:
+    row = whole(make_trace(memcpys=[copy(0, 10, 8192)], kernels=[kernel(20, 30), after]))
+    assert (row["wasteful_dtype"], row["wasted_bytes"]) == (dtype, wasted)
+
+
+def test_a_cast_belongs_to_the_last_copy_before_it() -> None:
+    trace = make_trace(memcpys=[copy(0, 10, 8192), copy(20, 30, 8192)], kernels=[cast(50, 1024)])
+    assert whole(trace)["wasted_bytes"] == 4096
+
+
+def test_notes_count_the_casts_of_each_kind_of_copy() -> None:
+    trace = make_trace(
+        memcpys=[copy(0, 10, 8192), copy(100, 110, 8192), copy(200, 210, 8192, "pinned")],
+        kernels=[cast(50, 1024), cast(250, 1024)],
+    )
+    said = notes(trace, copy_cost(trace))
+    assert "1 of 2 copies are each followed by a cast that reads 8 bytes an element and writes 4" in said[0]
+    assert "25% of the bytes copied are waste" in said[0]
+    assert "1 of 1 copies" in said[2]
+    assert "50% of the bytes copied are waste" in said[2]
+
+
+def test_notes_on_pinning() -> None:
+    base = make_trace(memcpys=[copy(0, 20_000, MB, "pinned")])
+    trace = make_trace(memcpys=[copy(0, 100_000, MB)])
+    assert "no pinned copy was seen" in notes(trace, copy_cost(trace))[0]
+    said = notes(trace, copy_cost(trace, base=base))[0]
+    assert "10.0 GB/s" in said
+    assert "take 0.020 ms instead of 0.100 ms: pinning would save 0.080 ms" in said
+    small = make_trace(memcpys=[copy(0, 700, 4)])
+    assert "would not make these copies faster" in notes(small, copy_cost(small, base=base))[0]
+
+
+def test_copies_that_took_no_time_and_held_no_bytes() -> None:
+    trace = make_trace(memcpys=[copy(5, 5, 0), copy(5, 5, 0, "pinned")])
+    found = copy_cost(trace)
+    assert found["bandwidth_bytes_per_s"].to_list() == [None, None]
+    assert all("no bandwidth to tell" in said for said in notes(trace, found))
+
+
+def test_without_copies() -> None:
+    with pytest.raises(MissingTableError, match="inside the profiled region"):
+        copy_cost(make_trace(kernels=[kernel(0, 5)]))
+
+
+COPY = st.builds(
+    lambda start, length, size, source, step: copy(start, start + length, size, source, step=step),
+    st.integers(0, 200), st.integers(0, 50), st.integers(0, 10**6), st.sampled_from(["pageable", "pinned"]),
+    st.sampled_from([None, 0, 1]),
+)  # fmt: skip
+KERNEL = st.builds(lambda start, length: kernel(start, start + length), st.integers(0, 200), st.integers(0, 50))
+
+
+@given(st.lists(COPY, min_size=1), st.lists(KERNEL), st.integers(0, 10**18))
+def test_sums_exposure_order_and_shift(copies: list[dict[str, Any]], kernels: list[dict[str, Any]], shift: int) -> None:
+    found = copy_cost(make_trace(memcpys=copies, kernels=kernels))
+    assert (found["exposed_ns"] <= found["duration_total_ns"]).all()
+    assert (found["exposed_ns"] >= 0).all()
+    overall = found.filter(pl.col("step").is_null())
+    assert overall["size_bytes"].sum() == sum(row["size_bytes"] for row in copies)
+    assert overall["duration_total_ns"].sum() == sum(row["duration_ns"] for row in copies)
+    moved = [[row | {"start_ns": row["start_ns"] + shift} for row in reversed(rows)] for rows in (copies, kernels)]
+    assert_frame_equal(copy_cost(make_trace(memcpys=moved[0], kernels=moved[1])), found)
