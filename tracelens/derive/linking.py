@@ -5,19 +5,21 @@ from __future__ import annotations
 import polars as pl
 
 _KEY = ("process_id", "correlation_id")
+_HAS_ID = pl.col("correlation_id").fill_null(0) != 0
+"""0 is CUPTI's word for no correlation."""
 
 
 def link_work(work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Device work with api_call_id, span_id, step and link, matched on process and correlation id.
 
     A runtime call and the driver call below it may carry one correlation id: the one that starts work wins, the outer
-    one of two. Work whose call is not there counts as pre_window when it started before the first recorded call ended
+    one of two. Work whose call is not there counts as pre_window when it started before the first recorded call did,
     or its correlation id is below every recorded one (ids count up), else as unlinked.
     """
     starts_work = pl.col("kind").is_in(["kernel_launch", "graph_launch", "memcpy", "memset"])
     keyed = (
-        calls.filter(pl.col("correlation_id").is_not_null())
-        .sort(starts_work, pl.col("start_ns"), descending=[True, False])
+        calls.filter(_HAS_ID)
+        .sort(starts_work, "start_ns", "duration_ns", descending=[True, False, True])
         .unique([*_KEY], keep="first", maintain_order=True)
         .select(*_KEY, "api_call_id", "span_id", "step", call_kind="kind")
     )
@@ -25,7 +27,8 @@ def link_work(work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
         first_correlation=pl.col("correlation_id").filter(pl.col("correlation_id") > 0).min(),
         first_call_ns=pl.col("start_ns").min(),
     )
-    before = (pl.col("correlation_id") < pl.col("first_correlation")) | (pl.col("start_ns") < pl.col("first_call_ns"))
+    earlier_id = _HAS_ID & (pl.col("correlation_id") < pl.col("first_correlation"))
+    before = earlier_id.fill_null(value=False) | (pl.col("start_ns") < pl.col("first_call_ns"))
     return (
         work.drop("api_call_id", "span_id", "step", "link", strict=False)
         .join(keyed, on=[*_KEY], how="left", maintain_order="left")
@@ -35,7 +38,7 @@ def link_work(work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
             .then(pl.lit("graph"))
             .when(pl.col("api_call_id").is_not_null())
             .then(pl.lit("launched"))
-            .when(before.fill_null(False))
+            .when(before.fill_null(value=False))
             .then(pl.lit("pre_window"))
             .otherwise(pl.lit("unlinked"))
         )
@@ -44,15 +47,17 @@ def link_work(work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.DataFrame:
-    """Device work of a source that names no process with the process of its call, else the trace's main process."""
+    """Device work of a source that names no process with the process of its call, else the trace's main process.
+
+    Correlation ids are unique within a process only: work whose id several processes used gets process -1, so that it
+    stays unlinked instead of landing on the wrong one.
+    """
     if "process_id" in work.columns:
         return work
     owners = (
-        calls.filter(pl.col("correlation_id").is_not_null())
+        calls.filter(_HAS_ID)
         .group_by("correlation_id")
-        .agg(pl.col("process_id").first(), n=pl.col("process_id").n_unique())
-        .filter(pl.col("n") == 1)
-        .drop("n")
+        .agg(process_id=pl.when(pl.col("process_id").n_unique() == 1).then(pl.col("process_id").first()).otherwise(-1))
     )
     return work.join(owners, on="correlation_id", how="left", maintain_order="left").with_columns(
         pl.col("process_id").fill_null(fallback)

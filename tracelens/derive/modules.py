@@ -7,6 +7,7 @@ import polars as pl
 from tracelens.derive.ancestry import nearest, outermost
 
 MODULE_PREFIX = "nn.Module: "
+_NODE = ("process_id", "forward_thread_id", "sequence_number")
 
 
 def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int]:
@@ -14,8 +15,8 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
 
     Forward: the chain of module calls around the span. Backward: the path of the forward op that made the autograd
     node, which is the last op to start with that sequence number; checked against Kineto's own fwdbwd flows. Sequence
-    numbers are per thread and the trace does not say which thread is which, so a number seen on several forward
-    threads stays without a module.
+    numbers are per thread, and a backward op names its forward thread by a number of torch's own: the thread whose ops
+    match most of that number's sequence numbers is taken for it, and where two match as many, none.
     """
     own = spans.select(
         pl.when(pl.col("kind") == "module").then(pl.col("name").str.strip_prefix(MODULE_PREFIX))
@@ -23,29 +24,39 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
     forward = _chains(parent, own)
     if not spans["sequence_number"].count():
         return forward, 0
-    keyed = spans.select("sequence_number", "forward_thread_id", "thread_id", "start_ns", path=forward)
-    made, n_ambiguous = _makers(keyed)
-    lead = outermost(parent, keyed.select(_backward_key()).to_series())
-    through = pl.DataFrame({"sequence_number": lead}).join(
-        made, on="sequence_number", how="left", maintain_order="left"
+    keyed = spans.select(
+        *_NODE, "thread_id", "start_ns", path=forward, is_backward=pl.col("forward_thread_id").fill_null(0) > 0
     )
+    leads = keyed.select(pl.when("is_backward").then(pl.int_range(pl.len()))).to_series()
+    lead = outermost(parent, leads)
+    paths = _paths_of_nodes(keyed)
+    through = keyed.select(*_NODE)[lead].join(paths, on=[*_NODE], how="left", maintain_order="left")
+    n_ambiguous = through.filter(pl.col("is_ambiguous").fill_null(False)).height
     return forward.zip_with(forward.is_not_null(), through["path"]), n_ambiguous
 
 
-def _backward_key() -> pl.Expr:
-    return pl.when(pl.col("forward_thread_id") > 0).then(pl.col("sequence_number"))
-
-
-def _makers(keyed: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """sequence_number and path of the forward op that made each autograd node; the number of ambiguous ones."""
-    forward_ops = keyed.filter(
-        pl.col("sequence_number").is_not_null() & (pl.col("forward_thread_id").fill_null(0) <= 0)
+def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
+    """process_id, forward_thread_id, sequence_number; path of the op that made the node, or is_ambiguous."""
+    makers = (
+        keyed.filter(~pl.col("is_backward") & pl.col("sequence_number").is_not_null())
+        .group_by("process_id", "thread_id", "sequence_number")
+        .agg(pl.col("path").sort_by("start_ns").last(), made_ns=pl.col("start_ns").max())
     )
-    last = forward_ops.group_by("sequence_number").agg(
-        pl.col("path").sort_by("start_ns").last(), n_threads=pl.col("thread_id").n_unique()
+    nodes = (
+        keyed.filter("is_backward").drop_nulls("sequence_number").group_by(*_NODE).agg(run_ns=pl.col("start_ns").max())
     )
-    clear = last.filter(pl.col("n_threads") == 1).select("sequence_number", "path")
-    return clear, last.height - clear.height
+    pairs = nodes.join(makers, on=["process_id", "sequence_number"]).filter(pl.col("made_ns") <= pl.col("run_ns"))
+    votes = pairs.group_by("process_id", "forward_thread_id", "thread_id").agg(votes=pl.len())
+    best = votes.filter(pl.col("votes") == pl.col("votes").max().over("process_id", "forward_thread_id"))
+    chosen = best.with_columns(n_best=pl.len().over("process_id", "forward_thread_id"))
+    return (
+        pairs.join(chosen, on=["process_id", "forward_thread_id", "thread_id"])
+        .group_by(*_NODE)
+        .agg(
+            path=pl.when(pl.col("n_best").max() == 1).then(pl.col("path").first()),
+            is_ambiguous=pl.col("n_best").max() > 1,
+        )
+    )
 
 
 def _chains(parent: pl.Series, own: pl.Series) -> pl.Series:

@@ -33,8 +33,8 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     Within a thread, spans nest by containment: sorted by start, longest first, each is the child of the innermost span
     still open that it ends in, within TOLERANCE_NS. `parent_hint` is the row of the caller the profiler itself
     recorded, or null: an open span between that caller and this one is over, whatever its end says. A zero-length span
-    encloses nothing. `self_ns` is the duration less the union of the children's time within it. A call goes to the
-    innermost open span that contains it.
+    encloses nothing. `self_ns` is the duration less the union of the children's time within it; of a span that was over
+    before its end, the time until then. A call goes to the innermost open span that contains it.
     """
     order = _in_time_order(spans, calls)
     walk = _Walk(spans)
@@ -77,8 +77,8 @@ class _Walk:
         self.self_ns = spans["duration_ns"].to_list()
         self.n_overlaps = 0
         self.n_unreturned = 0
-        self._starts = spans["start_ns"].to_list()
-        self._ends = (spans["start_ns"] + spans["duration_ns"]).to_list()
+        self._starts: list[int] = spans["start_ns"].to_list()
+        self._ends: list[int] = (spans["start_ns"] + spans["duration_ns"]).to_list()
         self._covered = list(self._starts)
         hints = spans["parent_hint"].fill_null(-1).to_list() if "parent_hint" in spans.columns else [-1] * n
         self._hints = hints
@@ -88,18 +88,11 @@ class _Walk:
         """Close what is over, record the parent, and open the span."""
         stack, ends = self.open, self._ends
         overlapped = False
-        while stack:
-            top = stack[-1]
-            top_end = ends[top]
-            if top_end > start and end <= top_end + TOLERANCE_NS:
-                break
-            if top_end == start == end and self._starts[top] < top_end:
-                break
-            overlapped |= start < top_end
-            stack.pop()
+        while stack and not self._holds(stack[-1], start, end):
+            overlapped |= start < ends[stack.pop()]
         self.n_overlaps += overlapped
         if self._hints[row] >= 0:
-            self._close_unreturned(self._hints[row])
+            self._close_unreturned(self._hints[row], start)
         if stack:
             self._cover(stack[-1], start, end)
             self.parent[row] = stack[-1]
@@ -111,10 +104,14 @@ class _Walk:
         stack, ends = self.open, self._ends
         while stack and ends[stack[-1]] < start:
             stack.pop()
-        for row in reversed(stack):
-            if ends[row] + TOLERANCE_NS >= end:
-                return row
-        return -1
+        return next((row for row in reversed(stack) if self._holds(row, start, end)), -1)
+
+    def _holds(self, row: int, start: int, end: int) -> bool:
+        """Whether an interval that starts no earlier than the open span lies in it, within the tolerance."""
+        own_end = self._ends[row]
+        if own_end == start:
+            return start == end and self._starts[row] < own_end
+        return own_end > start and end <= own_end + TOLERANCE_NS
 
     def _cover(self, parent: int, start: int, end: int) -> None:
         """Take the child's part of the parent's time off its self time, counting no moment twice."""
@@ -124,8 +121,11 @@ class _Walk:
             self.self_ns[parent] -= until - begin
             self._covered[parent] = until
 
-    def _close_unreturned(self, caller: int) -> None:
-        """Drop open spans above the recorded caller from the first one on that has a recorded caller itself."""
+    def _close_unreturned(self, caller: int, moment: int) -> None:
+        """Drop open spans above the recorded caller from the first one on that has a recorded caller itself.
+
+        They were over by that moment, so neither their own time nor the caller's loss to them runs on after it.
+        """
         stack = self.open
         try:
             position = len(stack) - 1 - stack[::-1].index(caller)
@@ -133,6 +133,11 @@ class _Walk:
             return
         for i in range(position + 1, len(stack)):
             if stack[i] in self._hinted:
-                self.n_unreturned += 1
+                self.n_unreturned += sum(row in self._hinted for row in stack[i:])
+                for row in stack[i:]:
+                    self.self_ns[row] -= max(0, self._ends[row] - max(moment, self._covered[row]))
+                above = stack[i - 1]
+                self.self_ns[above] += max(0, self._covered[above] - moment)
+                self._covered[above] = min(self._covered[above], moment)
                 del stack[i:]
                 return

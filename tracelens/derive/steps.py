@@ -42,18 +42,46 @@ def mark_steps(frame: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
 def _during(
     frame: pl.DataFrame, intervals: pl.DataFrame, label: str, dtype: pl.DataType | type[pl.DataType]
 ) -> pl.DataFrame:
-    """The frame with the label of the latest interval of its process that started before it, if that one still ran."""
+    """The frame with the label of the interval of its process that was under way at start_ns, of several the latest."""
     if not intervals.height or not frame.height:
         return frame.with_columns(pl.lit(None, dtype).alias(label))
+    pieces = _pieces(intervals, label)
     found = (
         frame.with_row_index("_row")
         .select("_row", "process_id", "start_ns")
         .sort("start_ns")
-        .join_asof(intervals, on="start_ns", by="process_id", check_sortedness=False)
+        .join_asof(pieces, on="start_ns", by="process_id", check_sortedness=False)
         .select("_row", pl.when(pl.col("start_ns") < pl.col("end_ns")).then(pl.col(label)).alias(label))
         .sort("_row")
     )
     return frame.with_columns(found[label])
+
+
+def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
+    """Disjoint pieces of time sorted by start, each with the label of the latest-started interval then under way.
+
+    Intervals nest (a loop's own `step 0` inside ProfilerStep#3), so after an inner one the outer one goes on.
+    """
+    ordered = intervals.sort("process_id", "start_ns", "end_ns", descending=[False, False, True])
+    pieces: list[tuple[int, int, int, object]] = []
+    for (process,), group in ordered.group_by("process_id", maintain_order=True):
+        under_way: list[tuple[int, object]] = []
+        cursor = 0
+        for start, end, word in [*group.select("start_ns", "end_ns", label).iter_rows(), (None, None, None)]:
+            while under_way and (start is None or under_way[-1][0] <= start):
+                over, its = under_way.pop()
+                if over > cursor:
+                    pieces.append((process, cursor, over, its))
+                    cursor = over
+            if start is None:
+                break
+            if under_way and start > cursor:
+                pieces.append((process, cursor, start, under_way[-1][1]))
+            under_way.append((end, word))
+            cursor = start
+    return pl.DataFrame(
+        pieces, schema=intervals.select("process_id", "start_ns", "end_ns", label).schema, orient="row"
+    ).sort("start_ns")
 
 
 def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
