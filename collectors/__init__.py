@@ -82,7 +82,7 @@ def _members(path: Path, kind: str | None) -> list[Path]:
     if kind is not None or not path.is_dir() or any(c.sniff(path, b"") for c in COLLECTORS.values()):
         return [path]
     members = sorted(p for p in path.iterdir() if not p.name.startswith("."))
-    members = [p for p in members if p.is_dir() or any(c.sniff(p, _head(p)) for c in COLLECTORS.values())]
+    members = [p for p in members if any(c.sniff(p, _head(p)) for c in COLLECTORS.values())]
     if not members:
         raise SourceError(f"{path}: found a directory with nothing to collect, expected: {_expected()}")
     return members

@@ -83,7 +83,10 @@ class Capture:
 
 @dataclass(slots=True)
 class Manifest:
-    """manifest.json of a trace: where it came from and what it is worth; never environment, host or user names."""
+    """manifest.json of a trace: where it came from and what it is worth; never environment, host or user names.
+
+    `n_rows` holds what was written, by table and rank: a part that is gone is told from one that never was.
+    """
 
     schema_version: int = SCHEMA_VERSION
     tracelens_version: str = ""
@@ -92,6 +95,7 @@ class Manifest:
     time_base: str = "trace_start"
     time_precision_ns: int = 1
     complete: bool = True
+    n_rows: dict[str, dict[str, int]] = field(default_factory=dict)
     dropped: list[dict[str, Any]] = field(default_factory=list)
     empty_tables: dict[str, str] = field(default_factory=dict)
 
@@ -101,5 +105,23 @@ class Manifest:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Manifest:
-        """The manifest from the parsed manifest.json; keys of later minor versions are ignored."""
-        return cls(**{key: value for key, value in data.items() if key in cls.__dataclass_fields__})
+        """The manifest from the parsed manifest.json; keys of later minor versions are ignored.
+
+        Raises ValueError when a key holds something else than it should.
+        """
+        known = {key: value for key, value in data.items() if key in cls.__dataclass_fields__}
+        plain = cls()
+        for key, value in known.items():
+            expected = type(getattr(plain, key))
+            if type(value) is not expected:
+                raise ValueError(f"{key} should be {expected.__name__}, is {type(value).__name__}")
+        manifest = cls(**known)
+        if not all(type(rank) is int for rank in manifest.ranks):
+            raise ValueError("ranks should be whole numbers")
+        if not all(type(source) is dict for source in manifest.sources):
+            raise ValueError("sources should be objects")
+        if not all(type(reason) is str for reason in manifest.empty_tables.values()):
+            raise ValueError("empty_tables should be reasons by table")
+        if not all(type(counts) is dict for counts in manifest.n_rows.values()):
+            raise ValueError("n_rows should be objects by table")
+        return manifest

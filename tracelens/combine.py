@@ -38,6 +38,9 @@ def combine(captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: s
 def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
     """Each capture with its rank: as asked, else as the source says, else the lowest free one in input order."""
     if ranks:
+        wrong = [rank for rank in ranks if not 0 <= rank < 2**31]
+        if wrong:
+            raise UsageError(f"--rank {wrong[0]}: ranks are whole numbers from 0 on, below 2^31")
         if len(ranks) != len(captures) and len(ranks) != 1:
             raise UsageError(f"--rank was given {len(ranks)} times for {len(captures)} sources; give it once for each")
         if len(ranks) == 1 and len(captures) > 1 and len({c.kind for c in captures}) < len(captures):
@@ -45,12 +48,16 @@ def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int
         return list(zip([*ranks] * (len(captures) // len(ranks)), captures, strict=True))
     settled: list[tuple[int, Capture]] = []
     for kind in dict.fromkeys(capture.kind for capture in captures):
-        taken = {c.rank: c.source.name for c in captures if c.kind == kind and c.rank is not None}
-        for capture in (c for c in captures if c.kind == kind):
+        of_kind = [c for c in captures if c.kind == kind]
+        taken = {c.rank for c in of_kind if c.rank is not None}
+        for capture in of_kind:
             rank = capture.rank
             if rank is None:
                 rank = next(r for r in range(len(captures) + len(taken) + 1) if r not in taken) if kind != "gdb" else 0
-                taken[rank] = capture.source.name
+                taken.add(rank)
+                if kind != "gdb" and len(of_kind) > 1:
+                    text = "sources that do not say their rank; it was taken from their order"
+                    capture.diagnostics.add("warning", "rank_assumed", text)
             settled.append((rank, capture))
     return settled
 

@@ -7,17 +7,22 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tracelens.capture import Manifest
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import SCHEMA_VERSION, TABLES
 
 SUFFIX = ".tracelens"
+_PART = "part-0.parquet"
+_RANK_DIGITS = 9
 _COLLECTORS = {
     "stacks": "tracelens collect gdb",
     "frames": "tracelens collect gdb",
@@ -49,19 +54,22 @@ class Trace:
         manifest = _read_manifest(folder)
         tables = {}
         for name, table in TABLES.items():
-            parts = []
-            for file in sorted(folder.glob(f"{name}/rank=*/*.parquet")):
-                rank = int(file.parent.name.removeprefix("rank="))
-                parts.append(pl.scan_parquet(file).select(pl.lit(rank, pl.Int32).alias("rank"), pl.all()))
+            parts = [
+                pl.scan_parquet(file, glob=False).select(pl.lit(rank, pl.Int32).alias("rank"), pl.all())
+                for rank, file in _parts(folder, name, manifest)
+            ]
             tables[name] = pl.concat(parts) if parts else table.empty().lazy()
         return cls(manifest, tables, folder)
 
     @property
     def name(self) -> str:
-        """Name to show: the directory's stem, or the first source's."""
+        """Name to show: the directory's stem; of a trace in memory the first source's, and how many more there are."""
         if self.path is not None:
-            return self.path.name.removesuffix(SUFFIX)
-        return str(self.manifest.sources[0]["name"]) if self.manifest.sources else "trace"
+            return self.path.resolve().name.removesuffix(SUFFIX)
+        names = [str(source.get("name", "unnamed")) for source in self.manifest.sources]
+        if not names:
+            return "trace"
+        return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
     def scan(self, name: str) -> pl.LazyFrame:
         """The table as a LazyFrame. Raises SchemaError when no table has that name."""
@@ -74,7 +82,7 @@ class Trace:
         if name not in self._frames:
             try:
                 frame = self.scan(name).collect()
-            except (pl.exceptions.PolarsError, OSError) as error:
+            except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
                 where = f"{self.path}/{name}" if self.path else name
                 raise SourceError(
                     f"{where}: cannot be read as Parquet ({_first_line(error)}); collect the trace again"
@@ -147,23 +155,31 @@ class Trace:
         """
         target = Path(path)
         check_target(target, force=force)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        build = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+        frames = {name: table.check(self.frame(name)) for name, table in TABLES.items()}
         try:
-            for name, table in TABLES.items():
-                frame = table.check(self.frame(name))
-                for (rank,), part in frame.partition_by("rank", as_dict=True, include_key=False).items():
-                    folder = build / name / f"rank={rank}"
-                    folder.mkdir(parents=True)
-                    table.write(part, folder / "part-0.parquet")
-            (build / "manifest.json").write_text(json.dumps(self.manifest.as_dict(), indent=1) + "\n")
-            build.chmod(0o755)
-            _swap_in(build, target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            build = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+            try:
+                self._fill(build, frames)
+                _swap_in(build, target)
+            finally:
+                shutil.rmtree(build, ignore_errors=True)
         except OSError as error:
             raise SourceError(f"{target}: cannot be written: {error}") from error
-        finally:
-            shutil.rmtree(build, ignore_errors=True)
         return Trace.open(target)
+
+    def _fill(self, folder: Path, frames: Mapping[str, pl.DataFrame]) -> None:
+        """Write every table and the manifest into an empty directory."""
+        n_rows: dict[str, dict[str, int]] = {}
+        for name, frame in frames.items():
+            for (rank,), part in frame.partition_by("rank", as_dict=True, include_key=False).items():
+                file = folder / name / f"rank={rank}" / _PART
+                file.parent.mkdir(parents=True)
+                TABLES[name].write(part, file)
+                n_rows.setdefault(name, {})[str(rank)] = part.height
+        manifest = replace(self.manifest, n_rows=n_rows)
+        (folder / "manifest.json").write_text(json.dumps(manifest.as_dict(), indent=1) + "\n")
+        folder.chmod(0o755)
 
 
 def check_target(target: Path, *, force: bool) -> None:
@@ -172,8 +188,43 @@ def check_target(target: Path, *, force: bool) -> None:
         return
     if not force:
         raise SourceError(f"{target}: exists already; give another --out, or --force to replace it")
-    if not (target / "manifest.json").is_file():
+    if not _is_trace(target):
         raise SourceError(f"{target}: exists and is not a tracelens trace, so --force does not replace it")
+
+
+def _is_trace(folder: Path) -> bool:
+    """Whether the directory is a trace: other programs have a manifest.json too, and --force deletes."""
+    try:
+        data = json.loads((folder / "manifest.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(data, dict) and {"schema_version", "tracelens_version"} <= set(data)
+
+
+def _parts(folder: Path, table: str, manifest: Manifest) -> list[tuple[int, Path]]:
+    """Rank and file of each part of a table, none of them missing, damaged or added.
+
+    Raises SourceError for one that is. Only the footers are read here.
+    """
+    found = sorted(folder.glob(f"{table}/rank=*/*.parquet"))
+    expected = {folder / table / f"rank={rank}" / _PART: n for rank, n in manifest.n_rows.get(table, {}).items()}
+    for file in [*expected, *(file for file in found if file not in expected)]:
+        try:
+            n_rows = pq.read_metadata(file).num_rows
+        except (OSError, pa.ArrowException) as error:
+            what = "is missing" if not file.exists() else f"cannot be read as Parquet ({_first_line(error)})"
+            raise SourceError(f"{file}: {what}; collect the trace again") from error
+        # A trace written by hand may have no counts; then whatever lies there counts.
+        told = expected.get(file, 0)
+        if manifest.n_rows and n_rows != told:
+            raise SourceError(f"{file}: {told} rows by manifest.json, found {n_rows}; collect the trace again")
+    parts = []
+    for file in found:
+        digits = file.parent.name.removeprefix("rank=")
+        if not digits.isascii() or not digits.isdecimal() or len(digits) > _RANK_DIGITS:
+            raise SourceError(f"{file}: expected a folder rank=N, found {file.parent.name}; collect the trace again")
+        parts.append((int(digits), file))
+    return sorted(parts)
 
 
 def _swap_in(build: Path, target: Path) -> None:
@@ -199,20 +250,23 @@ def _read_manifest(folder: Path) -> Manifest:
     file = folder / "manifest.json"
     try:
         data: Any = json.loads(file.read_text())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SourceError(
             f"{folder}: expected a trace directory with a manifest.json, found none that can be read "
             f"({_first_line(error)}); make one with tracelens collect files"
         ) from error
     version = data.get("schema_version") if isinstance(data, dict) else None
-    if not isinstance(version, int):
+    if type(version) is not int:
         raise SourceError(f"{file}: expected the key schema_version, found none; collect the trace again")
     if version > SCHEMA_VERSION:
         raise SchemaError(
             f"{folder}: schema version {version}, this tracelens reads up to {SCHEMA_VERSION}; "
             "upgrade with pip install -U tracelens-toolkit"
         )
-    return Manifest.from_dict(data)
+    try:
+        return Manifest.from_dict(data)
+    except ValueError as error:
+        raise SourceError(f"{file}: is damaged: {error}; collect the trace again") from error
 
 
 def _first_line(error: BaseException) -> str:
