@@ -370,9 +370,15 @@ def test_a_file_that_is_no_trace(tmp_path: Path, what: str) -> None:
         collect(path, kind="torch")
 
 
-@pytest.mark.parametrize("content", ['{"traceEvents": []}', "[]", '{"traceEvents": [', '{"traceEvents": [{"ph": "X", '])
+@pytest.mark.parametrize("content", ['{"traceEvents": []}', "[]", '{"traceEvents": ['])
 def test_a_trace_without_events(tmp_path: Path, content: str) -> None:
     with pytest.raises(SourceError, match=r"t\.json: .*no events.*profile at least one step"):
+        collect(write(tmp_path / "t.json", content), kind="torch")
+
+
+@pytest.mark.parametrize("content", ['{"traceEvents": [{"ph": "X", ', '{"traceEvents": [{"ph": X"}]}', "[{]"])
+def test_a_trace_without_a_whole_event(tmp_path: Path, content: str) -> None:
+    with pytest.raises(SourceError, match=r"t\.json: no event of the trace is whole; export it again"):
         collect(write(tmp_path / "t.json", content), kind="torch")
 
 

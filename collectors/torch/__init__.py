@@ -68,6 +68,10 @@ def _read_file(path: Path) -> Capture:
     for batch in document.events():
         collected.add(batch)
     if not document.n_events:
+        if any(severity == "loss" for severity, _ in diagnostics.counts):
+            raise SourceError(
+                f"{path}: no event of the trace is whole; export it again with prof.export_chrome_trace(path)"
+            )
         raise SourceError(f"{path}: the trace has no events; profile at least one step before exporting")
     facts = document.facts
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
