@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any, NoReturn
 
 import polars as pl
@@ -88,13 +90,18 @@ Sources = Annotated[
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit."""
+    """Run the command line and exit; told to terminate, clean up first, with the exit code of a signal."""
+    signal.signal(signal.SIGTERM, _terminate)
     words, command = split_command(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     app(args=words, obj=command, prog_name="tracelens")
     raise SystemExit(0)
+
+
+def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
+import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from html import escape
@@ -21,6 +24,7 @@ from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import SCHEMA_VERSION, TABLES
 
 SUFFIX = ".tracelens"
+_ABANDONED_S = 3600
 _PART = "part-0.parquet"
 _RANK_DIGITS = 9
 _COLLECTORS = {
@@ -112,7 +116,9 @@ class Trace:
             if not self.has(name):
                 why = self.manifest.empty_tables.get(name, "the capture holds none")
                 command = _COLLECTORS.get(name, "tracelens collect torch or nsys, of a run that used the GPU")
-                raise MissingTableError(f"{analysis} needs the table {name}, empty here: {why}; {command} gives it")
+                raise MissingTableError(
+                    f"{analysis} needs the table {name}, empty here: {why} (it comes from {command})"
+                )
 
     def summary(self) -> pl.DataFrame:
         """A row a table: n_rows, meaning, and for an empty one the reason."""
@@ -158,7 +164,8 @@ class Trace:
         frames = {name: table.check(self.frame(name)) for name, table in TABLES.items()}
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            build = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent))
+            _clear_abandoned(target)
+            build = Path(tempfile.mkdtemp(prefix=f".{target.name}.{os.getpid()}.", suffix=".part", dir=target.parent))
             try:
                 self._fill(build, frames)
                 _swap_in(build, target)
@@ -225,6 +232,27 @@ def _parts(folder: Path, table: str, manifest: Manifest) -> list[tuple[int, Path
             raise SourceError(f"{file}: expected a folder rank=N, found {file.parent.name}; collect the trace again")
         parts.append((int(digits), file))
     return sorted(parts)
+
+
+def _clear_abandoned(target: Path) -> None:
+    """Remove what a killed writer of the same trace left: its process is gone and nothing has moved for an hour.
+
+    The hour is for folders that several machines write to: a process of another one looks gone from here.
+    """
+    for folder in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+        writer = re.fullmatch(r"([0-9]+)\..*", folder.name.removeprefix(f".{target.name}."))
+        if writer and not _is_running(int(writer[1])) and time.time() - folder.stat().st_mtime > _ABANDONED_S:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_running(process_id: int) -> bool:
+    try:
+        os.kill(process_id, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _swap_in(build: Path, target: Path) -> None:

@@ -34,8 +34,8 @@ _REASONS = {
     "collectives": "no communication kernel tells of its collective",
     "synchronizations": "not recorded; profile with _ExperimentalConfig(enable_cuda_sync_events=True)",
     "devices": "the trace has no deviceProperties",
-    "stacks": "comes from tracelens collect gdb",
-    "frames": "comes from tracelens collect gdb",
+    "stacks": "a torch trace holds no native stacks",
+    "frames": "a torch trace holds no native stacks",
     "counters": "the trace has no counter events",
 }
 
