@@ -25,6 +25,10 @@ check: $(VENV)/installed-for-tests
 docs: $(VENV)/installed
 	$(BIN)/python docs/generate.py
 
+# Takes half an hour and 3 GB of disk; BENCH=--quick tries it out, BENCH=--large adds a trace of 2 GB.
+bench: $(VENV)/installed-for-bench
+	$(BIN)/python -m tests.bench $(BENCH)
+
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
@@ -39,6 +43,11 @@ $(VENV)-lowest/installed: pyproject.toml tests/lowest.txt
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(VENV)-lowest/bin/python -m pip install --quiet --constraint tests/lowest.txt --editable '.[$(TEST_EXTRAS)]' --group dev
+	touch $@
+
+$(VENV)/installed-for-bench: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable '.[hta,sqlite]' orjson
+	-$(BIN)/python -m pip install --quiet ijson numba
 	touch $@
 
 clean:

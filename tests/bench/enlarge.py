@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import json
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -118,14 +119,17 @@ class Enlarger:
     def pieces(self, size: int = 0, repetitions: int = 0) -> Iterator[bytes]:
         """A trace in pieces: the first source's head and tail, and between them all sources in turn.
 
-        It gets at least `size` bytes and `repetitions`, and every source at least once.
+        It gets as many repetitions as come closest to `size` bytes, at least `repetitions`, and each source once.
         """
         document = self.sources[0].document
         yield document.head
         written = 0
         add: dict[int, dict[str, int]] = {}
-        while written < size or self.n_repetitions < max(repetitions, len(self.sources)):
+        while True:
             source = self.sources[self.n_repetitions % len(self.sources)]
+            is_enough = written + len(source.repeated.text) / 2 > size
+            if is_enough and self.n_repetitions >= max(repetitions, len(self.sources)):
+                break
             add[id(source)] = self._moved_on(source)
             text = source.repeated.filled(add[id(source)], self._rng)
             yield document.separator + text if self.n_repetitions else text
@@ -204,7 +208,7 @@ def _varied(event: dict[str, Any]) -> tuple[str, ...]:
 def write(
     out: Path, size: int = 0, repetitions: int = 0, *, sources: Sequence[Path] = (), layout: str = "kineto"
 ) -> dict[str, int]:
-    """Write a trace of at least `size` bytes of JSON, compressed where the name says so; gives what is in it."""
+    """Write a trace of about `size` bytes of JSON, compressed where the name says so; gives what is in it."""
     enlarger = Enlarger(sources or default_sources(), layout)
     n_bytes = 0
     with cast("BinaryIO", gzip.open(out, "wb", 6) if out.suffix == ".gz" else out.open("wb")) as stream:
@@ -223,10 +227,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("sources", nargs="*", type=Path)
-    parser.add_argument("--megabytes", type=float, default=500)
+    parser.add_argument("--megabytes", type=float, default=0, help="about so many, in whole repetitions")
+    parser.add_argument("--repetitions", type=int, default=0, help="at least so many, of all sources together")
     parser.add_argument("--layout", choices=LAYOUTS, default="kineto")
     given = parser.parse_args()
-    print(write(given.out, int(given.megabytes * 1e6), sources=given.sources, layout=given.layout))  # noqa: T201
+    size = int(given.megabytes * 1e6)
+    print(json.dumps(write(given.out, size, given.repetitions, sources=given.sources, layout=given.layout)))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ name, with another number among its template arguments or tile sizes. All else s
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shutil
 import sqlite3
@@ -193,7 +194,7 @@ def main() -> None:
     parser.add_argument("--kernels", type=int, default=1_000_000)
     given = parser.parse_args()
     writer = write_sqlite if given.out.suffix == ".sqlite" else write_directory
-    print(writer(given.out, given.kernels, given.source))  # noqa: T201
+    print(json.dumps(writer(given.out, given.kernels, given.source)))  # noqa: T201
 
 
 if __name__ == "__main__":

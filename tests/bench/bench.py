@@ -1,0 +1,117 @@
+"""One run of the benchmark under way: its folder, its settings, its results so far, and how a contender is timed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.bench.measure import ContenderError, Measurement, measure
+from tests.bench.results import Results, Row
+
+NUMBA_CACHE = "NUMBA_CACHE_DIR"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to measure. Sizes in MB of JSON; kernels and spans in millions."""
+
+    sizes_mb: tuple[float, ...] = (125, 250, 500)
+    kernels: tuple[float, ...] = (0.25, 0.5, 1)
+    nsys_kernels: tuple[float, ...] = (1.25, 2.5, 5)
+    layouts_mb: float = 125
+    spans: float = 5
+    runs: int = 3
+    peer_limit_mb: float = 500
+    """Peers that hold a whole trace as Python objects are not asked for more."""
+
+    @property
+    def disk_bytes(self) -> int:
+        """What the temporary folder holds at most: an input plain and compressed, and what is collected from it."""
+        trace, export = max(self.sizes_mb) * 1.25e6, max(self.nsys_kernels) * 3.5e8
+        return int(max(trace, export, 4 * self.layouts_mb * 1.3e6) + 1e9)
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A name for the table, and the command; `{out}` in it stands for a folder that is removed after each run."""
+
+    name: str
+    command: tuple[str, ...]
+    cold: bool = False
+    """With a compile cache that is empty before each run."""
+
+
+@dataclass(slots=True)
+class Bench:
+    """Where, how and with what result."""
+
+    folder: Path
+    settings: Settings
+    results: Results
+    _said: set[str] = field(default_factory=set)
+
+    @property
+    def cache(self) -> Path:
+        """Compiled code of all warm runs, so that none was compiled by an earlier version."""
+        return self.folder / "compiled"
+
+    def race(self, contenders: Sequence[Contender], template: Row) -> list[Row]:
+        """Time the contenders on one input, in turn, so that a busy moment does not fall on one of them alone.
+
+        `template` says group, input and size. A contender that fails is left out, with the reason.
+        """
+        rows = {c.name: Row(template.group, c.name, template.input, template.size, template.unit) for c in contenders}
+        failed: set[str] = set()
+        for _ in range(self.settings.runs):
+            for contender in contenders:
+                if contender.name in failed:
+                    continue
+                try:
+                    rows[contender.name].add(self.once(contender))
+                except ContenderError as error:
+                    failed.add(contender.name)
+                    self.leave_out(f"{contender.name}, {template.group}, {template.input}", str(error))
+        kept = [row for name, row in rows.items() if name not in failed]
+        for row in kept:
+            self.say(f"{row.group}: {row.contender}, {row.input}: {row.median_s:.2f} s, {row.median_peak_mb:.0f} MB")
+        self.results.rows += kept
+        return kept
+
+    def once(self, contender: Contender) -> Measurement:
+        """Run it once."""
+        out = self.folder / "out"
+        cold = self.folder / "cold"
+        command = [part.replace("{out}", str(out)) for part in contender.command]
+        try:
+            return measure(command, {NUMBA_CACHE: str(cold if contender.cold else self.cache)})
+        finally:
+            shutil.rmtree(out, ignore_errors=True)
+            shutil.rmtree(cold, ignore_errors=True)
+
+    def make(self, *arguments: str) -> Measurement:
+        """Run a module of the benchmark that makes an input."""
+        return measure([sys.executable, "-m", *arguments])
+
+    def leave_out(self, what: str, why: str) -> None:
+        """Say once that something is not measured."""
+        if what not in self._said:
+            self._said.add(what)
+            self.results.left_out.append((what, why))
+            self.say(f"left out: {what}: {why}")
+
+    def say(self, text: str) -> None:
+        """Progress, for whoever waits."""
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def tracelens(*arguments: str) -> tuple[str, ...]:
+    """The command line of tracelens."""
+    return (sys.executable, "-m", "tracelens", *arguments)
+
+
+def peer(name: str, *arguments: str) -> tuple[str, ...]:
+    """A contender that times itself."""
+    return (sys.executable, "-m", "tests.bench.contenders", name, *arguments)

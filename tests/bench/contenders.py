@@ -1,0 +1,185 @@
+# ruff: noqa: PLC0415 - a contender pays for its own imports only
+"""What is timed, each in a process of its own: `python -m tests.bench.contenders NAME ARGUMENTS...`.
+
+Each prints one line of JSON with the `seconds` of its work. Starting Python and importing libraries are left out for
+the peers, which favours them: `tracelens collect` is timed from outside, from start to exit.
+"""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import importlib
+import importlib.util
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Said = dict[str, Any]
+HTA_PARSERS = ("json", "ijson", "ijson_batched", "ijson_batch_and_compress")
+
+
+def hta(parser: str, trace: str) -> Said:
+    """HTA's TraceAnalysis: the trace read and prepared, no analysis run."""
+    # Not import statements: HTA ships no types, and where it is not installed a type checker stumbles.
+    backend = importlib.import_module("hta.configs.parser_config").ParserBackend(parser)
+    importlib.import_module("hta.common.trace_parser").set_default_trace_parsing_backend(backend)
+    prepare = importlib.import_module("hta.trace_analysis").TraceAnalysis
+    begin = time.perf_counter()
+    analysis = prepare(trace_files={0: trace}, trace_dir="")
+    return {"seconds": time.perf_counter() - begin, "rows": len(analysis.t.traces[0])}
+
+
+def json_loads(trace: str) -> Said:
+    """The standard library's parser; reading and decompressing is counted apart."""
+    return _parsed(json.loads, trace)
+
+
+def orjson_loads(collect_garbage: str, trace: str) -> Said:
+    """The fastest general JSON parser for Python, its result as Python objects."""
+    import orjson
+
+    if collect_garbage == "off":
+        gc.disable()
+    return _parsed(orjson.loads, trace)
+
+
+def _parsed(loads: Callable[[bytes], Any], trace: str) -> Said:
+    begin = time.perf_counter()
+    text = gzip.decompress(Path(trace).read_bytes()) if trace.endswith(".gz") else Path(trace).read_bytes()
+    read = time.perf_counter()
+    parsed = loads(text)
+    end = time.perf_counter()
+    return {"seconds": end - read, "read_s": read - begin, "rows": len(parsed["traceEvents"])}
+
+
+def connectorx_columns(wanted: str, export: str) -> Said:
+    """Connectorx reading the columns that tracelens reads of the same file, into Arrow; what it cannot is left out."""
+    import connectorx
+
+    queries = []
+    for table, columns in json.loads(wanted).items():
+        names = ", ".join(f'"{column}"' for column in columns)
+        queries.append(f'SELECT {names} FROM "{table}"')  # noqa: S608 - names from the file itself
+    left_out = 0
+    begin = time.perf_counter()
+    for query in queries:
+        try:
+            connectorx.read_sql(f"sqlite://{export}", query, return_type="arrow")
+        except Exception:  # noqa: BLE001 - it refuses text columns that start with NULLs
+            left_out += 1
+    return {"seconds": time.perf_counter() - begin, "queries": len(queries), "left_out": left_out}
+
+
+def wanted_columns() -> Said:
+    """The columns that the collector asks an export for, by table."""
+    from tests.bench.enlarge_nsys import SAMPLE
+    from tracelens.collectors import nsys
+    from tracelens.collectors.nsys.export import Export
+
+    asked: dict[str, list[str]] = {}
+    original = Export.frame
+
+    def recorded(self: Export, table: str, columns: Any) -> Any:
+        found = [c for c in columns if c in self.columns.get(table, ())]
+        if found:
+            asked[table] = list(dict.fromkeys([*asked.get(table, []), *found]))
+        return original(self, table, columns)
+
+    Export.frame = recorded  # type: ignore[method-assign]
+    try:
+        nsys.read(SAMPLE)
+    finally:
+        Export.frame = original  # type: ignore[method-assign]
+    return {"columns": asked}
+
+
+def polars_rewrite(folder: str) -> Said:
+    """Every Parquet file of a directory read with Polars and written again."""
+    import polars as pl
+
+    with tempfile.TemporaryDirectory(dir=Path(folder).parent) as out:
+        begin = time.perf_counter()
+        for file in sorted(Path(folder).glob("*.parquet")):
+            pl.read_parquet(file).write_parquet(Path(out) / file.name, compression="zstd")
+        return {"seconds": time.perf_counter() - begin}
+
+
+def analysis(name: str, folder: str) -> Said:
+    """`tl.open` and one analysis, with its notes; one that compares gets the same trace as its base, opened apart."""
+    from tracelens.analyses import ANALYSES
+    from tracelens.report import run_section
+    from tracelens.trace import Trace
+
+    chosen = ANALYSES[name]
+    begin = time.perf_counter()
+    trace = Trace.open(folder)
+    base = Trace.open(folder) if chosen.is_pair or chosen.takes_base else None
+    section = run_section(chosen, trace, base)
+    seconds = time.perf_counter() - begin
+    return {"seconds": seconds, "rows": section.frame.height, "missing": section.missing}
+
+
+def analysis_names() -> Said:
+    """The analyses there are."""
+    from tracelens.analyses import ANALYSES
+
+    return {"names": list(ANALYSES)}
+
+
+def nesting(n_spans: str, folder: str) -> Said:
+    """Nesting the spans of the trace's busiest thread, one run of it after the other up to so many."""
+    import polars as pl
+
+    from tracelens.derive.nesting import nest
+    from tracelens.trace import Trace
+
+    spans = Trace.open(folder).spans.select("process_id", "thread_id", "start_ns", "duration_ns")
+    thread = spans.group_by("process_id", "thread_id").len().sort("len").tail(1)
+    spans = spans.join(thread.drop("len"), on=["process_id", "thread_id"], how="semi")
+    length = int((spans["start_ns"] + spans["duration_ns"]).max() - spans["start_ns"].min()) + 1000  # type: ignore[operator,arg-type]
+    turns = pl.DataFrame({"turn": pl.int_range(-(-int(n_spans) // spans.height), eager=True)})
+    many = turns.join(spans, how="cross").with_columns(pl.col("start_ns") + pl.col("turn") * length).drop("turn")
+    many = many.head(int(n_spans))
+    calls = many.clear()
+    nest(many.head(1000), calls)
+    begin = time.perf_counter()
+    result = nest(many, calls)
+    return {"seconds": time.perf_counter() - begin, "rows": many.height, "overlaps": result.n_overlaps}
+
+
+def collect_without(modules: str, *arguments: str) -> Said:
+    """`tracelens collect` where the named modules cannot be imported: the path without compiled code."""
+    from tracelens.cli import main
+
+    for module in modules.split(","):
+        sys.modules[module] = None  # type: ignore[assignment]
+    sys.argv = ["tracelens", "collect", *arguments]
+    begin = time.perf_counter()
+    try:
+        main()
+    except SystemExit as error:
+        if error.code:
+            raise
+    return {"seconds": time.perf_counter() - begin}
+
+
+def installed(*modules: str) -> bool:
+    """Whether all of the modules could be imported."""
+    return all(importlib.util.find_spec(module) is not None for module in modules)
+
+
+CONTENDERS: dict[str, Callable[..., Said]] = {
+    function.__name__: function
+    for function in (
+        hta, json_loads, orjson_loads, wanted_columns, connectorx_columns, polars_rewrite, analysis_names,
+        analysis, nesting, collect_without,
+    )
+}  # fmt: skip
+
+if __name__ == "__main__":
+    print(json.dumps(CONTENDERS[sys.argv[1]](*sys.argv[2:])))  # noqa: T201

@@ -1,0 +1,98 @@
+"""What a run of the benchmark found: a row per contender and input, all of it plain data for docs/benchmark.json."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from statistics import median
+from typing import Any
+
+from tests.bench.measure import Measurement
+
+
+@dataclass(slots=True)
+class Row:
+    """All runs of one contender on one input. `size` counts `unit`s: MB of JSON, million kernels, million spans."""
+
+    group: str
+    contender: str
+    input: str
+    size: float
+    unit: str
+    seconds: list[float] = field(default_factory=list)
+    process_s: list[float] = field(default_factory=list)
+    peak_mb: list[float] = field(default_factory=list)
+    said: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, run: Measurement) -> None:
+        """Add one run."""
+        self.seconds.append(round(run.seconds, 4))
+        self.process_s.append(round(run.process_s, 4))
+        self.peak_mb.append(round(run.peak_bytes / 1e6, 1))
+        self.said = run.said
+
+    @property
+    def median_s(self) -> float:
+        """Median seconds."""
+        return median(self.seconds)
+
+    @property
+    def median_peak_mb(self) -> float:
+        """Median peak memory."""
+        return median(self.peak_mb)
+
+
+@dataclass(slots=True)
+class Target:
+    """One thing that tracelens must reach; `met` is null where this run cannot tell.
+
+    `full_size`: whether the input was as large as the target asks.
+    """
+
+    target: str
+    measured: str
+    met: bool | None
+    full_size: bool = True
+
+
+@dataclass(slots=True)
+class Results:
+    """A whole run: `left_out` names what was not measured, and why."""
+
+    machine: dict[str, str]
+    settings: dict[str, Any]
+    rows: list[Row] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+
+    def find(self, group: str, contender: str, input_: str | None = None, size: float | None = None) -> Row | None:
+        """The row; where no size is given, that of the largest input."""
+        found = [
+            row
+            for row in self.rows
+            if row.group == group
+            and row.contender == contender
+            and (input_ is None or row.input == input_)
+            and (size is None or row.size == size)
+            and row.seconds
+        ]
+        return max(found, key=lambda row: row.size, default=None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, with the medians beside the runs."""
+        plain = asdict(self)
+        for row, data in zip(self.rows, plain["rows"], strict=True):
+            if row.seconds:
+                data["median_s"], data["median_peak_mb"] = row.median_s, row.median_peak_mb
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> Results:
+        """The results as `as_dict` gave them."""
+        derived = {"median_s", "median_peak_mb"}
+        return cls(
+            machine=plain["machine"],
+            settings=plain["settings"],
+            rows=[Row(**{k: v for k, v in row.items() if k not in derived}) for row in plain["rows"]],
+            left_out=[(what, why) for what, why in plain["left_out"]],
+            targets=[Target(**target) for target in plain["targets"]],
+        )

@@ -1,0 +1,167 @@
+"""The parts of the benchmark: each makes its inputs, races its contenders on them, and removes the inputs again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from tests.bench.bench import Bench, Contender, peer, tracelens
+from tests.bench.contenders import HTA_PARSERS, installed
+from tests.bench.layouts import LAYOUTS
+from tests.bench.machine import memory_bytes
+from tests.bench.results import Row
+
+COLLECT = "tracelens collect torch"
+COLD = f"{COLLECT}, nothing compiled yet"
+PLAIN_PYTHON = f"{COLLECT}, without compiled code"
+HTA = "HTA TraceAnalysis"
+ORJSON = "orjson.loads, garbage collector off"
+ORJSON_GC = "orjson.loads"
+JSON = "json.loads"
+COLLECT_NSYS = "tracelens collect nsys"
+CONNECTORX = "connectorx, same columns"
+POLARS = "polars, read and write"
+_STACKS = Path(__file__).resolve().parents[2] / "samples" / "stacks"
+_PYTHON_OBJECTS = 7.5
+"""Bytes of memory a byte of JSON as Python objects may need, at most (seen: 5.5 to 6.8)."""
+
+
+def collect_torch(bench: Bench) -> None:
+    """Every size, plain and gzip: tracelens whole, its cold start, its slow path, and the peers."""
+    for size in bench.settings.sizes_mb:
+        for suffix in (".json", ".json.gz"):
+            trace = bench.folder / f"trace{suffix}"
+            made = bench.make("tests.bench.enlarge", str(trace), "--megabytes", str(size)).said
+            form = "gzip" if suffix == ".json.gz" else "plain"
+            row = Row("collect torch", "", f"{size:g} MB {form}", made["bytes"] / 1e6, "MB")
+            bench.race([*_collectors(bench, trace), *_peers(bench, trace, size)], row)
+            trace.unlink()
+
+
+def _collect(trace: Path) -> Contender:
+    return Contender(COLLECT, tracelens("collect", "torch", str(trace), "--out", "{out}"))
+
+
+def _collectors(bench: Bench, trace: Path) -> list[Contender]:
+    """Tracelens warm; and where it compiles anything, cold and without."""
+    warm = _collect(trace)
+    bench.once(warm)
+    if not any(bench.cache.glob("**/*.nbc")):
+        why = "nothing was compiled" if installed("numba") else "numba is not installed"
+        bench.leave_out(COLD, why)
+        bench.leave_out(PLAIN_PYTHON, f"{why}, so it is what was measured")
+        return [warm]
+    without = peer("collect_without", "numba", "torch", str(trace), "--out", "{out}")
+    return [warm, Contender(COLD, warm.command, cold=True), Contender(PLAIN_PYTHON, without)]
+
+
+def _peers(bench: Bench, trace: Path, size: float) -> list[Contender]:
+    if size > bench.settings.peer_limit_mb or size * 1e6 * _PYTHON_OBJECTS > memory_bytes("MemAvailable"):
+        bench.leave_out(f"peers at {size:g} MB", "a trace as Python objects needs up to 7.5 bytes a byte of JSON")
+        return []
+    found = [Contender(JSON, peer("json_loads", str(trace)))]
+    if installed("orjson"):
+        found.append(Contender(ORJSON_GC, peer("orjson_loads", "on", str(trace))))
+        found.append(Contender(ORJSON, peer("orjson_loads", "off", str(trace))))
+    else:
+        bench.leave_out("orjson", "it is not installed")
+    if not installed("hta"):
+        bench.leave_out(HTA, "it is not installed")
+        return found
+    largest = max(s for s in bench.settings.sizes_mb if s <= bench.settings.peer_limit_mb)
+    every = size == largest and trace.suffix == ".json"
+    for parser in HTA_PARSERS if every else HTA_PARSERS[:1]:
+        if parser.startswith("ijson") and not installed("ijson"):
+            bench.leave_out(f"{HTA}, {parser}", "ijson is not installed")
+            continue
+        found.append(Contender(HTA if parser == "json" else f"{HTA}, {parser}", peer("hta", parser, str(trace))))
+    return found
+
+
+def layouts(bench: Bench) -> None:
+    """The same events in every layout."""
+    size = bench.settings.layouts_mb
+    repetitions = max(2, round(size / 9.5))
+    for layout in LAYOUTS:
+        trace = bench.folder / "trace.json"
+        bench.make("tests.bench.enlarge", str(trace), "--repetitions", str(repetitions), "--layout", layout)
+        bench.race([_collect(trace)], Row("layouts", "", layout, round(trace.stat().st_size / 1e6, 1), "MB"))
+        trace.unlink()
+
+
+def several_files(bench: Bench) -> None:
+    """Four ranks in one command, against one alone."""
+    size = bench.settings.layouts_mb
+    files = [bench.folder / f"rank{rank}.json" for rank in range(4)]
+    made = bench.make("tests.bench.enlarge", str(files[0]), "--megabytes", str(size)).said
+    for file in files[1:]:
+        shutil.copyfile(files[0], file)
+    for chosen in (files[:1], files):
+        command = tracelens("collect", "torch", *map(str, chosen), "--out", "{out}")
+        total = len(chosen) * made["bytes"] / 1e6
+        bench.race(
+            [Contender(COLLECT, command)], Row("several files", "", f"{len(chosen)} of {size:g} MB", total, "MB")
+        )
+    for file in files:
+        file.unlink()
+
+
+def collect_nsys(bench: Bench) -> None:
+    """Every number of kernels: SQLite against connectorx, Parquet against Polars."""
+    columns = json.dumps(bench.once(Contender("", peer("wanted_columns"))).said["columns"])
+    for millions in bench.settings.nsys_kernels:
+        for out in (bench.folder / "export.sqlite", bench.folder / "export_pqtdir"):
+            is_sqlite = out.suffix == ".sqlite"
+            bench.make("tests.bench.enlarge_nsys", str(out), "--kernels", str(round(millions * 1e6)))
+            contenders = [Contender(COLLECT_NSYS, tracelens("collect", "nsys", str(out), "--out", "{out}"))]
+            if not is_sqlite:
+                contenders.append(Contender(POLARS, peer("polars_rewrite", str(out))))
+            elif installed("connectorx"):
+                contenders.append(Contender(CONNECTORX, peer("connectorx_columns", columns, str(out))))
+            else:
+                bench.leave_out("connectorx", "it is not installed")
+            form = "SQLite" if is_sqlite else "parquetdir"
+            bench.race(contenders, Row(f"collect nsys, {form}", "", f"{millions:g} M kernels", millions, "M kernels"))
+            out.unlink() if is_sqlite else shutil.rmtree(out)
+
+
+def analyses(bench: Bench) -> None:
+    """Opening a trace and each analysis of it, the nesting of its spans, for every number of kernels."""
+    base, trace = bench.folder / "base.json", bench.folder / "base.tracelens"
+    size = min(100, max(bench.settings.sizes_mb))
+    bench.make("tests.bench.enlarge", str(base), "--megabytes", str(size))
+    logs = sorted(str(log) for log in _STACKS.glob("*.txt"))
+    bench.make("tracelens", "collect", "files", str(base), *logs, "--out", str(trace))
+    base.unlink()
+    for millions in bench.settings.kernels:
+        large = bench.folder / "large.tracelens"
+        bench.make("tests.bench.enlarge_tables", str(large), str(trace), "--kernels", str(round(millions * 1e6)))
+        for name in bench.once(Contender("", peer("analysis_names"))).said["names"]:
+            row = Row("analysis", "", f"{millions:g} M kernels", millions, "M kernels")
+            for done in bench.race([Contender(name, peer("analysis", name, str(large)))], row):
+                if done.said.get("missing"):
+                    bench.results.rows.remove(done)
+                    bench.leave_out(name, str(done.said["missing"]).split(":")[0])
+        shutil.rmtree(large)
+    nesting = Contender("nest", peer("nesting", str(round(bench.settings.spans * 1e6)), str(trace)))
+    row = Row("nesting", "", f"{bench.settings.spans:g} M spans on one thread", bench.settings.spans, "M spans")
+    bench.race([nesting], row)
+    shutil.rmtree(trace)
+
+
+def report(bench: Bench) -> None:
+    """The whole text report of a collected trace of every size, from start to exit."""
+    for size in bench.settings.sizes_mb:
+        source, trace = bench.folder / "trace.json", bench.folder / "trace.tracelens"
+        made = bench.make("tests.bench.enlarge", str(source), "--megabytes", str(size)).said
+        bench.make("tracelens", "collect", "torch", str(source), "--out", str(trace))
+        source.unlink()
+        contender = Contender("tracelens report", tracelens("report", str(trace)))
+        bench.race([contender], Row("report", "", f"{size:g} MB", made["bytes"] / 1e6, "MB"))
+        shutil.rmtree(trace)
+
+
+SUITES = {
+    function.__name__: function for function in (collect_torch, layouts, several_files, collect_nsys, analyses, report)
+}

@@ -1,0 +1,144 @@
+"""What tracelens must reach (issue 3, "Fast and flat"), each judged by the rows of one run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.bench import suites
+from tests.bench.results import Results, Row, Target
+
+NOT_MEASURED = "not measured in this run"
+COMPARED_MB = 530
+"""The largest trace that is compared with others' tools, with some leave: traces are made of whole repetitions."""
+
+
+def judge(results: Results) -> list[Target]:
+    """Every target, with what was measured at the largest size there is and whether it was reached there."""
+    parts = (_peers, _cold, _flat, _files_and_layouts, _nesting, _nsys, _analyses)
+    return [target for part in parts for target in part(results)]
+
+
+def _peers(results: Results) -> Iterator[Target]:
+    for form in ("plain", "gzip"):
+        ours = _largest(results, suites.COLLECT, form, suites.HTA)
+        for peer, at_least, words in (
+            (suites.HTA, 12, "at least 12 times as fast as HTA's TraceAnalysis (goal: 20)"),
+            (suites.ORJSON, 1, "no slower than orjson.loads alone, garbage collector off"),
+            (suites.ORJSON_GC, 1, "no slower than orjson.loads alone, garbage collector on"),
+        ):
+            theirs = ours and results.find("collect torch", peer, ours.input)
+            target = f"collect torch of a 500 MB trace, {form}: {words}"
+            if ours is None or theirs is None:
+                yield Target(target, NOT_MEASURED, None)
+                continue
+            ratio = theirs.median_s / ours.median_s
+            measured = f"{ratio:.2f} times ({ours.median_s:.2f} s against {theirs.median_s:.2f} s, {ours.input})"
+            yield Target(target, measured, ratio >= at_least, _is_full(ours))
+
+
+def _cold(results: Results) -> Iterator[Target]:
+    for name, limit, words in (
+        (suites.COLD, 2, "the first run ever within twice a warm one"),
+        (suites.PLAIN_PYTHON, 5, "without compiled code at most 5 times as slow"),
+    ):
+        target = f"collect torch: {words}"
+        row = _largest(results, name, "plain")
+        warm = row and results.find("collect torch", suites.COLLECT, row.input)
+        if row is None or warm is None:
+            why = next((why for what, why in results.left_out if what == name), NOT_MEASURED)
+            yield Target(target, why, None)
+            continue
+        yield _at_most(target, row, warm, limit)
+
+
+def _flat(results: Results) -> Iterator[Target]:
+    collects = [row for row in results.rows if row.group == "collect torch" and row.contender == suites.COLLECT]
+    for name, in_reach in (("500 MB", collects), ("2000 MB", [r for r in collects if r.input.startswith("2000 MB")])):
+        target = f"collect torch: at most 600 MB of memory at {name} (goal: 450)"
+        rows = [row for row in in_reach if row.input.startswith(name)] or in_reach
+        if not rows:
+            yield Target(target, NOT_MEASURED, None)
+            continue
+        row = max(rows, key=lambda r: (r.size, r.median_peak_mb))
+        is_full = row.input.startswith(name)
+        yield Target(target, f"{row.median_peak_mb:.0f} MB ({row.input})", row.median_peak_mb <= 600, is_full)
+    target = "collect torch: 2 GB within 4.4 times of 500 MB"
+    small, large = (results.find("collect torch", suites.COLLECT, f"{size} MB plain") for size in (500, 2000))
+    yield _at_most(target, large, small, 4.4)
+
+
+def _files_and_layouts(results: Results) -> Iterator[Target]:
+    found = [row for row in results.rows if row.group == "layouts"]
+    target = "collect torch: the four layouts within twice of each other"
+    slow, fast = max(found, key=lambda r: r.median_s, default=None), min(found, key=lambda r: r.median_s, default=None)
+    yield _at_most(target, slow, fast, 2)
+    rows = [row for row in results.rows if row.group == "several files"]
+    target = "collect torch: several files in parallel processes under a stated memory limit"
+    if len(rows) == 2:
+        measured = f"4 files take {_ratio(rows[1], rows[0]):.2f} times one, {rows[1].median_peak_mb:.0f} MB together"
+        yield Target(target, measured, None)
+    else:
+        yield Target(target, NOT_MEASURED, None)
+
+
+def _nesting(results: Results) -> Iterator[Target]:
+    row = results.find("nesting", "nest")
+    target = "nesting 5 M spans of one thread in at most 0.3 s"
+    yield _within(target, row, 0.3)
+
+
+def _nsys(results: Results) -> Iterator[Target]:
+    for form, peer in (("SQLite", suites.CONNECTORX), ("parquetdir", suites.POLARS)):
+        group = f"collect nsys, {form}"
+        ours = results.find(group, suites.COLLECT_NSYS)
+        theirs = ours and results.find(group, peer, ours.input)
+        target = f"{group} of 5 M kernels within twice of {peer}"
+        yield _at_most(target, ours, theirs, 2)
+
+
+def _analyses(results: Results) -> Iterator[Target]:
+    rows = [row for row in results.rows if row.group == "analysis"]
+    largest = max((row.size for row in rows), default=0)
+    for row in rows:
+        if row.size == largest:
+            yield _within(f"tl.open and {row.contender} of 1 M kernels in under 0.5 s", row, 0.5)
+    rows = [row for row in results.rows if row.group == "report" and row.size <= COMPARED_MB]
+    yield _within(
+        "the whole text report of a 500 MB trace in under 3 s", max(rows, key=lambda r: r.size, default=None), 3
+    )
+
+
+def _largest(results: Results, contender: str, form: str, beside: str | None = None) -> Row | None:
+    """The contender's row of the largest input of that form, up to the size of the target, that `beside` ran on too."""
+    found = [
+        row
+        for row in results.rows
+        if row.contender == contender and row.input.endswith(form) and row.size <= COMPARED_MB
+        if beside is None or results.find("collect torch", beside, row.input) is not None
+    ]
+    return max(found, key=lambda row: row.size, default=None)
+
+
+def _ratio(row: Row, other: Row) -> float:
+    return row.median_s / other.median_s
+
+
+def _is_full(row: Row) -> bool:
+    """Whether the input is as large as the targets ask of its group."""
+    asked = {"collect torch": 470, "report": 470, "analysis": 1, "nesting": 5}
+    return row.size >= asked.get(row.group, 5 if row.group.startswith("collect nsys") else 0)
+
+
+def _at_most(target: str, row: Row | None, other: Row | None, limit: float) -> Target:
+    if row is None or other is None:
+        return Target(target, NOT_MEASURED, None)
+    ratio = _ratio(row, other)
+    where = row.input if row.input == other.input else f"{row.input} against {other.input}"
+    measured = f"{ratio:.2f} times ({row.median_s:.2f} s against {other.median_s:.2f} s, {where})"
+    return Target(target, measured, ratio <= limit, _is_full(row))
+
+
+def _within(target: str, row: Row | None, limit_s: float) -> Target:
+    if row is None:
+        return Target(target, NOT_MEASURED, None)
+    return Target(target, f"{row.median_s:.2f} s ({row.input})", row.median_s <= limit_s, _is_full(row))

@@ -1,0 +1,91 @@
+"""The benchmark measures what it says, judges its targets by the right rows, and writes what it found."""
+
+import sys
+
+import pytest
+
+from tests.bench import suites
+from tests.bench.measure import ContenderError, measure
+from tests.bench.present import BEGIN, END, chart, page, performance, replace_section
+from tests.bench.results import Results, Row
+from tests.bench.targets import judge
+
+MB_30 = "import time; held = bytearray(30_000_000); time.sleep(0.2)"
+
+
+def row(contender: str, size: float, seconds: list[float], *, form: str = "plain", peak_mb: float = 100) -> Row:
+    peaks = [peak_mb] * len(seconds)
+    return Row("collect torch", contender, f"{size:g} MB {form}", size, "MB", seconds, seconds, peaks)
+
+
+def results(*rows: Row) -> Results:
+    return Results({"processor": "a CPU", "cores": "2"}, {"runs": 3, "quick": False}, list(rows))
+
+
+COMPARED = results(
+    row(suites.COLLECT, 125, [1.0, 1.1, 9.0]),
+    row(suites.COLLECT, 500, [2.0, 2.0, 2.0], peak_mb=610),
+    row(suites.ORJSON, 500, [3.0, 3.0, 3.0]),
+    row(suites.HTA, 500, [24.0, 30.0, 22.0]),
+    row(f"{suites.HTA}, ijson", 500, [40.0, 40.0, 40.0]),
+    row(suites.COLLECT, 2000, [9.0, 9.0, 9.0]),
+)
+
+
+def test_measures_the_largest_process() -> None:
+    small, large = measure([sys.executable, "-c", "pass"]), measure([sys.executable, "-c", MB_30])
+    assert 28e6 < large.peak_bytes - small.peak_bytes < 60e6
+    assert 0.2 < large.process_s < 5
+    assert large.seconds == large.process_s
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="adds up processes by /proc")
+def test_adds_up_processes_that_run_at_once() -> None:
+    both = f"import subprocess, sys; c = [sys.executable, '-c', {MB_30!r}]; p = subprocess.Popen(c); {MB_30}; p.wait()"
+    one = measure([sys.executable, "-c", MB_30])
+    assert measure([sys.executable, "-c", both]).peak_bytes > one.peak_bytes + 25e6
+
+
+def test_takes_the_time_that_a_contender_gives() -> None:
+    run = measure([sys.executable, "-c", 'print("noise"); print(\'{"seconds": 7.5, "rows": 3}\')'])
+    assert (run.seconds, run.said) == (7.5, {"rows": 3})
+
+
+def test_a_failure_says_why_without_paths() -> None:
+    with pytest.raises(ContenderError, match=r"exit code 1: ValueError: no … here"):
+        measure([sys.executable, "-c", "raise ValueError('no /home/someone/x.json here')"])
+
+
+def test_targets_are_judged_by_medians_at_the_size_they_name() -> None:
+    judged = {target.target: target for target in judge(COMPARED)}
+    hta, orjson = (t for name, t in judged.items() if "500 MB trace, plain" in name and t.met is not None)
+    assert (hta.met, hta.measured) == (True, "12.00 times (2.00 s against 24.00 s, 500 MB plain)")
+    assert (orjson.met, orjson.full_size) == (True, True)
+    memory = judged["collect torch: at most 600 MB of memory at 500 MB (goal: 450)"]
+    assert (memory.met, memory.measured) == (False, "610 MB (500 MB plain)")
+    growth = judged["collect torch: 2 GB within 4.4 times of 500 MB"]
+    assert (growth.met, growth.measured[:10]) == (False, "4.50 times")
+    assert judged["nesting 5 M spans of one thread in at most 0.3 s"].met is None
+
+
+def test_a_smaller_input_is_said_to_be_one() -> None:
+    target = next(iter(judge(results(row(suites.COLLECT, 60, [1.0]), row(suites.HTA, 60, [9.0])))))
+    assert (target.met, target.full_size) == (False, False)
+
+
+def test_page_and_readme_show_what_was_found() -> None:
+    found = Results.from_dict(COMPARED.as_dict())
+    found.targets = judge(found)
+    text = page(found)
+    assert "| 500 MB plain | HTA TraceAnalysis | 24 s | 20.8 | 100 MB | 12.00 |" in text
+    assert "125 → 500 → 2e+03 MB" in text
+    section = performance(found)
+    assert "| HTA TraceAnalysis | 24 s | 100 MB | 12.00 |" in section
+    assert "ijson" not in section
+    assert len(chart(found).to_dict()["hconcat"]) == 2
+
+
+def test_only_the_marked_section_is_replaced() -> None:
+    readme = f"# x\n{BEGIN}\nold\n{END}\nrest\n"
+    assert replace_section(readme, "new") == f"# x\n{BEGIN}\n\nnew\n\n{END}\nrest\n"
+    assert replace_section("# x\n", "new") is None

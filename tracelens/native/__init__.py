@@ -1,1 +1,0 @@
-"""Kernels in machine code: what they are made of, and how they come onto a machine without a compiler."""
