@@ -78,7 +78,7 @@ def test_page_and_readme_show_what_was_found() -> None:
     found.targets = judge(found)
     text = page(found)
     assert "| 500 MB plain | HTA TraceAnalysis | 24 s | 20.8 | 100 MB | 12.00 |" in text
-    assert "125 → 500 → 2e+03 MB" in text
+    assert "125 → 500 → 2000 MB" in text
     section = performance(found)
     assert "| HTA TraceAnalysis | 24 s | 100 MB | 12.00 |" in section
     assert "ijson" not in section

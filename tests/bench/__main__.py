@@ -61,9 +61,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, help="runs of each; the median counts")
     parser.add_argument("--only", nargs="+", choices=list(SUITES), help="only these parts")
     parser.add_argument("--folder", type=Path, help="where the inputs are made, and removed again")
-    parser.add_argument("--out", type=Path, help="where the results go; docs, and with --quick the current folder")
+    parser.add_argument("--out", type=Path, help="where the results go; docs, and with --quick build/benchmark")
     given = parser.parse_args()
-    given.out = given.out or (Path() if given.quick else DOCS)
+    given.out = given.out or (DOCS.parent / "build" / "benchmark" if given.quick else DOCS)
     return given
 
 

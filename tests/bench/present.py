@@ -133,7 +133,7 @@ def _growth(results: Results) -> str:
         ordered = sorted(rows, key=lambda row: row.size)
         if len({row.size for row in ordered}) > 1 and group != "layouts":
             small, large = ordered[0], ordered[-1]
-            sizes = " → ".join(f"{row.size:.3g}" for row in ordered)
+            sizes = " → ".join(f"{row.size:.0f}" if row.size > 100 else f"{row.size:.3g}" for row in ordered)
             times = " → ".join(f"{row.median_s:.3g}" for row in ordered)
             lines.append(
                 [f"{group} {form}".strip(), contender, f"{sizes} {small.unit}", f"{times} s",
