@@ -407,7 +407,7 @@ def test_missing_files_and_empty_directories(tmp_path: Path) -> None:
 SEED = around(op("a", ', "args": {"External id": 1, "Input Dims": [[1]]}'), json.dumps(kernel("k", 2, 1, 1)))
 
 
-@settings(max_examples=80, deadline=2000)
+@settings(max_examples=80, deadline=30_000)
 @given(st.binary(max_size=300))
 def test_any_bytes_give_a_trace_or_an_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzz.json"
@@ -419,7 +419,7 @@ def test_any_bytes_give_a_trace_or_an_error(tmp_path_factory: pytest.TempPathFac
             continue
 
 
-@settings(max_examples=100, deadline=2000)
+@settings(max_examples=100, deadline=30_000)
 @given(st.lists(st.tuples(st.integers(0, len(SEED)), st.integers(0, 12), st.binary(max_size=6)), max_size=4))
 def test_a_trace_changed_here_and_there(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int, bytes]]
