@@ -2,6 +2,6 @@
 
 from hypothesis import settings
 
-# A shared machine may stall for a second; time is the benchmark's business, and a test that hangs is stopped from outside.
+# A shared machine may stall for a second. Time is the benchmark's business.
 settings.register_profile("tracelens", deadline=None)
 settings.load_profile("tracelens")
