@@ -47,7 +47,7 @@ $(VENV)-lowest/installed: pyproject.toml tests/lowest.txt
 
 $(VENV)/installed-for-bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable '.[hta,sqlite]' orjson
-	-$(BIN)/python -m pip install --quiet ijson numba
+	-$(BIN)/python -m pip install --quiet ijson numba isal
 	touch $@
 
 clean:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.bench.measure import ContenderError, Measurement, measure
 from tests.bench.results import Results, Row
 
-NUMBA_CACHE = "NUMBA_CACHE_DIR"
+NUMBA_CACHE, KERNELS = "NUMBA_CACHE_DIR", "TRACELENS_KERNELS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,8 @@ class Contender:
     command: tuple[str, ...]
     cold: bool = False
     """With a compile cache that is empty before each run."""
+    kernels: str = ""
+    """TRACELENS_KERNELS: which compiled code to use."""
 
 
 @dataclass(slots=True)
@@ -86,7 +88,8 @@ class Bench:
         cold = self.folder / "cold"
         command = [part.replace("{out}", str(out)) for part in contender.command]
         try:
-            return measure(command, {NUMBA_CACHE: str(cold if contender.cold else self.cache)})
+            env = {NUMBA_CACHE: str(cold if contender.cold else self.cache), KERNELS: contender.kernels}
+            return measure(command, env)
         finally:
             shutil.rmtree(out, ignore_errors=True)
             shutil.rmtree(cold, ignore_errors=True)

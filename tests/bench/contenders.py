@@ -152,22 +152,6 @@ def nesting(n_spans: str, folder: str) -> Said:
     return {"seconds": time.perf_counter() - begin, "rows": many.height, "overlaps": result.n_overlaps}
 
 
-def collect_without(modules: str, *arguments: str) -> Said:
-    """`tracelens collect` where the named modules cannot be imported: the path without compiled code."""
-    from tracelens.cli import main
-
-    for module in modules.split(","):
-        sys.modules[module] = None  # type: ignore[assignment]
-    sys.argv = ["tracelens", "collect", *arguments]
-    begin = time.perf_counter()
-    try:
-        main()
-    except SystemExit as error:
-        if error.code:
-            raise
-    return {"seconds": time.perf_counter() - begin}
-
-
 def installed(*modules: str) -> bool:
     """Whether all of the modules could be imported."""
     return all(importlib.util.find_spec(module) is not None for module in modules)
@@ -177,7 +161,7 @@ CONTENDERS: dict[str, Callable[..., Said]] = {
     function.__name__: function
     for function in (
         hta, json_loads, orjson_loads, wanted_columns, connectorx_columns, polars_rewrite, analysis_names,
-        analysis, nesting, collect_without,
+        analysis, nesting,
     )
 }  # fmt: skip
 

@@ -78,7 +78,7 @@ def chart(results: Results) -> alt.HConcatChart:
     values = [
         {"contender": row.contender, "size": row.size, "time": row.median_s, "memory": row.median_peak_mb}
         for row in rows
-        if not row.contender.startswith(f"{suites.HTA},")
+        if not row.contender.startswith((f"{suites.HTA},", f"{suites.COLLECT},"))
     ]
     base = alt.Chart(alt.InlineData(values=values)).mark_line(point=True).encode(
         x=alt.X("size:Q", title="size of the trace (MB)", scale=alt.Scale(type="log", nice=False)),

@@ -13,7 +13,8 @@ from tests.bench.machine import memory_bytes
 from tests.bench.results import Row
 
 COLLECT = "tracelens collect torch"
-COLD = f"{COLLECT}, nothing compiled yet"
+COLD = f"{COLLECT}, nothing cached"
+COLD_NUMBA = f"{COLLECT}, all compiled by numba, nothing cached"
 PLAIN_PYTHON = f"{COLLECT}, without compiled code"
 HTA = "HTA TraceAnalysis"
 ORJSON = "orjson.loads, garbage collector off"
@@ -22,7 +23,8 @@ JSON = "json.loads"
 COLLECT_NSYS = "tracelens collect nsys"
 CONNECTORX = "connectorx, same columns"
 POLARS = "polars, read and write"
-_STACKS = Path(__file__).resolve().parents[2] / "samples" / "stacks"
+_ROOT = Path(__file__).resolve().parents[2]
+_STACKS, _FAST = _ROOT / "samples" / "stacks", _ROOT / "tracelens" / "fast"
 _PYTHON_OBJECTS = 7.5
 """Bytes of memory a byte of JSON as Python objects may need, at most (seen: 5.5 to 6.8)."""
 
@@ -47,13 +49,16 @@ def _collectors(bench: Bench, trace: Path) -> list[Contender]:
     """Tracelens warm; and where it compiles anything, cold and without."""
     warm = _collect(trace)
     bench.once(warm)
-    if not any(bench.cache.glob("**/*.nbc")):
-        why = "nothing was compiled" if installed("numba") else "numba is not installed"
-        bench.leave_out(COLD, why)
-        bench.leave_out(PLAIN_PYTHON, f"{why}, so it is what was measured")
+    if not (_FAST.is_dir() and installed("numba")):
+        for name in (COLD, COLD_NUMBA, PLAIN_PYTHON):
+            bench.leave_out(name, "numba is not installed, so nothing is compiled")
         return [warm]
-    without = peer("collect_without", "numba", "torch", str(trace), "--out", "{out}")
-    return [warm, Contender(COLD, warm.command, cold=True), Contender(PLAIN_PYTHON, without)]
+    return [
+        warm,
+        Contender(COLD, warm.command, cold=True),
+        Contender(COLD_NUMBA, warm.command, cold=True, kernels="numba"),
+        Contender(PLAIN_PYTHON, warm.command, kernels="off"),
+    ]
 
 
 def _peers(bench: Bench, trace: Path, size: float) -> list[Contender]:
