@@ -86,6 +86,7 @@ def test_frames_of_stacks_are_rows_of_their_own_by_role() -> None:
         ("stack", "cudnnExecute", "v8", None, 2, 2.5, 3),
     ]
     assert found["op_depth_median"].null_count() == 3
+    assert notes(trace, found) == ["Rank 0: cudnnExecute stands 2.5 frames deep in v8 (median of 2 stacks)."]
 
 
 def test_without_launches_and_stacks() -> None:

@@ -69,7 +69,10 @@ def integer(value: Any) -> int | None:
 
 def integers(values: Iterable[Any]) -> list[int | None]:
     """Each value as an int or None."""
-    return [value if type(value) is int and -_INT64_MAX <= value <= _INT64_MAX else integer(value) for value in values]
+    return [
+        value if value is None or (type(value) is int and -_INT64_MAX <= value <= _INT64_MAX) else integer(value)
+        for value in values
+    ]
 
 
 def number(value: Any) -> float | None:

@@ -119,6 +119,12 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             f"Rank {rank}: a launch stands below {ops:.1f} ops and {python:.1f} Python calls on average "
             f"({part['n_launches'].sum():,} launches and copies)."
         )
+    stacks = frame.filter((pl.col("source") == "stack") & pl.col("role").is_null())
+    found += [
+        f"Rank {row['rank']}: {row['op']} stands {row['total_depth_median']:g} frames deep in {row['layer']} "
+        f"(median of {row['n_launches']:,} stacks)."
+        for row in stacks.iter_rows(named=True)
+    ]
     if spans.height and not spans["python_depth_max"].max():
         found.append("No Python calls were recorded, so python_depth is 0; profile with with_stack=True to see them.")
     if not trace.has("stacks"):
