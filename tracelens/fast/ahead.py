@@ -1,0 +1,79 @@
+"""Kernels that numba compiled ahead, as LLVM's own text, made into machine code here: a tenth of numba's time.
+
+`python -m tests.compile_kernels` writes the text beside the kernels' source. It is for no machine in particular;
+LLVM chooses instructions for the one it runs on. A text that is not of the present source, or that this LLVM cannot
+read, is not used: numba then compiles the source itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+_SUFFIX = ".ll"
+
+
+def text_of(source: Path) -> Path:
+    """Where the text of a kernel's source stands."""
+    return source.with_suffix(_SUFFIX)
+
+
+def digest(sources: list[Path]) -> str:
+    """Of what the kernels are made of, whatever the line ends."""
+    whole = b"".join(file.read_bytes().replace(b"\r\n", b"\n") for file in sources)
+    return hashlib.sha256(whole).hexdigest()
+
+
+def load(name: str, sources: list[Path]) -> Callable[[int], int] | None:
+    """The function `name` of the first source; None where the text is stale, or LLVM is not there or refuses it."""
+    text = text_of(sources[0])
+    if not text.exists() or sys.byteorder != "little" or sys.maxsize < 2**32:
+        return None
+    first, _, module = text.read_text(encoding="ascii").partition("\n")
+    if first != f"; {digest(sources)}":
+        return None
+    try:
+        from llvmlite import binding  # noqa: PLC0415 - comes with numba, which is optional
+    except ImportError:
+        return None
+    try:
+        address = _compiled(binding, module, name)
+    except (RuntimeError, AttributeError, OSError):
+        return None
+    native = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(address)
+    return functools.partial(_call, native)
+
+
+def _call(native: Any, state: int) -> int:
+    """Call as numba does: results through a pointer; kernels raise nothing. The interpreter's lock is released."""
+    result, error = ctypes.c_int64(), ctypes.c_void_p()
+    native(ctypes.byref(result), ctypes.byref(error), state)
+    return result.value
+
+
+def _compiled(binding: Any, text: str, name: str) -> int:
+    """The address of a function of the module."""
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    machine = binding.Target.from_default_triple().create_target_machine(
+        cpu=binding.get_host_cpu_name(),
+        features=binding.get_host_cpu_features().flatten(),
+        opt=2,
+        codemodel="jitdefault",
+    )
+    module = binding.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module.verify()
+    engine = binding.create_mcjit_compiler(module, machine)
+    engine.finalize_object()
+    _ENGINES.append(engine)
+    address: int = engine.get_function_address(name)
+    return address
+
+
+_ENGINES: list[Any] = []  # machine code lives as long as its engine
