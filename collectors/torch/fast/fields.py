@@ -1,0 +1,145 @@
+"""What the kernels look for in an event, and which cells of it each raw table takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tracelens.collectors.torch.columns import _GROUPS
+
+# How a key's value is read. WHOLE: an integer. NUMERAL: an integer, or a string of digits. TRACK: the same, or a string
+# that a number is later found in. TIME: microseconds as exact nanoseconds. JSON: the value's own text.
+SKIPPED, WHOLE, NUMERAL, TRACK, TIME, TEXT, JSON, REAL, TRIPLE, ARGS = range(10)
+
+# How a column is filled. TAKE: the first field that is there. WORD: the same of texts, where an empty one gives way.
+# NAME: as WORD, but empty where there is none. SHAPE: the JSON text. UNLESS_ZERO: the first, unless the second is 0.
+TAKE, WORD, NAME, SHAPE, UNLESS_ZERO = range(5)
+
+EVENT_KEYS = {
+    "ph": TEXT, "cat": TEXT, "name": TEXT, "pid": TRACK, "tid": TRACK, "ts": TIME, "dur": TIME, "args": ARGS,
+}  # fmt: skip
+ARG_KEYS = {
+    "External id": NUMERAL, "external id": NUMERAL, "Sequence number": NUMERAL, "Fwd thread id": NUMERAL,
+    "Input Dims": JSON, "Input dims": JSON, "Input type": JSON, "Python id": NUMERAL, "Python parent id": NUMERAL,
+    "kernel_backend": TEXT, "correlation": NUMERAL, "device": NUMERAL, "context": NUMERAL, "stream": NUMERAL,
+    "grid": TRIPLE, "block": TRIPLE, "registers per thread": NUMERAL, "shared memory": NUMERAL,
+    "blocks per SM": REAL, "warps per SM": REAL, "est. achieved occupancy %": REAL, "graph node id": NUMERAL,
+    "bytes": NUMERAL, "cuda_sync_kind": TEXT, "Addr": NUMERAL, "Device Type": WHOLE, "Device Id": NUMERAL,
+    "Bytes": NUMERAL, "Total Allocated": NUMERAL, "Total Reserved": NUMERAL, "Collective name": TEXT,
+    "Process Group Name": TEXT, "Process Group Description": TEXT, "Group size": NUMERAL, "dtype": TEXT,
+    "In msg nelems": NUMERAL, "Out msg nelems": NUMERAL, "value": REAL, "cbid": NUMERAL,
+}  # fmt: skip
+"""Every key that the slow path decodes, whether a table holds it or not: what it refuses has to be refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its name, how it is filled, the key it is from, and the key that stands in for it."""
+
+    name: str
+    how: int
+    key: str
+    second: str = ""
+    axis: int = 0
+
+
+_TIMES = (Column("start_ns", TAKE, "ts"), Column("duration_ns", TAKE, "dur"))
+_THREAD = (Column("process_id", TAKE, "pid"), Column("thread_id", TAKE, "tid"))
+_WORK = (
+    Column("name", NAME, "name"),
+    Column("device_id", TAKE, "device", "pid"),
+    Column("stream_id", TAKE, "stream", "tid"),
+    Column("context_id", TAKE, "context"),
+    Column("correlation_id", TAKE, "correlation"),
+    Column("graph_node_id", TAKE, "graph node id"),
+)
+_SIZED = (*_WORK, Column("size_bytes", TAKE, "bytes"), *_TIMES)
+
+CATEGORIES = _GROUPS
+"""Tables by category of their events."""
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "spans": (
+        Column("name", NAME, "name"),
+        *_THREAD,
+        Column("category", WORD, "cat"),
+        Column("external_id", TAKE, "External id", "external id"),
+        Column("sequence_number", TAKE, "Sequence number"),
+        Column("forward_thread_id", TAKE, "Fwd thread id"),
+        Column("python_id", TAKE, "Python id"),
+        Column("python_parent_id", TAKE, "Python parent id"),
+        Column("backend", WORD, "kernel_backend"),
+        Column("input_shapes", SHAPE, "Input Dims", "Input dims"),
+        Column("input_dtypes", SHAPE, "Input type"),
+        *_TIMES,
+    ),
+    "api_calls": (
+        Column("raw_api", NAME, "name"),
+        *_THREAD,
+        Column("category", WORD, "cat"),
+        Column("correlation_id", TAKE, "correlation"),
+        *_TIMES,
+    ),
+    "kernels": (
+        *_WORK,
+        *(Column(f"{key}_{'xyz'[axis]}", TAKE, key, axis=axis) for key in ("grid", "block") for axis in range(3)),
+        Column("registers_per_thread", TAKE, "registers per thread"),
+        Column("shared_bytes", TAKE, "shared memory"),
+        Column("grid_blocks_per_sm", TAKE, "blocks per SM"),
+        Column("grid_warps_per_sm", TAKE, "warps per SM"),
+        Column("occupancy_percent", TAKE, "est. achieved occupancy %"),
+        Column("collective", WORD, "Collective name"),
+        Column("group", WORD, "Process Group Description", "Process Group Name"),
+        Column("group_size", TAKE, "Group size"),
+        Column("dtype", WORD, "dtype"),
+        Column("in_elements", TAKE, "In msg nelems"),
+        Column("out_elements", TAKE, "Out msg nelems"),
+        *_TIMES,
+    ),
+    "memcpys": _SIZED,
+    "memsets": _SIZED,
+    "synchronizations": (*_WORK, Column("what", WORD, "cuda_sync_kind", "name"), *_TIMES),
+    "allocations": (
+        Column("address", TAKE, "Addr"),
+        Column("size_bytes", TAKE, "Bytes"),
+        Column("allocated_bytes", TAKE, "Total Allocated"),
+        Column("reserved_bytes", TAKE, "Total Reserved"),
+        Column("device_id", UNLESS_ZERO, "Device Id", "Device Type"),
+        Column("start_ns", TAKE, "ts"),
+    ),
+    "counters": (Column("name", NAME, "name"), Column("value", TAKE, "value"), Column("start_ns", TAKE, "ts")),
+    # Events that no table holds: they are counted.
+    "unplaced": (Column("phase", WORD, "ph"), Column("category", WORD, "cat")),
+}
+NAMES = tuple(TABLES)
+ALLOCATIONS, COUNTERS, UNPLACED = (NAMES.index(name) for name in ("allocations", "counters", "unplaced"))
+
+# What an event must have to be placed without the slow path, which knows what its lack means and counts it.
+REQUIRED = {
+    "spans": ("ts", "dur"), "api_calls": ("ts", "dur"), "kernels": ("ts", "dur"), "memcpys": ("ts", "dur", "bytes"),
+    "memsets": ("ts", "dur", "bytes"), "synchronizations": ("ts", "dur"), "allocations": ("ts", "Bytes"),
+    "counters": ("ts", "value"), "unplaced": (),
+}  # fmt: skip
+FLOATS = {"grid_blocks_per_sm", "grid_warps_per_sm", "occupancy_percent", "value"}
+
+
+def fields() -> dict[str, int]:
+    """The place of each key's value among an event's fields; a triple takes three places."""
+    places: dict[str, int] = {}
+    at = 0
+    for key, kind in (EVENT_KEYS | ARG_KEYS).items():
+        places[key] = at
+        at += 3 if kind == TRIPLE else 1
+    return places
+
+
+STRINGS = {WORD, NAME, SHAPE}
+"""Ways to fill a column with strings."""
+
+
+def table_of(phase: object, category: object, name: object) -> str:
+    """The table of an event that the slow path read; empty for none."""
+    if phase == "X":
+        return CATEGORIES.get(category, "") if isinstance(category, str) else ""
+    if phase == "i" and name == "[memory]":
+        return "allocations"
+    return "counters" if phase == "C" else ""

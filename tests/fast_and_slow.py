@@ -1,0 +1,178 @@
+"""Reading a trace by the fast path and by the slow one, and holding the two against each other."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from tracelens.capture import Diagnostics
+from tracelens.collectors.torch.columns import RawEvents
+from tracelens.collectors.torch.document import Document
+from tracelens.collectors.torch.fast.inflating import QuickSource
+from tracelens.collectors.torch.fast.reader import FastResult, read_fast
+from tracelens.collectors.torch.stream import ByteSource
+from tracelens.errors import SourceError
+
+
+class Pieces(ByteSource):
+    """Bytes as a source, in pieces of one size."""
+
+    def __init__(self, content: bytes, piece_bytes: int) -> None:
+        super().__init__(Path("trace.json"), Diagnostics())
+        self._content, self._piece_bytes = content, piece_bytes
+
+    def blocks(self, block_bytes: int) -> Iterator[bytes]:  # noqa: ARG002 - the size is given
+        """The pieces, whatever size is asked for."""
+        for at in range(0, len(self._content), self._piece_bytes):
+            yield self._content[at : at + self._piece_bytes]
+
+
+def slow(source: ByteSource, said: Diagnostics) -> FastResult:
+    """What the slow path makes of it."""
+    document, collected = Document(source, said), RawEvents(said)
+    for batch in document.events():
+        collected.add(batch)
+    return FastResult(
+        collected.frames(), document.facts, document.complete, document.n_events, collected.has_fractions, "msgspec"
+    )
+
+
+def strings(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with categories as strings."""
+    return frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
+
+
+def assert_same(fast: tuple[FastResult, Diagnostics], other: tuple[FastResult, Diagnostics]) -> None:
+    """Every cell, fact and count is the same."""
+    (one, said_one), (two, said_two) = fast, other
+    assert said_one.counts == said_two.counts
+    assert said_one.texts == said_two.texts
+    assert (one.n_events, one.complete, one.facts) == (two.n_events, two.complete, two.facts)
+    assert one.has_fractions == two.has_fractions
+    assert set(one.frames) == set(two.frames)
+    for name, frame in two.frames.items():
+        assert_frame_equal(strings(one.frames[name]), frame)
+
+
+def read_both(fast_source: ByteSource, slow_source: ByteSource, **how: Any) -> None:
+    """Read by both and compare; an error of one must be the other's, word for word."""
+    said_fast, said_slow = fast_source._diagnostics, slow_source._diagnostics
+    try:
+        expected = slow(slow_source, said_slow)
+    except pl.exceptions.ComputeError as error:
+        # Polars 2.1 refuses bytes that are not UTF-8 in a cast that should make them null: nothing to compare with.
+        assert "invalid utf8" in str(error)  # noqa: PT017 - nothing else may happen
+        return
+    except SourceError as error:
+        try:
+            read_fast(fast_source, said_fast, **how)
+        except SourceError as own:
+            assert str(own) == str(error)  # noqa: PT017 - both are looked at
+            return
+        raise
+    found = read_fast(fast_source, said_fast, **how)
+    assert found is not None
+    assert_same((found, said_fast), (expected, said_slow))
+
+
+def same_of_bytes(content: bytes, piece_bytes: int, **how: Any) -> None:
+    """Compare on bytes that come in pieces."""
+    read_both(Pieces(content, piece_bytes), Pieces(content, piece_bytes), **how)
+
+
+def same_of_file(path: Path, **how: Any) -> None:
+    """Compare on a file."""
+    read_both(QuickSource(path, Diagnostics()), ByteSource(path, Diagnostics()), **how)
+
+
+# --- traces nobody writes ---
+
+VALUES = (
+    "0", "1", "-1", "-0", "7", "12", "007", "-0.0", "0.0", "1.5", "2.0", "-2.5", "1e3", "1E-2", "1e999", "1.", ".5",
+    "+1", "-", "123456789.123", "1700000000000000.001", "1700000000000000.0015", "1700000000000000.0025", "5.1234567",
+    "2305843009213693.9", "9223372036854775807", "999999999999999999", "1000000000000000000", "18446744073709551616",
+    "9007199254740993.25", "0.1234567890123456789", "null", "true", "false", "nul", "NaN", "inf", "N/A", "[]", "{}",
+    "[1,2,3]", "[ 1 , 2 ,3 ]", "[1,2]", "[1,2,-3]", "[1,2,2147483648]", "[[1,2],[3]]", '[[1, [2\n, "a"]], []]',
+    '{"a": [1, {"b": null}]}', "[1,]", "[1 2]", "[\x0c1]", '"5"', '"-5"', '"007"', '""', '"a"', '"stream 7"', '"x-3"',
+    '"12 34"', '"a\\"b"', '"a\\\\"', '"C:\\\\x\\\\y"', '"\\/"', '"\\u0041"', '"\\ud83d\\ude00"', '"\\ud83d"', '"\\q"',
+    '"caf\u00e9"', '"\U0001f600"', '"a\x01"', '"nn.Module: A_0"', '"ProfilerStep#3"', '"[memory]"', '"X"', '"cpu_op"',
+    '"kernel"', '"\\u006bernel"', '"}, {\\"ph\\": 1"', '"' + "long " * 20 + '"', "[" * 70 + "]" * 70,
+)  # fmt: skip
+BYTES = (b'"caf\xe9"', b'"\xed\xa0\x80"', b'"\xf0\x9f\x98"', b'["\xff"]')
+PHASES = ('"X"',) * 6 + ('"C"', '"i"', '"M"', '"s"', '"f"', '"B"', '""', "null", "1", '"\\u0058"')
+CATEGORIES = (
+    "cpu_op", "Operator", "user_annotation", "python_function", "overhead", "cuda_runtime", "cuda_driver", "Runtime",
+    "kernel", "Kernel", "gpu_memcpy", "gpu_memset", "cuda_sync", "ac2g", "gpu_user_annotation", "Trace", "",
+)  # fmt: skip
+NAMES = ('"aten::mm"', '"nn.Module: Linear_0"', '"ProfilerStep#12"', '"[memory]"', '"Memcpy HtoD"', '"k<1, 2>"')
+
+
+@st.composite
+def events(draw: st.DrawFn) -> bytes:
+    """An event, usually whole, with values of all sorts behind known and unknown keys."""
+    from tracelens.collectors.torch.fast.fields import ARG_KEYS, EVENT_KEYS  # noqa: PLC0415
+
+    values = st.sampled_from(VALUES).map(str.encode) | st.sampled_from(BYTES)
+    known = {
+        "ph": draw(st.sampled_from(PHASES)).encode(),
+        "cat": json_string(draw(st.sampled_from(CATEGORIES))),
+        "name": draw(st.sampled_from(NAMES)).encode(),
+        "pid": b"1", "tid": b"2", "ts": b"%d.%03d" % (draw(st.integers(0, 10**16)), draw(st.integers(0, 999))),
+        "dur": b"%d" % draw(st.integers(0, 10**6)),
+    }  # fmt: skip
+    for key in draw(st.lists(st.sampled_from([*EVENT_KEYS, "id", "bp", "extra"]), max_size=2)):
+        known[key] = draw(values)
+    for key in draw(st.lists(st.sampled_from(list(known)), max_size=1)):
+        del known[key]
+    arguments = [
+        json_string(key) + b": " + draw(values)
+        for key in draw(st.lists(st.sampled_from([*ARG_KEYS, "cbid", "other", "ph"]), max_size=6))
+    ]
+    if "args" not in known and draw(st.booleans()):
+        known["args"] = b"{" + b", ".join(arguments) + b"}"
+    between = draw(st.sampled_from([b", ", b",", b"\n  ,\n", b" , "]))
+    items = [json_string(key) + draw(st.sampled_from([b": ", b":", b" : "])) + value for key, value in known.items()]
+    return b"{" + between.join(items) + draw(st.sampled_from([b"", b"\n", b" "])) + b"}"
+
+
+def json_string(text: str) -> bytes:
+    """The text in quotes."""
+    return b'"' + text.encode() + b'"'
+
+
+CHANGES = (
+    b'"', b"\\", b"{", b"}", b"[", b"]", b",", b":", b" ", b"\n", b"\0", b"\xff", b"\xc3\xa9", b"0", b"9", b"-", b".",
+    b"e5", b"null", b"nan", b"N/A", b'},{"ph":', b'}, {"name": ', b"]}", b'"ph": "X"', b"\\u00e9", b"\\ud800", b"\x7f",
+)  # fmt: skip
+
+
+def changed(draw: st.DrawFn, content: bytes, most: int) -> bytes:
+    """The content with a few pieces put in or taken out, perhaps cut short."""
+    text = bytearray(content)
+    for _ in range(draw(st.integers(0, most))):
+        at = draw(st.integers(0, len(text)))
+        text[at : at + draw(st.integers(0, 3))] = draw(st.sampled_from(CHANGES) | st.just(b""))
+    if draw(st.integers(0, 3)) == 0:
+        del text[draw(st.integers(0, len(text))) :]
+    return bytes(text)
+
+
+@st.composite
+def traces(draw: st.DrawFn, most_events: int = 8, most_changes: int = 2) -> bytes:
+    """A trace of odd events, of any layout, possibly damaged and possibly cut."""
+    between = draw(st.sampled_from([b",", b",\n", b", ", b"\n,\n  "]))
+    listed = between.join(draw(st.lists(events(), max_size=most_events)))
+    head, tail = draw(
+        st.sampled_from([
+            (b'{"schemaVersion": 1, "traceEvents": [', b'], "with_stack": 1}'),
+            (b'{"traceEvents" : [\n', b'\n], "traceName": "t", "displayTimeUnit": "ms"}\n'),
+            (b"[", b"]"),
+            (b'{"traceEvents": [', b",]}"),
+            (b'{"traceEvents": [', b']}{"traceEvents": [{"ph": "X"}]}'),
+            (b'{"traceEvents": [', b'], "more": [{"ph": "X"}, {"ph": "X", "ts": 1}]}'),
+        ])
+    )  # fmt: skip
+    return changed(draw, head + listed + tail, most_changes)
