@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -110,7 +110,7 @@ def _nested(spans: pl.DataFrame, calls: pl.DataFrame, diagnostics: Diagnostics) 
     return spans, place.gather(_none_below(result.call_span)).alias("span_id")
 
 
-def _none_below(rows: list[int]) -> pl.Series:
+def _none_below(rows: Sequence[int] | pl.Series) -> pl.Series:
     """Row numbers with -1 as null."""
     series = pl.Series("row", rows, dtype=pl.Int64)
     return series.set(series < 0, None)

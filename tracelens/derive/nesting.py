@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
 TOLERANCE_NS = 1000
 """A child may outlast its parent by this much: profilers stop the two clocks one after the other."""
+
+
+_WORTH_A_KERNEL = 1 << 16
+"""Fewer spans are nested sooner than a kernel is made ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +25,10 @@ class Nesting:
     their recorded parent went on to call others.
     """
 
-    parent: list[int]
-    depth: list[int]
-    self_ns: list[int]
-    call_span: list[int]
+    parent: Sequence[int] | pl.Series
+    depth: Sequence[int] | pl.Series
+    self_ns: Sequence[int] | pl.Series
+    call_span: Sequence[int] | pl.Series
     n_overlaps: int
     n_unreturned: int
 
@@ -36,6 +42,15 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     encloses nothing. `self_ns` is the duration less the union of the children's time within it; of a span that was over
     before its end, the time until then. A call goes to the innermost open span that contains it.
     """
+    if spans.height >= _WORTH_A_KERNEL and importlib.util.find_spec("numba") is not None:
+        from tracelens.derive.nesting_fast import nest_fast  # noqa: PLC0415 - needs NumPy, which comes with numba
+
+        return nest_fast(spans, calls) or nest_in_python(spans, calls)
+    return nest_in_python(spans, calls)
+
+
+def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
+    """What `nest` says, by the loop that defines it."""
     order = _in_time_order(spans, calls)
     walk = _Walk(spans)
     n_spans = spans.height

@@ -1,0 +1,60 @@
+"""The walk in machine code gives what the loop in Python gives, which is its definition."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("numpy", reason="the fast walk needs numpy")
+
+from tests.torch_files import CAPTURES
+from tracelens.capture import Diagnostics
+from tracelens.collectors.torch.columns import RawEvents
+from tracelens.collectors.torch.document import Document
+from tracelens.collectors.torch.raw_tables import raw_tables
+from tracelens.collectors.torch.stream import ByteSource
+from tracelens.derive import nesting
+from tracelens.derive.nesting_fast import kernel, nest_fast
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = sorted((ROOT / "samples" / "torch").glob("*.json.gz")) + sorted(CAPTURES.glob("**/*.json.gz"))
+pytestmark = pytest.mark.skipif(kernel() is None, reason="numba is not installed, so there is no fast walk")
+COLUMNS = ("process_id", "thread_id", "start_ns", "duration_ns")
+
+# Few distinct times and lanes, so that spans touch, contain and overlap each other.
+_TIMES = st.integers(-3, 40).map(lambda n: n * 300)
+_INTERVALS = st.lists(st.tuples(st.integers(0, 1), st.integers(-1, 1), _TIMES, _TIMES.map(abs)), max_size=40)
+
+
+def same(spans: pl.DataFrame, calls: pl.DataFrame) -> None:
+    expected, found = nesting.nest_in_python(spans, calls), nest_fast(spans, calls)
+    assert found is not None
+    for name in ("parent", "depth", "self_ns", "call_span"):
+        assert list(getattr(found, name)) == list(getattr(expected, name)), name
+    assert (found.n_overlaps, found.n_unreturned) == (expected.n_overlaps, expected.n_unreturned)
+
+
+@settings(deadline=None, max_examples=400)
+@given(_INTERVALS, _INTERVALS, st.lists(st.none() | st.integers(-1, 39), min_size=40, max_size=40))
+def test_any_spans_and_calls(
+    spans: list[tuple[int, ...]], calls: list[tuple[int, ...]], hints: list[int | None]
+) -> None:
+    schema = dict.fromkeys(COLUMNS, pl.Int64)
+    frame = pl.DataFrame(spans, schema=schema, orient="row")
+    own = [hint if hint is not None and hint < len(spans) else None for hint in hints[: len(spans)]]
+    called = pl.DataFrame(calls, schema=schema, orient="row")
+    same(frame, called)
+    same(frame.with_columns(parent_hint=pl.Series(own, dtype=pl.Int64)), called)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: p.parent.name + "-" + p.name.split(".")[0])
+def test_real_traces(path: Path) -> None:
+    said = Diagnostics()
+    document, collected = Document(ByteSource(path, said), said), RawEvents(said)
+    for batch in document.events():
+        collected.add(batch)
+    raw = raw_tables(collected.frames(), 0, said)
+    calls = raw.get("api_calls", pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.Int64)))
+    same(raw["spans"], calls)
