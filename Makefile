@@ -3,15 +3,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # HTA pulls in a notebook server; it is only wanted to check our numbers against, so only the tests install it.
-TEST_EXTRAS := gdb,hta,sqlite
+TEST_EXTRAS := fast,gdb,hta,sqlite
 
 .PHONY: demo test test-lowest check docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/tracelens demo
 
+# Torch traces are read by compiled kernels, and once more as they are where numba is not installed.
 test: $(VENV)/installed-for-tests check
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+	TRACELENS_KERNELS=off $(BIN)/python -m pytest -q -n 2 --dist loadfile $(wildcard tests/test_torch_[!f]*.py) tests/test_nesting.py
 
 # The same tests with the lowest versions that pyproject.toml allows.
 test-lowest: $(VENV)-lowest/installed

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from typing import Any
 
 # Before numba is imported: no instruction that some machine lacks.
@@ -19,19 +18,8 @@ from tracelens.derive import nesting_kernel
 from tracelens.derive.nesting_fast import SOURCES as WALK_SOURCES
 from tracelens.fast import ahead
 
-# LLVM's newer words, which older ones cannot read and the making of machine code does not need.
-_OLDER_WORDS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
-    (r" (?:captures|range|initializes|nofpclass)\((?:[^()]|\([^()]*\))*\)", ""),
-    (r"\b(getelementptr(?: inbounds)?) nuw\b", r"\1"),
-    (r"\b(zext|uitofp) nneg\b", r"\1"),
-    (r"\btrunc(?: nuw)?(?: nsw)? ", "trunc "),
-    (r"\bor disjoint\b", "or"),
-    (r"\bicmp samesign\b", "icmp"),
-    (r"^@_ZN08NumbaEnv.*\n", ""),
-    (r"^(?:attributes #.*|target .*|source_filename .*|; .*)\n", ""),
-    (r" #\d+\b", ""),
-    (r"splat \((i\d+ -?\d+)\)", lambda m: f"<{', '.join([m[1]] * 32)}>"),
-)
+# What is of the compiling machine, or of numba's doors to Python.
+_NOT_CARRIED = (r"^@_ZN08NumbaEnv.*\n", r"^(?:attributes #.*|target .*|source_filename .*|; .*)\n", r" #\d+\b")
 
 
 def compiled(function: Any, name: str) -> str:
@@ -49,8 +37,8 @@ def compiled(function: Any, name: str) -> str:
     manager.add_strip_dead_prototype_pass()
     manager.run(module, binding.create_pass_builder(machine, binding.create_pipeline_tuning_options()))
     text = str(module)
-    for pattern, replacement in _OLDER_WORDS:
-        text = re.sub(pattern, replacement, text, flags=re.MULTILINE)
+    for pattern in _NOT_CARRIED:
+        text = re.sub(pattern, "", text, flags=re.MULTILINE)
     names = re.findall(r'^define [^@]*@("?)(.*?)\1\(', text, flags=re.MULTILINE)
     for number, (_, long) in enumerate(names):
         short = name if long == main else f"f{number}"

@@ -10,9 +10,9 @@ from polars.testing import assert_frame_equal
 
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.columns import RawEvents
-from tracelens.collectors.torch.document import Document
+from tracelens.collectors.torch.document import Document, ReadEvents
 from tracelens.collectors.torch.fast.inflating import QuickSource
-from tracelens.collectors.torch.fast.reader import FastResult, read_fast
+from tracelens.collectors.torch.fast.reader import read_fast
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.errors import SourceError
 
@@ -30,12 +30,12 @@ class Pieces(ByteSource):
             yield self._content[at : at + self._piece_bytes]
 
 
-def slow(source: ByteSource, said: Diagnostics) -> FastResult:
+def slow(source: ByteSource, said: Diagnostics) -> ReadEvents:
     """What the slow path makes of it."""
     document, collected = Document(source, said), RawEvents(said)
     for batch in document.events():
         collected.add(batch)
-    return FastResult(
+    return ReadEvents(
         collected.frames(), document.facts, document.complete, document.n_events, collected.has_fractions, "msgspec"
     )
 
@@ -45,7 +45,7 @@ def strings(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
 
 
-def assert_same(fast: tuple[FastResult, Diagnostics], other: tuple[FastResult, Diagnostics]) -> None:
+def assert_same(fast: tuple[ReadEvents, Diagnostics], other: tuple[ReadEvents, Diagnostics]) -> None:
     """Every cell, fact and count is the same."""
     (one, said_one), (two, said_two) = fast, other
     assert said_one.counts == said_two.counts

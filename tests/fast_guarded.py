@@ -28,14 +28,14 @@ def main() -> None:
     for guarded in (start, start + _ROOM + page):
         assert libc.mprotect(ctypes.c_void_p(guarded), page, mmap.PROT_READ & 0) == 0
     room = np.frombuffer(memory, np.uint8)[page : page + _ROOM]
-    found = native.kernels()
+    found = native.parser()
     assert found is not None
     chance = random.Random(7)  # noqa: S311 - repeatable, not secret
     text = gzip.decompress(_SAMPLE.read_bytes())
-    worker = Worker(found.parse)
+    worker = Worker(found.run)
     for turn in range(_ROUNDS):
         if turn % 500 == 0:
-            worker = Worker(found.parse)
+            worker = Worker(found.run)
         content = _odd(chance) if turn % 2 else _changed(chance, text)
         size = min(len(content), _ROOM - PAD)
         buffer = room[_ROOM - PAD - size :] if turn % 5 else room[: size + PAD]

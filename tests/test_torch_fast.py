@@ -31,7 +31,7 @@ EXAMPLES = int(os.environ.get("TRACELENS_EXAMPLES", "150"))
 settings.register_profile("fast", deadline=None, suppress_health_check=list(HealthCheck), derandomize=False)
 
 pytestmark = [
-    pytest.mark.skipif(native.kernels() is None, reason="numba is not installed, so there is no fast path"),
+    pytest.mark.skipif(native.parser() is None, reason="numba is not installed, so there is no fast path"),
 ]
 whole_only = pytest.mark.skipif(MODE == "checked", reason="takes hours with every access checked")
 
@@ -171,6 +171,25 @@ def test_many_refused_events_among_others() -> None:
     n = 300 if MODE == "checked" else 6000
     content = ('{"traceEvents": [' + ",\n".join(listed[:n]) + "]}").encode()
     same_of_bytes(content, 100_000, block_bytes=200_000)
+
+
+@whole_only
+@pytest.mark.parametrize("event", [b"{}", b'{"ph":"X","cat":"cpu_op","name":1,"ts":1,"dur":1}'])
+def test_nothing_but_refused_events(event: bytes) -> None:
+    same_of_bytes(b"[" + b",".join([event] * 70_000) + b"]", 1 << 20)
+
+
+@whole_only
+def test_strings_of_all_sizes_and_numbers() -> None:
+    """Tables of strings grow in the middle of an event."""
+    listed = [
+        json.dumps({
+            "ph": "X", "cat": "cpu_op", "name": "n" * (i % 300) * (i % 7) + str(i), "pid": f"p{i}", "tid": i, "ts": i,
+            "dur": 1, "args": {"Input Dims": [i], "Input type": ["t" * (i * i % 90_000)], "kernel_backend": str(i)},
+        })
+        for i in range(3000)
+    ]  # fmt: skip
+    same_of_bytes(("[" + ",\n".join(listed) + "]").encode(), 1 << 20)
 
 
 # --- memory ---

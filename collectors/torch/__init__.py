@@ -8,7 +8,8 @@ from typing import Any
 
 from tracelens.capture import Capture, Diagnostics
 from tracelens.collectors.torch.columns import RawEvents
-from tracelens.collectors.torch.document import Document
+from tracelens.collectors.torch.document import Document, ReadEvents
+from tracelens.collectors.torch.fast import read_fast
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
 from tracelens.collectors.torch.stream import GZIP_MAGIC, ByteSource, unzipped
 from tracelens.collectors.torch.values import integer
@@ -63,39 +64,52 @@ def read(path: Path) -> list[Capture]:
 
 def _read_file(path: Path) -> Capture:
     diagnostics = Diagnostics()
-    document = Document(ByteSource(path, diagnostics), diagnostics)
-    collected = RawEvents(diagnostics)
-    for batch in document.events():
-        collected.add(batch)
-    if not document.n_events:
+    source = ByteSource(path, diagnostics)
+    read = _events(source, diagnostics)
+    if not read.n_events:
         if any(severity == "loss" for severity, _ in diagnostics.counts):
             raise SourceError(
                 f"{path}: no event of the trace is whole; export it again with prof.export_chrome_trace(path)"
             )
         raise SourceError(f"{path}: the trace has no events; profile at least one step before exporting")
-    facts = document.facts
+    facts = read.facts
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
-    raw = raw_tables(collected.frames(), base_ns, diagnostics)
+    raw = raw_tables(read.frames, base_ns, diagnostics)
     raw["devices"] = devices(facts.get("deviceProperties"), raw.get("kernels"), diagnostics)
     tables = assemble(raw, diagnostics)
-    if not document.complete:
+    if not read.complete:
         diagnostics.add("loss", "trace_cut", "the file ends before the trace does; whole events before that were kept")
     rank, origin = _rank(path, facts)
     starts = [frame["start_ns"].min() for frame in tables.values() if "start_ns" in frame.columns]
     return Capture(
         kind=KIND,
-        source=document.source.describe(KIND),
+        source=source.describe(KIND),
         tables=tables,
         producer="torch.profiler",
         versions={key: str(facts[key]) for key in _VERSIONS if isinstance(facts.get(key), (int, str))},
         rank=rank,
         rank_origin=origin,
         time_base="unix_epoch" if any(isinstance(s, int) and s > _EPOCH_NS for s in starts) else "trace_start",
-        time_precision_ns=1 if collected.has_fractions else 1000,
-        complete=document.complete,
-        settings={key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)},
+        time_precision_ns=1 if read.has_fractions else 1000,
+        complete=read.complete,
+        settings={key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)} | {"reader": read.path},
         reasons={name: _REASONS.get(name, "a torch trace does not hold it") for name in TABLES if name not in tables},
         diagnostics=diagnostics,
+    )
+
+
+def _events(source: ByteSource, diagnostics: Diagnostics) -> ReadEvents:
+    """The trace's events as raw frames: by compiled kernels where numba is there, else by msgspec; the same frames."""
+    read = read_fast(source, diagnostics)
+    if read is not None:
+        return read
+    document = Document(source, diagnostics)
+    collected = RawEvents(diagnostics)
+    for batch in document.events():
+        collected.add(batch)
+    frames = collected.frames()
+    return ReadEvents(
+        frames, document.facts, document.complete, document.n_events, collected.has_fractions, path="msgspec"
     )
 
 

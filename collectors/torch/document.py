@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
+
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.damage import decode_pieces, is_readable
 from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, array_end, decode_whole, object_end
@@ -32,6 +34,18 @@ KEYS = (
     "cuda_runtime_version", "cuda_driver_version", "hip_runtime_version", "hip_driver_version", "record_shapes",
     "with_stack", "with_modules", "with_flops", "profile_memory",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEvents:
+    """What reading a trace gives: raw frames by table, top-level facts, and `path`, the way it was read."""
+
+    frames: dict[str, pl.DataFrame]
+    facts: dict[str, Any]
+    complete: bool
+    n_events: int
+    has_fractions: bool
+    path: str
 
 
 @dataclass(slots=True)

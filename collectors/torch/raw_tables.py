@@ -36,16 +36,21 @@ _SYNC = (
 
 
 def raw_tables(frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
-    """The frames with times on the trace's base and the words of Kineto put into the words of the schema."""
+    """The frames with times on the trace's base and the words of Kineto put into the words of the schema.
+
+    Takes each frame out of `frames` as it converts it, so that no table is held twice.
+    """
     if abs(base_ns) >= TIME_LIMIT_NS:
         diagnostics.add(
             "warning", "base_time_wrong", "baseTimeNanoseconds is no time; times count from the trace's own"
         )
         base_ns = 0
-    raw = {name: _fitting(name, frame.with_columns(pl.col("start_ns") + base_ns)) for name, frame in frames.items()}
-    for name, convert in _CONVERT.items():
-        if name in raw:
-            raw[name] = convert(raw[name])
+    # The fast reader gives categories; expressions on text need text. The two columns nobody looks into stay small.
+    text = pl.selectors.categorical() - pl.selectors.by_name("input_shapes", "input_dtypes", require_all=False)
+    raw = {}
+    for name in list(frames):
+        frame = frames.pop(name).with_columns(text.cast(pl.String), pl.col("start_ns") + base_ns)
+        raw[name] = _CONVERT[name](_fitting(name, frame))
     if "kernels" in raw:
         raw["kernels"] = raw["kernels"].sort("start_ns", maintain_order=True)
         raw["collectives"] = _collectives(raw["kernels"])

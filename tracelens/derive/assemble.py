@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -22,11 +22,12 @@ _WORK_IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_
 _OVERFLOW_NS = 86_400 * 10**9
 
 
-def assemble(raw: Mapping[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
+def assemble(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
     """Tables without the rank column, sorted, with ids, nesting, links, steps, phases, modules and kernel classes.
 
     `raw` holds what the source gave, by table name, rows in any order; spans may bring parent_hint (row number of the
-    recorded caller) and backend, device work may lack process_id. A table the source did not give is left out.
+    recorded caller) and backend, device work may lack process_id. A table the source did not give is left out. Takes
+    each frame out of `raw` as it comes to it, so that no table is held twice.
     """
     spans = _filled("spans", raw, ("sequence_number", "forward_thread_id", "backend", "module_path"))
     calls = _filled("api_calls", raw, ("correlation_id",)).sort("start_ns", maintain_order=True)
@@ -52,10 +53,10 @@ def assemble(raw: Mapping[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[
         tables[name] = _classified(work, spans) if name == "kernels" else work
     for name in ("allocations", "counters", "collectives"):
         if name in raw:
-            tables[name] = raw[name].sort("time_ns" if name != "collectives" else "kernel_id")
+            tables[name] = raw.pop(name).sort("time_ns" if name != "collectives" else "kernel_id")
     if "devices" in raw:
         tables["devices"] = complete_devices(conform("devices", raw["devices"]))
-    return {name: conform(name, frame) for name, frame in tables.items() if frame.height}
+    return {name: conform(name, tables.pop(name)) for name in list(tables) if tables[name].height}
 
 
 def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -64,9 +65,9 @@ def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     return TABLES[name].check(TABLES[name].conform(with_rank)).drop("rank")
 
 
-def _filled(name: str, raw: Mapping[str, pl.DataFrame], columns: tuple[str, ...]) -> pl.DataFrame:
+def _filled(name: str, raw: dict[str, pl.DataFrame], columns: tuple[str, ...]) -> pl.DataFrame:
     """The raw frame, or an empty one; columns that derivations look at are there, null where the source has none."""
-    frame = raw.get(name, pl.DataFrame())
+    frame = raw.pop(name, pl.DataFrame())
     if not frame.width:
         frame = TABLES[name].empty().drop("rank", "span_id", "api_call_id", "step", "phase", "kind", strict=False)
         if name == "spans":

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import importlib.util
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +10,16 @@ import numpy.typing as npt
 import polars as pl
 
 from tracelens.derive.nesting import TOLERANCE_NS, Nesting
-from tracelens.fast import MODE, ahead
+from tracelens.fast.kernel import MACHINE, Kernel, ready
 from tracelens.fast.memory import bytes_at, lend
 
-SOURCES = [Path(__file__).with_name("nesting_kernel.py"), Path(ahead.__file__).with_name("compiled.py")]
+SOURCES = (Path(__file__).with_name("nesting_kernel.py"), MACHINE)
 _N_OVERLAPS, _N_UNRETURNED = 14, 15
 
 
-@functools.cache
-def kernel() -> Callable[[int], int] | None:
-    """The walk in machine code; None where numba is not there, or TRACELENS_KERNELS=off."""
-    if importlib.util.find_spec("numba") is None or MODE == "off":
-        return None
-    found = None if MODE in {"checked", "numba"} else ahead.load("walk", SOURCES)
-    if found is None:
-        from tracelens.derive.nesting_kernel import walk  # noqa: PLC0415 - numba is optional
-
-        return walk
-    return found
+def kernel() -> Kernel | None:
+    """The walk in machine code; None where there is none."""
+    return ready("tracelens.derive.nesting_kernel", "walk", SOURCES)
 
 
 def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting | None:
@@ -57,7 +46,7 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting | None:
     arrays = [lend(np.ascontiguousarray(array)) for array in arrays]
     state = [n_spans + n_calls, n_spans, *(bytes_at(array) for array in arrays), TOLERANCE_NS, 0, 0]
     words = lend(np.array(state, np.int64))
-    walk(bytes_at(words))
+    walk.run(bytes_at(words))
     return Nesting(
         pl.Series(parents), pl.Series(depths), pl.Series(own), pl.Series(call_spans),
         int(words[_N_OVERLAPS]), int(words[_N_UNRETURNED]),

@@ -1,7 +1,7 @@
 ; 0b6b55c97dcf27eaea80def5f2ce34bc8d4e2686d3ea8b52e918aae9c8ce1a4d
 
 
-define noundef i32 @walk(ptr noalias writeonly %retptr, ptr noalias readnone %excinfo, i64 %arg.state) local_unnamed_addr {
+define noundef range(i32 -1, -2) i32 @walk(ptr noalias writeonly captures(none) %retptr, ptr noalias readnone captures(none) %excinfo, i64 %arg.state) local_unnamed_addr {
 B0.endif:
   %.9 = add nsw i64 %arg.state, 8
   %.10 = inttoptr i64 %.9 to ptr
@@ -320,7 +320,7 @@ B2378:                                            ; preds = %B2252.endif
 B2466:                                            ; preds = %B2252.endif, %B2378
   %lsr.iv.next42 = add i64 %lsr.iv41, -1
   %lsr.iv.next44 = add i64 %lsr.iv43, 8
-  %.872 = icmp ugt i64 %lsr.iv.next42, 1
+  %.872 = icmp samesign ugt i64 %lsr.iv.next42, 1
   br i1 %.872, label %B2050, label %B2468
 
 B2468:                                            ; preds = %B2016.endif, %B2466

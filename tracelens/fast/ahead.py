@@ -11,11 +11,12 @@ import ctypes
 import functools
 import hashlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 _SUFFIX = ".ll"
+_OLDEST_LLVM = (20,)  # llvmlite 0.44 and before have LLVM 15, which reads another language
 
 
 def text_of(source: Path) -> Path:
@@ -23,13 +24,13 @@ def text_of(source: Path) -> Path:
     return source.with_suffix(_SUFFIX)
 
 
-def digest(sources: list[Path]) -> str:
+def digest(sources: Sequence[Path]) -> str:
     """Of what the kernels are made of, whatever the line ends."""
     whole = b"".join(file.read_bytes().replace(b"\r\n", b"\n") for file in sources)
     return hashlib.sha256(whole).hexdigest()
 
 
-def load(name: str, sources: list[Path]) -> Callable[[int], int] | None:
+def load(name: str, sources: Sequence[Path]) -> Callable[[int], int] | None:
     """The function `name` of the first source; None where the text is stale, or LLVM is not there or refuses it."""
     text = text_of(sources[0])
     if not text.exists() or sys.byteorder != "little" or sys.maxsize < 2**32:
@@ -40,6 +41,8 @@ def load(name: str, sources: list[Path]) -> Callable[[int], int] | None:
     try:
         from llvmlite import binding  # noqa: PLC0415 - comes with numba, which is optional
     except ImportError:
+        return None
+    if binding.llvm_version_info < _OLDEST_LLVM:
         return None
     try:
         address = _compiled(binding, module, name)

@@ -6,17 +6,17 @@ It needs numba (the extra `fast`); without it `read_fast` reads nothing and the 
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING
 
 from tracelens.capture import Diagnostics
+from tracelens.collectors.torch.document import ReadEvents
 from tracelens.collectors.torch.stream import ByteSource
 
-if TYPE_CHECKING:
-    from tracelens.collectors.torch.fast.reader import FastResult
 
+def read_fast(source: ByteSource, diagnostics: Diagnostics) -> ReadEvents | None:
+    """The trace as the slow path gives it, with Categorical strings; None, and nothing read, where that cannot be.
 
-def read_fast(source: ByteSource, diagnostics: Diagnostics) -> FastResult | None:
-    """The trace as the slow path gives it, with Categorical strings; None, and nothing read, where that cannot be."""
+    Raises SourceError like `Document.events`.
+    """
     if importlib.util.find_spec("numba") is None:
         return None
     from tracelens.collectors.torch.fast import reader  # noqa: PLC0415 - needs NumPy, which comes with numba

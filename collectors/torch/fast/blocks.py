@@ -59,6 +59,10 @@ class Blocks:
         if block.buffer.size == self._capacity + PAD:
             self._free.append(block.buffer)
 
+    def release(self) -> None:
+        """Let go of the buffers."""
+        self._free.clear()
+
     def cut(self, begun: bytes, pieces: Iterable[bytes]) -> Iterator[Block]:
         """The blocks of a text that has begun and comes in pieces."""
         buffer, used, searched = self._buffer(len(begun)), len(begun), 0

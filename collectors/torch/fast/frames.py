@@ -91,6 +91,8 @@ class Assembly:
         self._texts, self._shapes = Dictionary(), Dictionary()
         self._first_text = {id(w): self._texts.add(_texts(w.texts.texts())) for w in workers}
         self._first_shape = {id(w): self._shapes.add(_json_text([_utf8(t) for t in w.shapes.texts()])) for w in workers}
+        for worker in workers:
+            worker.forget()
         self._slow_numbers: dict[tuple[str, str], pl.Series] = {}
         self._slow: dict[str, SlowRows] = {}
         for name, parts in collected.slow.items():
@@ -169,7 +171,7 @@ class Assembly:
             parts.append(
                 _nulls(piece.n_rows, pl.UInt32) if own is None else (own + first[id(piece.worker)]).cast(pl.UInt32)
             )
-        return pl.concat(parts) if parts else _nulls(0, pl.UInt32)
+        return pl.concat(parts, rechunk=True) if parts else _nulls(0, pl.UInt32)
 
     def _kinds(self, numbers: dict[str, pl.Series]) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
         """The kind of each span that kernels read, as the slow path tells it from category and name."""
@@ -216,7 +218,7 @@ def _values(pieces: list[Piece], i: int, dtype: Any) -> pl.Series:
     for piece in pieces:
         own = piece.columns[i]
         parts.append(_nulls(piece.n_rows, dtype) if own is None else own.cast(dtype))
-    return pl.concat(parts) if parts else _nulls(0, dtype)
+    return pl.concat(parts, rechunk=True) if parts else _nulls(0, dtype)
 
 
 def _merged(fast: pl.Series, slow: pl.Series | None, order: pl.Series | None) -> pl.Series:

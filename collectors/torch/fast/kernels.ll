@@ -1,7 +1,7 @@
 ; a42e96e0a891387c428b77558492e916246f3919f30c4ff9e70711512f0cadd6
 
 
-define i32 @parse(ptr noalias writeonly %retptr, ptr noalias writeonly %excinfo, i64 %arg.state) local_unnamed_addr {
+define range(i32 -1, -2) i32 @parse(ptr noalias writeonly captures(none) %retptr, ptr noalias writeonly captures(none) %excinfo, i64 %arg.state) local_unnamed_addr {
 B0:
   %.653 = alloca i64, align 8
   store i64 0, ptr %.653, align 8
@@ -83,7 +83,7 @@ B480:                                             ; preds = %B0.endif.endif.endi
 B146.preheader.i:                                 ; preds = %B480
   %3 = add nuw i64 %.16.i744, 1
   %xtraiter.i = and i64 %3, 3
-  %4 = icmp ult i64 %.16.i744, 3
+  %4 = icmp samesign ult i64 %.16.i744, 3
   br i1 %4, label %B146.epil.preheader.i, label %B146.preheader.new.i
 
 B146.preheader.new.i:                             ; preds = %B146.preheader.i
@@ -249,7 +249,7 @@ B480.1:                                           ; preds = %B510
 B146.preheader.i792:                              ; preds = %B480.1
   %23 = add nuw i64 %.16.i755, 1
   %xtraiter.i793 = and i64 %23, 3
-  %24 = icmp ult i64 %.16.i755, 3
+  %24 = icmp samesign ult i64 %.16.i755, 3
   br i1 %24, label %B146.epil.preheader.i808, label %B146.preheader.new.i794
 
 B146.preheader.new.i794:                          ; preds = %B146.preheader.i792
@@ -483,10 +483,10 @@ B846:                                             ; preds = %B1598.endif, %B846.
   %.531 = add nsw i64 %i.33.2, 1
   %.538 = inttoptr i64 %.531 to ptr
   %.539 = load <32 x i8>, ptr %.538, align 1
-  %.540 = icmp eq <32 x i8> %.539, <i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34>
-  %.541 = icmp eq <32 x i8> %.539, <i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92>
+  %.540 = icmp eq <32 x i8> %.539, splat (i8 34)
+  %.541 = icmp eq <32 x i8> %.539, splat (i8 92)
   %.542 = or <32 x i1> %.540, %.541
-  %.543 = icmp ult <32 x i8> %.539, <i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32>
+  %.543 = icmp ult <32 x i8> %.539, splat (i8 32)
   %.544 = or <32 x i1> %.543, %.542
   %.545 = bitcast <32 x i1> %.544 to i32
   %.554.not = icmp eq i32 %.545, 0
@@ -495,7 +495,7 @@ B846:                                             ; preds = %B1598.endif, %B846.
   br i1 %.554.not, label %B1024, label %B902
 
 B902:                                             ; preds = %B846
-  %47 = tail call i32 @llvm.cttz.i32(i32 %.545, i1 true)
+  %47 = tail call range(i32 0, 33) i32 @llvm.cttz.i32(i32 %.545, i1 true)
   %.fr = freeze i32 %47
   %.559 = zext i32 %.fr to i64
   %.563 = add nsw i64 %.531, %.559
@@ -1023,8 +1023,8 @@ B328.peel.i:                                      ; preds = %B266.i
   %.403.peel.i = inttoptr i64 %.402.peel.i to ptr
   %.404.peel.i = load i8, ptr %.403.peel.i, align 1, !noalias !36
   %.405.peel.i = zext i8 %.404.peel.i to i64
-  %.411.peel.i = icmp ugt i64 %low.5.2.i, %.405.peel.i
-  %.417.peel.i = icmp ult i64 %high.5.2.i, %.405.peel.i
+  %.411.peel.i = icmp samesign ugt i64 %low.5.2.i, %.405.peel.i
+  %.417.peel.i = icmp samesign ult i64 %high.5.2.i, %.405.peel.i
   %or.cond172.peel.i = select i1 %.411.peel.i, i1 true, i1 %.417.peel.i
   br i1 %or.cond172.peel.i, label %B5662.critedge, label %B326.i
 
@@ -1120,7 +1120,7 @@ B10.i:                                            ; preds = %B210.i, %B2698
   br i1 %.38.not.i, label %B210.i, label %B106.i
 
 B106.i:                                           ; preds = %B10.i
-  %.45.i = tail call i64 @llvm.cttz.i64(i64 %.30.i199, i1 true)
+  %.45.i = tail call range(i64 7, 65) i64 @llvm.cttz.i64(i64 %.30.i199, i1 true)
   %.48.i = lshr i64 %.45.i, 3
   %.53.i200 = icmp eq i64 %.48.i, 0
   br i1 %.53.i200, label %B2698.endif, label %B162.i
@@ -1151,7 +1151,7 @@ B210.i:                                           ; preds = %B162.i, %B10.i
   %.120.i = lshr i64 %.119.i, 32
   %.122.i = add i64 %.120.i, %.116.i
   %.128.i = add nsw i64 %k.2.1.i, %i.2.0.i
-  %.135.i = icmp ult i64 %k.2.1.i, 8
+  %.135.i = icmp samesign ult i64 %k.2.1.i, 8
   br i1 %.135.i, label %B2698.endif, label %B10.i
 
 B2810:                                            ; preds = %B2698.endif
@@ -1349,7 +1349,7 @@ B10.i206:                                         ; preds = %B210.i224, %B3278.e
   br i1 %.38.not.i215, label %B210.i224, label %B106.i216
 
 B106.i216:                                        ; preds = %B10.i206
-  %.45.i217 = tail call i64 @llvm.cttz.i64(i64 %.30.i214, i1 true)
+  %.45.i217 = tail call range(i64 7, 65) i64 @llvm.cttz.i64(i64 %.30.i214, i1 true)
   %.48.i218 = lshr i64 %.45.i217, 3
   %.53.i219 = icmp eq i64 %.48.i218, 0
   br i1 %.53.i219, label %B3278.endif.endif.1, label %B162.i220
@@ -1380,7 +1380,7 @@ B210.i224:                                        ; preds = %B162.i220, %B10.i20
   %.120.i241 = lshr i64 %.119.i240, 32
   %.122.i242 = add i64 %.120.i241, %.116.i239
   %.128.i243 = add nsw i64 %k.2.1.i226, %i.2.0.i207
-  %.135.i244 = icmp ult i64 %k.2.1.i226, 8
+  %.135.i244 = icmp samesign ult i64 %k.2.1.i226, 8
   br i1 %.135.i244, label %B3278.endif.endif.1, label %B10.i206
 
 B3278.endif.endif.1:                              ; preds = %B210.i224, %B106.i216
@@ -1502,7 +1502,7 @@ B10.i249:                                         ; preds = %B210.i267, %B3278.e
   br i1 %.38.not.i258, label %B210.i267, label %B106.i259
 
 B106.i259:                                        ; preds = %B10.i249
-  %.45.i260 = tail call i64 @llvm.cttz.i64(i64 %.30.i257, i1 true)
+  %.45.i260 = tail call range(i64 7, 65) i64 @llvm.cttz.i64(i64 %.30.i257, i1 true)
   %.48.i261 = lshr i64 %.45.i260, 3
   %.53.i262 = icmp eq i64 %.48.i261, 0
   br i1 %.53.i262, label %B3278.endif.endif.2, label %B162.i263
@@ -1533,7 +1533,7 @@ B210.i267:                                        ; preds = %B162.i263, %B10.i24
   %.120.i284 = lshr i64 %.119.i283, 32
   %.122.i285 = add i64 %.120.i284, %.116.i282
   %.128.i286 = add nsw i64 %k.2.1.i269, %i.2.0.i250
-  %.135.i287 = icmp ult i64 %k.2.1.i269, 8
+  %.135.i287 = icmp samesign ult i64 %k.2.1.i269, 8
   br i1 %.135.i287, label %B3278.endif.endif.2, label %B10.i249
 
 B3278.endif.endif.2:                              ; preds = %B210.i267, %B106.i259
@@ -1633,7 +1633,7 @@ B10.i292:                                         ; preds = %B210.i310, %B3708
   br i1 %.38.not.i301, label %B210.i310, label %B106.i302
 
 B106.i302:                                        ; preds = %B10.i292
-  %.45.i303 = tail call i64 @llvm.cttz.i64(i64 %.30.i300, i1 true)
+  %.45.i303 = tail call range(i64 7, 65) i64 @llvm.cttz.i64(i64 %.30.i300, i1 true)
   %.48.i304 = lshr i64 %.45.i303, 3
   %.53.i305 = icmp eq i64 %.48.i304, 0
   br i1 %.53.i305, label %B3734.endif, label %B162.i306
@@ -1664,7 +1664,7 @@ B210.i310:                                        ; preds = %B162.i306, %B10.i29
   %.120.i327 = lshr i64 %.119.i326, 32
   %.122.i328 = add i64 %.120.i327, %.116.i325
   %.128.i329 = add nsw i64 %k.2.1.i312, %i.2.0.i293
-  %.135.i330 = icmp ult i64 %k.2.1.i312, 8
+  %.135.i330 = icmp samesign ult i64 %k.2.1.i312, 8
   br i1 %.135.i330, label %B3734.endif, label %B10.i292
 
 B3806:                                            ; preds = %B3734.endif
@@ -1718,7 +1718,7 @@ B10.i335:                                         ; preds = %B210.i353, %B3976
   br i1 %.38.not.i344, label %B210.i353, label %B106.i345
 
 B106.i345:                                        ; preds = %B10.i335
-  %.45.i346 = tail call i64 @llvm.cttz.i64(i64 %.30.i343, i1 true)
+  %.45.i346 = tail call range(i64 7, 65) i64 @llvm.cttz.i64(i64 %.30.i343, i1 true)
   %.48.i347 = lshr i64 %.45.i346, 3
   %.53.i348 = icmp eq i64 %.48.i347, 0
   br i1 %.53.i348, label %B3976.endif, label %B162.i349
@@ -1749,7 +1749,7 @@ B210.i353:                                        ; preds = %B162.i349, %B10.i33
   %.120.i370 = lshr i64 %.119.i369, 32
   %.122.i371 = add i64 %.120.i370, %.116.i368
   %.128.i372 = add nsw i64 %k.2.1.i355, %i.2.0.i336
-  %.135.i373 = icmp ult i64 %k.2.1.i355, 8
+  %.135.i373 = icmp samesign ult i64 %k.2.1.i355, 8
   br i1 %.135.i373, label %B3976.endif, label %B10.i335
 
 B4082:                                            ; preds = %B3976.endif
@@ -1813,7 +1813,7 @@ B10.i378:                                         ; preds = %B210.i396, %B4372
   br i1 %.38.not.i387, label %B210.i396, label %B106.i388
 
 B106.i388:                                        ; preds = %B10.i378
-  %.45.i389 = tail call i64 @llvm.cttz.i64(i64 %.30.i386, i1 true)
+  %.45.i389 = tail call range(i64 7, 65) i64 @llvm.cttz.i64(i64 %.30.i386, i1 true)
   %.48.i390 = lshr i64 %.45.i389, 3
   %.53.i391 = icmp eq i64 %.48.i390, 0
   br i1 %.53.i391, label %B4372.endif, label %B162.i392
@@ -1844,7 +1844,7 @@ B210.i396:                                        ; preds = %B162.i392, %B10.i37
   %.120.i413 = lshr i64 %.119.i412, 32
   %.122.i414 = add i64 %.120.i413, %.116.i411
   %.128.i415 = add nsw i64 %k.2.1.i398, %i.2.0.i379
-  %.135.i416 = icmp ult i64 %k.2.1.i398, 8
+  %.135.i416 = icmp samesign ult i64 %k.2.1.i398, 8
   br i1 %.135.i416, label %B4372.endif, label %B10.i378
 
 B4466:                                            ; preds = %B4372.endif
@@ -2441,7 +2441,7 @@ B788.i:                                           ; preds = %B680.i
   %.41.i.i = inttoptr i64 %.40.i.i to ptr
   %.42.i.i = load i64, ptr %.41.i.i, align 1, !noalias !99
   %.19.i.i.i = xor i64 %.42.i.i, %.361.i
-  %.26.i.i.i = icmp ugt i64 %.360.fr.i, 9
+  %.26.i.i.i = icmp samesign ugt i64 %.360.fr.i, 9
   br i1 %.26.i.i.i, label %B26.preheader.i.i.i, label %B154.i.i.i
 
 B26.preheader.i.i.i:                              ; preds = %B788.i
@@ -2459,7 +2459,7 @@ B26.prol.loopexit.i.i.i:                          ; preds = %B26.preheader.i.i.i
   %.36.prol.i.i.i = xor i64 %.34.prol.i.i.i, %.33.prol.i.i.i
   %.42.prol.i.i.i = add nsw i64 %.344.i, 8
   %.48.prol.i.i.i = add nsw i64 %.360.fr.i, -9
-  %126 = icmp ult i64 %.360.fr.i, 18
+  %126 = icmp samesign ult i64 %.360.fr.i, 18
   br i1 %126, label %B166.i.i.i, label %B26.i.i.i.preheader
 
 B26.i.i.i.preheader:                              ; preds = %B26.prol.loopexit.i.i.i, %B26.preheader.i.i.i
@@ -2488,7 +2488,7 @@ B26.i.i.i:                                        ; preds = %B26.i.i.i, %B26.i.i
   %.48.1.i.i.i = add i64 %length.2.0.i.i.i, -16
   %129 = add i64 %i.2.0.i.i.i, 16
   %130 = add i64 %.48.1.i.i.i, 16
-  %.53.1.i.i.i = icmp ugt i64 %130, 24
+  %.53.1.i.i.i = icmp samesign ugt i64 %130, 24
   %131 = add i64 %127, 8
   br i1 %.53.1.i.i.i, label %B26.i.i.i, label %B166.i.i.i
 
@@ -2955,7 +2955,7 @@ B1056.i:                                          ; preds = %B1004.endif.i, %B40
   %sunkaddr1465 = mul i64 %.4173, 8
   %sunkaddr1466 = getelementptr i8, ptr %sunkaddr1464, i64 %sunkaddr1465
   store i64 %value.5.1.i, ptr %sunkaddr1466, align 1, !noalias !96
-  %.125.i = icmp ugt i64 %.124223233.i, 1
+  %.125.i = icmp samesign ugt i64 %.124223233.i, 1
   br i1 %.125.i, label %B238.i, label %B5550
 
 B788.endif.i:                                     ; preds = %_ZN9tracelens10collectors5torch4fast8scanning4sameB2v5B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dExxx.exit.us.i.i523, %B1378.i.i
@@ -3340,7 +3340,7 @@ B10.i421:                                         ; preds = %B210.i439, %B3278.e
   br i1 %.38.not.i430, label %B210.i439, label %B106.i431
 
 B106.i431:                                        ; preds = %B10.i421
-  %.45.i432 = tail call i64 @llvm.cttz.i64(i64 %.30.i429, i1 true)
+  %.45.i432 = tail call range(i64 7, 65) i64 @llvm.cttz.i64(i64 %.30.i429, i1 true)
   %.48.i433 = lshr i64 %.45.i432, 3
   %.53.i434 = icmp eq i64 %.48.i433, 0
   br i1 %.53.i434, label %B3278.endif.endif, label %B162.i435
@@ -3371,7 +3371,7 @@ B210.i439:                                        ; preds = %B162.i435, %B10.i42
   %.120.i456 = lshr i64 %.119.i455, 32
   %.122.i457 = add i64 %.120.i456, %.116.i454
   %.128.i458 = add nsw i64 %k.2.1.i441, %i.2.0.i422
-  %.135.i459 = icmp ult i64 %k.2.1.i441, 8
+  %.135.i459 = icmp samesign ult i64 %k.2.1.i441, 8
   br i1 %.135.i459, label %B3278.endif.endif, label %B10.i421
 
 B3278.endif.endif:                                ; preds = %B210.i439, %B106.i431
@@ -3529,7 +3529,7 @@ B5854.endif:                                      ; preds = %B5854.endif.loopexi
 
 declare i32 @llvm.cttz.i32(i32, i1 immarg)
 
-define internal noundef i32 @f1(ptr noalias writeonly %retptr, ptr noalias readnone %excinfo, i64 %arg.i, i64 %arg.n) local_unnamed_addr {
+define internal noundef range(i32 -1, -2) i32 @f1(ptr noalias writeonly captures(none) %retptr, ptr noalias readnone captures(none) %excinfo, i64 %arg.i, i64 %arg.n) local_unnamed_addr {
 B0:
   %.27195 = icmp slt i64 %arg.i, %arg.n
   br i1 %.27195, label %B22.preheader, label %common.ret
@@ -3542,10 +3542,10 @@ B22:                                              ; preds = %B790, %B94, %B22.pr
   %flags.5.1 = phi i64 [ 0, %B22.preheader ], [ %spec.select, %B94 ], [ %flags.8.2, %B790 ]
   %.35 = inttoptr i64 %i.7.1 to ptr
   %.36 = load <32 x i8>, ptr %.35, align 1
-  %.37 = icmp eq <32 x i8> %.36, <i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34, i8 34>
-  %.38 = icmp eq <32 x i8> %.36, <i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92, i8 92>
+  %.37 = icmp eq <32 x i8> %.36, splat (i8 34)
+  %.38 = icmp eq <32 x i8> %.36, splat (i8 92)
   %.39 = or <32 x i1> %.37, %.38
-  %.40 = icmp ult <32 x i8> %.36, <i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32, i8 32>
+  %.40 = icmp ult <32 x i8> %.36, splat (i8 32)
   %.41 = or <32 x i1> %.40, %.39
   %.42 = bitcast <32 x i1> %.41 to i32
   %.50 = icmp slt <32 x i8> %.36, zeroinitializer
@@ -3563,8 +3563,8 @@ B94:                                              ; preds = %B22
 
 B138:                                             ; preds = %B22
   %.52 = zext i32 %.51 to i64
-  %0 = tail call i32 @llvm.cttz.i32(i32 %.42, i1 true)
-  %.96 = zext i32 %0 to i64
+  %0 = tail call range(i32 0, 33) i32 @llvm.cttz.i32(i32 %.42, i1 true)
+  %.96 = zext nneg i32 %0 to i64
   %notmask = shl nsw i64 -1, %.96
   %.104 = xor i64 %notmask, -1
   %.106 = and i64 %.104, %.52
@@ -3675,7 +3675,7 @@ B134.1.i:                                         ; preds = %B233.i
 B196.1.i:                                         ; preds = %B134.1.i, %B134.1.i, %B134.1.i, %B134.1.i, %B134.1.i, %B134.1.i, %B134.1.i, %B134.1.i, %B134.1.i, %B134.1.i, %B134.1.i, %B134.1.i
   %.207.1.i = shl nuw nsw i64 %value.4.1.i, 4
   %.211.1.i = and i64 %.133.1.i, 7
-  %.214.1.i = or i64 %.207.1.i, 9
+  %.214.1.i = or disjoint i64 %.207.1.i, 9
   %.215.1.i = add nuw nsw i64 %.214.1.i, %.211.1.i
   br label %B233.1.i
 
@@ -3716,7 +3716,7 @@ B134.2.i:                                         ; preds = %B233.1.i
 B196.2.i:                                         ; preds = %B134.2.i, %B134.2.i, %B134.2.i, %B134.2.i, %B134.2.i, %B134.2.i, %B134.2.i, %B134.2.i, %B134.2.i, %B134.2.i, %B134.2.i, %B134.2.i
   %.207.2.i = shl nuw nsw i64 %value.4.1.1.i, 4
   %.211.2.i = and i64 %.133.2.i, 7
-  %.214.2.i = or i64 %.207.2.i, 9
+  %.214.2.i = or disjoint i64 %.207.2.i, 9
   %.215.2.i = add nuw nsw i64 %.214.2.i, %.211.2.i
   br label %B233.2.i
 
@@ -3757,7 +3757,7 @@ B134.3.i:                                         ; preds = %B233.2.i
 B196.3.i:                                         ; preds = %B134.3.i, %B134.3.i, %B134.3.i, %B134.3.i, %B134.3.i, %B134.3.i, %B134.3.i, %B134.3.i, %B134.3.i, %B134.3.i, %B134.3.i, %B134.3.i
   %.207.3.i = shl nuw nsw i64 %value.4.1.2.i, 4
   %.211.3.i = and i64 %.133.3.i, 7
-  %.214.3.i = or i64 %.207.3.i, 9
+  %.214.3.i = or disjoint i64 %.207.3.i, 9
   %.215.3.i = add nuw nsw i64 %.214.3.i, %.211.3.i
   br label %B370.endif
 
@@ -3852,7 +3852,7 @@ B134.1.i16:                                       ; preds = %B233.i9
 B196.1.i17:                                       ; preds = %B134.1.i16, %B134.1.i16, %B134.1.i16, %B134.1.i16, %B134.1.i16, %B134.1.i16, %B134.1.i16, %B134.1.i16, %B134.1.i16, %B134.1.i16, %B134.1.i16, %B134.1.i16
   %.207.1.i18 = shl nuw nsw i64 %value.4.1.i10, 4
   %.211.1.i19 = and i64 %.133.1.i14, 7
-  %.214.1.i20 = or i64 %.207.1.i18, 9
+  %.214.1.i20 = or disjoint i64 %.207.1.i18, 9
   %.215.1.i21 = add nuw nsw i64 %.214.1.i20, %.211.1.i19
   br label %B233.1.i22
 
@@ -3893,7 +3893,7 @@ B134.2.i29:                                       ; preds = %B233.1.i22
 B196.2.i30:                                       ; preds = %B134.2.i29, %B134.2.i29, %B134.2.i29, %B134.2.i29, %B134.2.i29, %B134.2.i29, %B134.2.i29, %B134.2.i29, %B134.2.i29, %B134.2.i29, %B134.2.i29, %B134.2.i29
   %.207.2.i31 = shl nuw nsw i64 %value.4.1.1.i23, 4
   %.211.2.i32 = and i64 %.133.2.i27, 7
-  %.214.2.i33 = or i64 %.207.2.i31, 9
+  %.214.2.i33 = or disjoint i64 %.207.2.i31, 9
   %.215.2.i34 = add nuw nsw i64 %.214.2.i33, %.211.2.i32
   br label %B233.2.i35
 
@@ -3934,7 +3934,7 @@ B134.3.i42:                                       ; preds = %B233.2.i35
 B196.3.i43:                                       ; preds = %B134.3.i42, %B134.3.i42, %B134.3.i42, %B134.3.i42, %B134.3.i42, %B134.3.i42, %B134.3.i42, %B134.3.i42, %B134.3.i42, %B134.3.i42, %B134.3.i42, %B134.3.i42
   %.207.3.i44 = shl nuw nsw i64 %value.4.1.2.i36, 4
   %.211.3.i45 = and i64 %.133.3.i40, 7
-  %.214.3.i46 = or i64 %.207.3.i44, 9
+  %.214.3.i46 = or disjoint i64 %.207.3.i44, 9
   %.215.3.i47 = add nuw nsw i64 %.214.3.i46, %.211.3.i45
   br label %B602.endif
 
@@ -3972,7 +3972,7 @@ B602.endif:                                       ; preds = %B110.3.i49, %B196.3
   br i1 %or.cond143, label %common.ret, label %B666
 }
 
-define internal i32 @f2(ptr noalias writeonly %retptr, ptr noalias writeonly %excinfo, i64 %arg.i, i64 %arg.n) local_unnamed_addr {
+define internal range(i32 -1, -2) i32 @f2(ptr noalias writeonly captures(none) %retptr, ptr noalias writeonly captures(none) %excinfo, i64 %arg.i, i64 %arg.n) local_unnamed_addr {
 B0:
   %.204 = alloca i64, align 8
   %excinfo.2 = alloca ptr, align 8
@@ -4013,7 +4013,7 @@ B104:                                             ; preds = %B68
   %.73 = shl nsw i64 %objects.4.1, 1
   %.77 = icmp eq i8 %1, 123
   %.79 = zext i1 %.77 to i64
-  %.80 = or i64 %.73, %.79
+  %.80 = or disjoint i64 %.73, %.79
   %.86 = add nsw i64 %i.13.1, 1
   %.12.i = inttoptr i64 %.86 to ptr
   %.13.i = load i8, ptr %.12.i, align 1, !noalias !131
@@ -4315,7 +4315,7 @@ B620:                                             ; preds = %B510.endif
   %.506 = zext i8 %.505 to i64
   %.558 = shl i64 %objects.7.2, 5
   %.559 = and i64 %.558, 32
-  %.560 = or i64 %.559, 93
+  %.560 = or disjoint i64 %.559, 93
   %.562.not = icmp eq i64 %.560, %.506
   br i1 %.562.not, label %B654, label %B650
 

@@ -6,10 +6,8 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import chain
 from queue import SimpleQueue
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,31 +15,20 @@ import polars as pl
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.columns import RawEvents
 from tracelens.collectors.torch.document import BLOCK_BYTES as PIECE_BYTES
-from tracelens.collectors.torch.document import Document, last_boundary, read_facts
+from tracelens.collectors.torch.document import Document, ReadEvents, last_boundary, read_facts
 from tracelens.collectors.torch.events import Event, decode_one
 from tracelens.collectors.torch.fast import fields
 from tracelens.collectors.torch.fast.blocks import BLOCK_BYTES, Block, Blocks
 from tracelens.collectors.torch.fast.frames import Assembly, Collected
 from tracelens.collectors.torch.fast.layout import PAD
-from tracelens.collectors.torch.fast.native import kernels
+from tracelens.collectors.torch.fast.native import parser
 from tracelens.collectors.torch.fast.worker import Parsed, Refused, Worker
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, nanoseconds
 
 _WITHOUT_DURATION = {"allocations", "counters"}
 _MOST_WORKERS = 2
-
-
-@dataclass(slots=True)
-class FastResult:
-    """What the slow path's Document and RawEvents give of a trace, and how it was read."""
-
-    frames: dict[str, pl.DataFrame]
-    facts: dict[str, Any]
-    complete: bool
-    n_events: int
-    has_fractions: bool
-    path: str
+_AT_ONCE = 1 << 16
 
 
 class FastDocument(Document):
@@ -71,6 +58,9 @@ class FastDocument(Document):
                     break
             remaining = ((bytes(block.view), block.is_last) for block, _ in ahead)
             tail_text = self._tail(tail, chain(self._rest, remaining)) if tail is not None else b""
+        blocks.release()
+        for worker in self._workers:
+            worker.release()
         self.facts = read_facts(head, tail_text, self.diagnostics) if head else {}
         closed = tail is not None and (not head or tail_text.rstrip(b"\0 \t\r\n").endswith(b"}"))
         self.complete = closed and not self.source.cut
@@ -181,30 +171,28 @@ def _ahead(
 
 
 def _count_unplaced(assembly: Assembly, diagnostics: Diagnostics) -> None:
-    """Count events that no table holds, in the slow path's words."""
+    """Count events that no table holds, as the slow path does and in its words."""
+    slow = RawEvents(diagnostics)
     for phase, category, count in assembly.unplaced():
-        said = Diagnostics()
-        slow = RawEvents(said)
-        slow.add([Event(ph=phase, cat=category)])
-        slow.frames()
-        for (severity, code), text in said.texts.items():
-            diagnostics.add(severity, code, text, count)
+        for begin in range(0, count, _AT_ONCE):
+            slow.add([Event(ph=phase, cat=category)] * min(_AT_ONCE, count - begin))
+    slow.frames()
 
 
 def read_fast(
     source: ByteSource, diagnostics: Diagnostics, *, block_bytes: int = BLOCK_BYTES, n_workers: int | None = None
-) -> FastResult | None:
+) -> ReadEvents | None:
     """Read a trace to the frames that `RawEvents.frames()` gives; None where there are no kernels, nothing read.
 
     Strings are Categorical. Raises SourceError like `Document.events`.
     """
-    found = kernels()
+    found = parser()
     if found is None:
         return None
     if n_workers is None:
         n_workers = max(1, min(_MOST_WORKERS, os.cpu_count() or 1))
     document = FastDocument(source, diagnostics)
-    assembly = document.collect(found.parse, block_bytes, n_workers)
+    assembly = document.collect(found.run, block_bytes, n_workers)
     frames = assembly.frames()
     _count_unplaced(assembly, diagnostics)
-    return FastResult(frames, document.facts, document.complete, document.n_events, document.has_fractions, found.path)
+    return ReadEvents(frames, document.facts, document.complete, document.n_events, document.has_fractions, found.path)

@@ -20,6 +20,7 @@ PAD = layout.PAD
 # would all fall into one set of the cache.
 _ROWS = (1 << 14) + 8
 _REFUSED = 1 << 10
+_MOST_REFUSED = 1 << 14
 _NARROW = 2**31 - 1
 _LEVELS: tuple[Mapping[str, int | str], ...] = (fields.EVENT_KEYS, fields.ARG_KEYS, fields.CATEGORIES)
 
@@ -55,7 +56,7 @@ class Parsed:
     events: list[Any] = field(default_factory=list)
     """The refused events as the slow path decodes them."""
     damaged: bool = False
-    """The block is not JSON: nothing of it counts."""
+    """The block is not JSON, or the slow path is faster on so many strange events: nothing of it counts."""
 
     def rows(self, table: str) -> int:
         """Rows that a table has so far."""
@@ -99,6 +100,8 @@ class Worker:
             state[layout.N_REFUSED] = self._tables[:, 3] = 0
             why = self._parse(bytes_at(state))
             self._take_refused(parsed, buffer, start)
+            if len(parsed.refused) > _MOST_REFUSED:
+                return Parsed(damaged=True)
             self._take_rows(parsed)
             if why == layout.GROW:
                 self.texts.grow()
@@ -111,6 +114,14 @@ class Worker:
         if why == layout.LIST_CLOSED:
             parsed.closed_at = int(state[layout.AT]) - start
         return parsed
+
+    def release(self) -> None:
+        """Let go of all memory but the strings; no block may follow."""
+        self._cells = self._refused = self._fields = np.empty((0, 0), np.int64)
+
+    def forget(self) -> None:
+        """Let go of the strings too."""
+        del self.texts, self.shapes
 
     def _take_refused(self, parsed: Parsed, buffer: np.ndarray[Any, Any], start: int) -> None:
         for begin, end, *rows in self._refused[: self._state[layout.N_REFUSED]].tolist():
@@ -130,7 +141,7 @@ class Worker:
         n_nulls = int(np.count_nonzero(nulls))
         if n_nulls == len(cells):
             return None
-        values = cells.copy()  # Polars may keep the array itself
+        values = cells.copy()  # Polars keeps the array itself
         if column.name in fields.FLOATS:
             values = values.view(np.float64)
         else:
@@ -141,8 +152,9 @@ class Worker:
                 n_nulls = int(np.count_nonzero(nulls))
             if values.min() >= -_NARROW and values.max() <= _NARROW:
                 values = values.astype(np.int32)
-        series = pl.Series(values)
-        return series.set(pl.Series(nulls), None) if n_nulls else series
+        # The mask copies into Polars' own memory, which it uses again for the columns; small arrays of NumPy's would
+        # come from a heap that is never given back.
+        return pl.Series(values).set(pl.Series(nulls), None)
 
     def _with_tracks(self, values: Words, nulls: np.ndarray[Any, Any]) -> tuple[Words, np.ndarray[Any, Any]]:
         """The values with the number that each track's name holds, and null where it holds none."""
