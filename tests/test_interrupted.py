@@ -1,7 +1,6 @@
 """A collect that is killed, told to stop, or finds no room leaves a whole trace or none."""
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -35,9 +34,18 @@ main(sys.argv[3:])
 """
 
 
-def collect(out: Path, *program: str, **kwargs: object) -> "subprocess.Popen[bytes]":
+LIMITED = """
+import resource, sys
+from tracelens.cli import main
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+main(sys.argv[1:])
+"""
+
+
+def collect(out: Path, *program: str) -> "subprocess.Popen[bytes]":
     command = [sys.executable, *(program or ("-m", "tracelens")), "collect", "torch", str(SAMPLE), "--out", str(out)]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT, **kwargs)  # type: ignore[call-overload,no-any-return]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, cwd=ROOT)
 
 
 def finished(process: "subprocess.Popen[bytes]") -> tuple[int, str]:
@@ -86,8 +94,7 @@ def test_what_a_killed_collect_left_is_cleared_by_the_next(tmp_path: Path) -> No
 
 def test_a_file_size_limit_is_an_error_that_leaves_nothing(tmp_path: Path) -> None:
     out = tmp_path / "run.tracelens"
-    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))  # noqa: E731 - runs in the child
-    code, said = finished(collect(out, preexec_fn=limit, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}))
+    code, said = finished(collect(out, "-c", LIMITED))
     assert code == 1
     assert "run.tracelens" in said
     assert list(tmp_path.iterdir()) == []
