@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -13,46 +9,13 @@ import polars as pl
 from tracelens.collectors.torch.columns import _KINDS as _KINDS_OF_CATEGORIES
 from tracelens.collectors.torch.columns import _STEP, _json_text
 from tracelens.collectors.torch.fast import fields
-from tracelens.collectors.torch.fast.worker import Parsed, Piece, Worker, unescaped
+from tracelens.collectors.torch.fast.collected import Collected, Piece, SlowRows, column, dtype_of
+from tracelens.collectors.torch.fast.layout import NUMBER_BITS
+from tracelens.collectors.torch.fast.worker import Worker, unescaped
 
 _KINDS = ("op", "annotation", "overhead", "python", "module")
 _APIS = ("runtime", "driver")
 _CHUNK = 1 << 16
-
-
-@dataclass(slots=True)
-class SlowRows:
-    """Rows the slow path read, each to stand before the row of the fast ones that its place numbers."""
-
-    places: npt.NDArray[np.int64]
-    frame: pl.DataFrame
-
-
-@dataclass(slots=True)
-class Collected:
-    """The rows of all tables in file order, as they come."""
-
-    pieces: dict[str, list[Piece]] = field(default_factory=dict)
-    slow: dict[str, list[SlowRows]] = field(default_factory=dict)
-    _heights: dict[str, int] = field(default_factory=dict)
-
-    def add(self, parsed: Parsed) -> None:
-        """Append what the kernels read of a block."""
-        for name, pieces in parsed.pieces.items():
-            self.pieces.setdefault(name, []).extend(pieces)
-            self._heights[name] = self.height(name) + sum(piece.n_rows for piece in pieces)
-
-    def add_slow(self, name: str, frame: pl.DataFrame, places: Iterable[int] | None = None) -> None:
-        """Note rows of the slow path; places default to the end of what has come so far."""
-        if places is None:
-            at = np.full(frame.height, self.height(name), np.int64)
-        else:
-            at = np.fromiter(places, np.int64, frame.height)
-        self.slow.setdefault(name, []).append(SlowRows(at, frame))
-
-    def height(self, name: str) -> int:
-        """Rows of a table that kernels read."""
-        return self._heights.get(name, 0)
 
 
 class Dictionary:
@@ -89,8 +52,9 @@ class Assembly:
         """Put all strings into two dictionaries: texts, and shapes, which are JSON."""
         self._collected = collected
         self._texts, self._shapes = Dictionary(), Dictionary()
-        self._first_text = {id(w): self._texts.add(_texts(w.texts.texts())) for w in workers}
-        self._first_shape = {id(w): self._shapes.add(_json_text([_utf8(t) for t in w.shapes.texts()])) for w in workers}
+        texts = [self._texts.add(_texts(worker.texts.texts())) for worker in workers]
+        shapes = [self._shapes.add(_json_text([_utf8(t) for t in worker.shapes.texts()])) for worker in workers]
+        self._first_text, self._first_shape = np.array(texts, np.uint32), np.array(shapes, np.uint32)
         for worker in workers:
             worker.forget()
         self._slow_numbers: dict[tuple[str, str], pl.Series] = {}
@@ -98,24 +62,24 @@ class Assembly:
         for name, parts in collected.slow.items():
             rows = SlowRows(np.concatenate([p.places for p in parts]), pl.concat([p.frame for p in parts]))
             self._slow[name] = rows
-            for column in fields.TABLES[name]:
-                if column.how in fields.STRINGS and column.name in rows.frame.columns:
-                    dictionary = self._shapes if column.how == fields.SHAPE else self._texts
-                    strings = rows.frame[column.name]
+            for of in fields.TABLES[name]:
+                if of.how in fields.STRINGS and of.name in rows.frame.columns:
+                    dictionary = self._shapes if of.how == fields.SHAPE else self._texts
+                    strings = rows.frame[of.name]
                     begin = dictionary.add(strings.fill_null(""))
                     numbers = pl.Series(np.arange(begin, begin + len(strings), dtype=np.int64))
-                    self._slow_numbers[name, column.name] = numbers.set(strings.is_null(), None)
+                    self._slow_numbers[name, of.name] = numbers.set(strings.is_null(), None)
         self._texts.finish()
         self._shapes.finish()
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """One frame a table that any event belongs to, rows in file order."""
-        names = [name for name in fields.NAMES if name in self._collected.pieces or name in self._slow]
+        names = [name for name in fields.NAMES if self._collected.height(name) or name in self._slow]
         return {name: self._frame(name) for name in names if name != "unplaced"}
 
     def unplaced(self) -> list[tuple[str | None, str | None, int]]:
         """Phases and categories of events that no table holds, and how many there are, most first."""
-        pieces = self._collected.pieces.get("unplaced", [])
+        pieces = self._collected.pieces("unplaced")
         if not pieces:
             return []
         phase, category = (self._texts.column(self._numbers(pieces, i, self._first_text)) for i in range(2))
@@ -124,7 +88,7 @@ class Assembly:
         return counts.rows()
 
     def _frame(self, name: str) -> pl.DataFrame:
-        pieces = self._collected.pieces.get(name, [])
+        pieces = self._collected.pieces(name)
         slow = self._slow.get(name)
         order = None
         if slow is not None:
@@ -132,19 +96,18 @@ class Assembly:
             order = pl.Series(np.insert(np.arange(n_fast), slow.places, n_fast + np.arange(slow.frame.height)))
         numbers: dict[str, pl.Series] = {}
         columns: dict[str, pl.Series] = {}
-        for i, column in enumerate(fields.TABLES[name]):
-            if column.how in fields.STRINGS:
-                is_shape = column.how == fields.SHAPE
+        for i, of in enumerate(fields.TABLES[name]):
+            if of.how in fields.STRINGS:
+                is_shape = of.how == fields.SHAPE
                 fast = self._numbers(pieces, i, self._first_shape if is_shape else self._first_text)
-                if column.name in {"name", "category"}:
-                    numbers[column.name] = fast
-                merged = _merged(fast, self._slow_numbers.get((name, column.name)), order)
+                if of.name in {"name", "category"}:
+                    numbers[of.name] = fast
+                merged = _merged(fast, self._slow_numbers.get((name, of.name)), order)
                 values = (self._shapes if is_shape else self._texts).column(merged)
             else:
-                dtype = pl.Float64 if column.name in fields.FLOATS else pl.Int64
-                fast = _values(pieces, i, dtype)
-                values = _merged(fast, None if slow is None else slow.frame[column.name], order)
-            columns[column.name] = values.alias(column.name)
+                fast = column(pieces, i, dtype_of(of))
+                values = _merged(fast, None if slow is None else slow.frame[of.name], order)
+            columns[of.name] = values.alias(of.name)
             for piece in pieces:
                 piece.columns[i] = None
         if name == "spans":
@@ -163,17 +126,14 @@ class Assembly:
         columns.update(category_on)
 
     @staticmethod
-    def _numbers(pieces: list[Piece], i: int, first: dict[int, int]) -> pl.Series:
+    def _numbers(pieces: list[Piece], i: int, first: npt.NDArray[np.uint32]) -> pl.Series:
         """The numbers of a column's strings in the dictionary."""
-        parts = []
-        for piece in pieces:
-            own = piece.columns[i]
-            parts.append(
-                _nulls(piece.n_rows, pl.UInt32) if own is None else (own + first[id(piece.worker)]).cast(pl.UInt32)
-            )
-        return pl.concat(parts, rechunk=True) if parts else _nulls(0, pl.UInt32)
+        own = column(pieces, i, pl.UInt32())
+        written = own.fill_null(0).to_numpy()
+        numbers = (written & ((1 << NUMBER_BITS) - 1)) + first[written >> NUMBER_BITS]
+        return pl.Series(numbers, dtype=pl.UInt32).set(own.is_null(), None)
 
-    def _kinds(self, numbers: dict[str, pl.Series]) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    def _kinds(self, numbers: dict[str, pl.Series]) -> tuple[npt.NDArray[np.int8], tuple[str, ...]]:
         """The kind of each span that kernels read, as the slow path tells it from category and name."""
         strings, names = self._texts.strings, numbers["name"].to_numpy()
         category = numbers["category"].to_numpy()
@@ -181,16 +141,18 @@ class Assembly:
         known = _codes(strings, {"python_function": 1, "Operator": 2})[category]
         is_module = strings.str.starts_with("nn.Module: ").to_numpy()[names]
         is_step = strings.str.contains(f"^(?:{_STEP.pattern})$").to_numpy()[names]
-        kind = np.where(known == 1, _KINDS.index("python") + is_module, of_category)
-        return np.where((known == 2) & is_step, _KINDS.index("annotation"), kind), _KINDS
+        calls, steps = known == 1, (known == 2) & is_step
+        of_category[calls] = _KINDS.index("python") + is_module[calls]
+        of_category[steps] = _KINDS.index("annotation")
+        return of_category, _KINDS
 
-    def _apis(self, numbers: dict[str, pl.Series]) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
+    def _apis(self, numbers: dict[str, pl.Series]) -> tuple[npt.NDArray[np.int8], tuple[str, ...]]:
         return _codes(self._texts.strings, {"cuda_driver": 1})[numbers["category"].to_numpy()], _APIS
 
 
-def _codes(strings: pl.Series, codes: dict[str, int]) -> npt.NDArray[np.int64]:
+def _codes(strings: pl.Series, codes: dict[str, int]) -> npt.NDArray[np.int8]:
     """A code for each string, 0 for those without."""
-    return strings.replace_strict(codes, default=0, return_dtype=pl.Int64).to_numpy()
+    return strings.replace_strict(codes, default=0, return_dtype=pl.Int8).to_numpy()
 
 
 def _texts(written: list[bytes]) -> pl.Series:
@@ -209,18 +171,6 @@ def _utf8(text: bytes) -> bytes:
     return text
 
 
-def _nulls(n: int, dtype: Any) -> pl.Series:
-    return pl.Series([None], dtype=dtype).new_from_index(0, n)
-
-
-def _values(pieces: list[Piece], i: int, dtype: Any) -> pl.Series:
-    parts: list[pl.Series] = []
-    for piece in pieces:
-        own = piece.columns[i]
-        parts.append(_nulls(piece.n_rows, dtype) if own is None else own.cast(dtype))
-    return pl.concat(parts, rechunk=True) if parts else _nulls(0, dtype)
-
-
 def _merged(fast: pl.Series, slow: pl.Series | None, order: pl.Series | None) -> pl.Series:
     if slow is None or order is None:
         return fast
@@ -228,11 +178,11 @@ def _merged(fast: pl.Series, slow: pl.Series | None, order: pl.Series | None) ->
 
 
 def _merged_words(
-    fast: tuple[npt.NDArray[np.int64], tuple[str, ...]], slow: SlowRows | None, name: str, order: pl.Series | None
+    fast: tuple[npt.NDArray[np.int8], tuple[str, ...]], slow: SlowRows | None, name: str, order: pl.Series | None
 ) -> pl.Series:
     """A categorical column of few words."""
-    codes, words = pl.Series(fast[0], dtype=pl.Int64), fast[1]
+    codes, words = pl.Series(fast[0], dtype=pl.Int8), fast[1]
     if slow is not None:
-        own = slow.frame[name].replace_strict({word: i for i, word in enumerate(words)}, return_dtype=pl.Int64)
+        own = slow.frame[name].replace_strict({word: i for i, word in enumerate(words)}, return_dtype=pl.Int8)
         codes = _merged(codes, own, order)
-    return pl.Series(words).cast(pl.Categorical).gather(codes)
+    return pl.Series(words).cast(pl.Categorical).gather(codes.cast(pl.UInt32))

@@ -1,4 +1,4 @@
-; a42e96e0a891387c428b77558492e916246f3919f30c4ff9e70711512f0cadd6
+; 5d6fe83e328737c07857d7b173cd894795ab54d1f43d2d05ede48971f537c504
 
 
 define range(i32 -1, -2) i32 @parse(ptr noalias writeonly captures(none) %retptr, ptr noalias writeonly captures(none) %excinfo, i64 %arg.state) local_unnamed_addr {

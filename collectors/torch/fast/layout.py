@@ -11,6 +11,9 @@ NULL = 0x7FF8_5AFE_C0DE_0001
 TRACK_BASE = 1 << 61
 """A track that is named by a string: this plus the string's number."""
 
+NUMBER_BITS = 30
+"""A string in a column: its number in its worker's table; above these bits, the number of the worker."""
+
 # Words of the parser's state.
 (
     AT, END_OF_TEXT, KEY_SLOTS, KEY_TEXT, KEYS, POWERS, FIELDS, TABLES, COLUMNS, STRINGS, REFUSED, REFUSED_ROOM,

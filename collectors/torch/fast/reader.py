@@ -19,7 +19,8 @@ from tracelens.collectors.torch.document import Document, ReadEvents, last_bound
 from tracelens.collectors.torch.events import Event, decode_one
 from tracelens.collectors.torch.fast import fields
 from tracelens.collectors.torch.fast.blocks import BLOCK_BYTES, Block, Blocks
-from tracelens.collectors.torch.fast.frames import Assembly, Collected
+from tracelens.collectors.torch.fast.collected import Collected
+from tracelens.collectors.torch.fast.frames import Assembly
 from tracelens.collectors.torch.fast.layout import PAD
 from tracelens.collectors.torch.fast.native import parser
 from tracelens.collectors.torch.fast.worker import Parsed, Refused, Worker
@@ -27,7 +28,7 @@ from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, nanoseconds
 
 _WITHOUT_DURATION = {"allocations", "counters"}
-_MOST_WORKERS = 2
+_MOST_WORKERS = 2  # one more reads what is damaged; NUMBER_BITS leaves room for four
 _AT_ONCE = 1 << 16
 
 
@@ -40,7 +41,7 @@ class FastDocument(Document):
         self._parse = parse
         self._spare: Worker | None = None
         self._rest: Iterator[tuple[bytes, bool]] = iter(())
-        self._workers = [Worker(parse) for _ in range(n_workers)]
+        self._workers = [Worker(parse, number) for number in range(n_workers)]
         idle: SimpleQueue[Worker] = SimpleQueue()
         for worker in self._workers:
             idle.put(worker)
@@ -89,7 +90,7 @@ class FastDocument(Document):
 
     def _parsed_again(self, run: bytes) -> Parsed:
         if self._spare is None:
-            self._spare = Worker(self._parse)
+            self._spare = Worker(self._parse, len(self._workers))
         buffer = np.full(len(run) + PAD, 0xFF, np.uint8)
         buffer[: len(run)] = np.frombuffer(run, np.uint8)
         return self._spare.parse(buffer, len(run))
@@ -108,7 +109,7 @@ class FastDocument(Document):
 
     def _add(self, text: memoryview, parsed: Parsed) -> bytes | None:
         before = {name: self._collected.height(name) for name in fields.NAMES}
-        self._collected.add(parsed)
+        self._collected.add(parsed.pieces)
         self.n_events += parsed.n_events
         self.has_fractions |= parsed.has_fractions
         if parsed.refused:
@@ -190,7 +191,8 @@ def read_fast(
     if found is None:
         return None
     if n_workers is None:
-        n_workers = max(1, min(_MOST_WORKERS, os.cpu_count() or 1))
+        n_workers = os.cpu_count() or 1
+    n_workers = max(1, min(_MOST_WORKERS, n_workers))
     document = FastDocument(source, diagnostics)
     assembly = document.collect(found.run, block_bytes, n_workers)
     frames = assembly.frames()

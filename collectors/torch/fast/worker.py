@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from tracelens.collectors.torch.fast import fields, layout
+from tracelens.collectors.torch.fast.collected import Piece
 from tracelens.collectors.torch.fast.strings import StringTable
 from tracelens.collectors.torch.values import integer
 from tracelens.fast.memory import Words, bytes_at, lend
@@ -23,16 +24,6 @@ _REFUSED = 1 << 10
 _MOST_REFUSED = 1 << 14
 _NARROW = 2**31 - 1
 _LEVELS: tuple[Mapping[str, int | str], ...] = (fields.EVENT_KEYS, fields.ARG_KEYS, fields.CATEGORIES)
-
-
-@dataclass(slots=True)
-class Piece:
-    """Rows of one table from one block; string columns hold numbers of the worker's strings, narrow where they can."""
-
-    worker: Worker
-    n_rows: int
-    columns: list[pl.Series | None]
-    """None for a column without any value."""
 
 
 @dataclass(slots=True)
@@ -66,8 +57,9 @@ class Parsed:
 class Worker:
     """Parses blocks one after another; not for two threads at once."""
 
-    def __init__(self, parse: Callable[[int], int]) -> None:
-        """Lay out the tables that the kernel reads and writes."""
+    def __init__(self, parse: Callable[[int], int], number: int = 0) -> None:
+        """Lay out the tables that the kernel reads and writes; its strings are known by its number."""
+        self._number = number
         self._parse = parse
         self._state: Words = lend(np.zeros(16, np.int64))
         strings = lend(np.zeros(2 * layout.TABLE_WORDS, np.int64))
@@ -133,7 +125,7 @@ class Worker:
             if n:
                 columns = zip(fields.TABLES[name], self._cells[first:last, :n], strict=True)
                 series = [self._series(column, cells) for column, cells in columns]
-                parsed.pieces.setdefault(name, []).append(Piece(self, n, series))
+                parsed.pieces.setdefault(name, []).append(Piece(n, series))
 
     def _series(self, column: fields.Column, cells: Words) -> pl.Series | None:
         """A copy of the cells, with nulls, as narrow as they are."""
@@ -144,6 +136,9 @@ class Worker:
         values = cells.copy()  # Polars keeps the array itself
         if column.name in fields.FLOATS:
             values = values.view(np.float64)
+        elif column.how in fields.STRINGS:
+            values[nulls] = 0
+            values = (values + (self._number << layout.NUMBER_BITS)).astype(np.uint32)
         else:
             if n_nulls:
                 values[nulls] = 0
