@@ -27,8 +27,9 @@ from tracelens.fast import MODE, ahead
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "samples" / "torch").glob("*.json.gz")) + sorted(CAPTURES.glob("**/*.json.gz"))
 SMALL = gzip.decompress((ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz").read_bytes())
-EXAMPLES = int(os.environ.get("TRACELENS_EXAMPLES", "150"))
-settings.register_profile("fast", deadline=None, suppress_health_check=list(HealthCheck), derandomize=False)
+EXAMPLES = int(os.environ.get("TRACELENS_EXAMPLES", "0"))
+"""How many examples to look for; the same 150 each time where nothing is said."""
+settings.register_profile("fast", deadline=None, suppress_health_check=list(HealthCheck), derandomize=not EXAMPLES)
 
 pytestmark = [
     pytest.mark.skipif(native.parser() is None, reason="numba is not installed, so there is no fast path"),
@@ -51,7 +52,7 @@ def test_every_cell_of_real_traces(path: Path) -> None:
 @whole_only
 @pytest.mark.parametrize("block_bytes", [1, 1000, 5000, 70_000])
 def test_blocks_may_end_anywhere(block_bytes: int) -> None:
-    same_of_bytes(SMALL, 997, block_bytes=block_bytes)
+    same_of_bytes(SMALL[:250_000], 997, block_bytes=block_bytes)
 
 
 @whole_only
@@ -112,13 +113,13 @@ def expected(event: dict[str, Any], column: fields.Column) -> Any:  # noqa: PLR0
 # --- damage ---
 
 
-@settings(settings.get_profile("fast"), max_examples=EXAMPLES)
+@settings(settings.get_profile("fast"), max_examples=EXAMPLES or 150)
 @given(traces(), st.integers(1, 400), st.sampled_from([1, 100, 1 << 16]))
 def test_odd_values_and_damage(content: bytes, piece_bytes: int, block_bytes: int) -> None:
     same_of_bytes(content, piece_bytes, block_bytes=block_bytes, n_workers=1)
 
 
-@settings(settings.get_profile("fast"), max_examples=EXAMPLES // 3)
+@settings(settings.get_profile("fast"), max_examples=EXAMPLES // 3 or 50)
 @given(st.data())
 def test_a_real_trace_changed_here_and_there(data: st.DataObject) -> None:
     begin = data.draw(st.integers(0, 200_000))

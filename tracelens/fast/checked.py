@@ -6,6 +6,7 @@ Slow by a factor of a thousand; tests run the kernels on it to see that no input
 from __future__ import annotations
 
 import struct
+import threading
 from bisect import bisect_right
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -23,13 +24,19 @@ class Lent:
         """Nothing is lent."""
         self._starts: list[int] = []
         self._arrays: dict[int, memoryview] = {}
+        self._lock = threading.Lock()
+
+    def clear(self) -> None:
+        """Take everything back: nothing may be running."""
+        self._starts, self._arrays = [], {}
 
     def lend(self, array: np.ndarray[Any, Any]) -> None:
         """Allow access to the array's bytes; one at the same place before is replaced."""
         start = array.__array_interface__["data"][0]
-        self._arrays[start] = array.reshape(-1).view(np.uint8).data
-        if start not in self._starts:  # another thread may be looking something up in the old list
-            self._starts = sorted([*self._starts, start])
+        with self._lock:
+            self._arrays[start] = array.reshape(-1).view(np.uint8).data
+            if start not in self._starts:  # another thread may be looking something up in the old list
+                self._starts = sorted([*self._starts, start])
 
     def find(self, address: int, size: int) -> tuple[memoryview, int]:
         """The array and the place in it; raises IndexError for what is not lent."""
