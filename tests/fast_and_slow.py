@@ -52,7 +52,7 @@ def assert_same(fast: tuple[ReadEvents, Diagnostics], other: tuple[ReadEvents, D
     assert said_one.counts == said_two.counts
     assert said_one.texts == said_two.texts
     assert (one.n_events, one.complete, one.facts) == (two.n_events, two.complete, two.facts)
-    assert one.has_fractions == two.has_fractions
+    assert one.has_fractions >= two.has_fractions  # the slow path looks at the first events of each run only
     assert set(one.frames) == set(two.frames)
     for name, frame in two.frames.items():
         assert_frame_equal(strings(one.frames[name]), frame)
