@@ -180,6 +180,20 @@ def test_megabytes_without_an_event_take_linear_time(tmp_path: Path, content: by
     assert not read(path).complete
 
 
+@pytest.mark.parametrize("place", [b'"Input Dims": [1]', b'"Input type": ["float"]'])
+def test_bytes_that_are_no_text_in_shapes_cost_only_the_shapes(tmp_path: Path, place: bytes) -> None:
+    whole = op("op", ', "args": {"Input Dims": [1], "Input type": ["float"]}').encode()
+    path = write(tmp_path / "t.json", around(whole.replace(place, place.replace(b"]", b', "\xff"]'))))
+    assert names(path) == ["first", "op", "last"]
+
+
+def test_a_time_that_is_no_text_costs_the_event(tmp_path: Path) -> None:
+    event = op("op").encode().replace(b'"ts": ', b'"ts": "\xff", "was": ')
+    path = write(tmp_path / "t.json", around(event))
+    assert names(path) == ["first", "last"]
+    assert codes(read(path))["event_without_time"] == 1
+
+
 def test_events_longer_than_any_limit_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tracelens.collectors.torch.stream.READ_BYTES", 500)
     monkeypatch.setattr("tracelens.collectors.torch.document._EVENT_LIMIT", 2000)

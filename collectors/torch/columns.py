@@ -10,7 +10,16 @@ import polars as pl
 
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.events import Event
-from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, integers, nanoseconds, number, text, triple
+from tracelens.collectors.torch.values import (
+    TIME_LIMIT_NS,
+    decoded,
+    integer,
+    integers,
+    nanoseconds,
+    number,
+    text,
+    triple,
+)
 
 # Kineto's words of 2022-05 on, and those before.
 _GROUPS = {
@@ -138,8 +147,7 @@ def _span_kind(event: Event) -> str:
 
 def _json_text(values: list[bytes]) -> pl.Series:
     """JSON as text, spaced alike whatever layout the file has."""
-    series = pl.Series(values, dtype=pl.Binary).cast(pl.String, strict=False)
-    return series.str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ").replace("", None)
+    return decoded(values).str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ").replace("", None)
 
 
 def _api_calls(events: list[Event]) -> pl.DataFrame:

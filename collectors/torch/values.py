@@ -20,12 +20,27 @@ _DIGITS = re.compile(r"(?<![\w-])-?[0-9]+|[0-9]+")
 _LONGEST_NUMBER = 400
 
 
+def decoded(values: Sequence[bytes]) -> pl.Series:
+    """Bytes as text; null where they are not UTF-8."""
+    try:
+        return pl.Series("text", values, pl.Binary).cast(pl.String)
+    except pl.exceptions.PolarsError:  # also with strict=False, in Polars 2.1
+        return pl.Series("text", [_utf8(value) for value in values], pl.String)
+
+
+def _utf8(value: bytes) -> str | None:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
     """Microseconds in decimal digits → Int64 nanoseconds, exactly; null where the text is no number.
 
     A float64 holds epoch microseconds to 250 ns only, so the digits themselves are read.
     """
-    raw = pl.Series("text", texts, pl.Binary).cast(pl.String, strict=False).str.strip_chars('"')
+    raw = decoded(texts).str.strip_chars('"')
     dot = raw.str.find(".", literal=True)
     frame = pl.DataFrame({"text": raw, "dot": dot})
     sign = pl.when(pl.col("text").str.starts_with("-")).then(-1).otherwise(1)
