@@ -22,6 +22,7 @@ FOLDERS = {
 # A module may import from levels above its own, and from its own package.
 LEVELS = (
     ("tracelens.errors",),
+    ("tracelens.limits",),
     ("tracelens.fast",),
     ("tracelens.table",),
     ("tracelens.schemas",),

@@ -20,8 +20,8 @@ from tests.torch_files import CAPTURES
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.events import Args
 from tracelens.collectors.torch.fast import fields, native
-from tracelens.collectors.torch.fast.inflating import QuickSource
 from tracelens.collectors.torch.fast.reader import read_fast
+from tracelens.collectors.torch.stream import ByteSource
 from tracelens.fast import MODE, ahead
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,7 +72,7 @@ def as_ns(value: Any) -> int | None:
 @whole_only
 @pytest.mark.parametrize("path", FILES[:1] + FILES[5::3], ids=lambda p: p.name.split(".")[0])
 def test_against_the_standard_library(path: Path) -> None:
-    found = read_fast(QuickSource(path, said := Diagnostics()), said)
+    found = read_fast(ByteSource(path, said := Diagnostics()), said)
     assert found is not None
     listed = json.loads(gzip.decompress(path.read_bytes()), strict=False, parse_float=Decimal)["traceEvents"]
     assert found.n_events == len(listed)

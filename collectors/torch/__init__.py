@@ -10,7 +10,6 @@ from tracelens.capture import Capture, Diagnostics
 from tracelens.collectors.torch.columns import RawEvents
 from tracelens.collectors.torch.document import Document, ReadEvents
 from tracelens.collectors.torch.fast import read_fast
-from tracelens.collectors.torch.fast.inflating import QuickSource
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
 from tracelens.collectors.torch.stream import GZIP_MAGIC, ByteSource, unzipped
 from tracelens.collectors.torch.values import integer
@@ -65,7 +64,7 @@ def read(path: Path) -> list[Capture]:
 
 def _read_file(path: Path) -> Capture:
     diagnostics = Diagnostics()
-    source = QuickSource(path, diagnostics)
+    source = ByteSource(path, diagnostics)
     read = _events(source, diagnostics)
     if not read.n_events:
         if any(severity == "loss" for severity, _ in diagnostics.counts):

@@ -55,7 +55,7 @@ class RawEvents:
             frame = maker(events).with_columns(start_ns=nanoseconds([bytes(e.ts) for e in events]))
             if name not in {"allocations", "counters"}:
                 frame = frame.with_columns(duration_ns=nanoseconds([bytes(e.dur) for e in events]))
-            self.has_fractions = self.has_fractions or any(b"." in bytes(e.ts) for e in events[:64])
+            self.has_fractions = self.has_fractions or any(b"." in bytes(e.ts) for e in events)
             self._count_unsized(name, frame)
             self._parts.setdefault(name, []).append(self._timed(frame))
 

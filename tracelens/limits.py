@@ -1,0 +1,44 @@
+"""Limits that keep hostile or absurd input from taking all memory or time; the environment can raise each.
+
+They are far above anything a profiler writes. What meets one is refused or counted, and the message names its variable.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from tracelens.errors import UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """An environment variable, the limit where it is not set, and what it limits."""
+
+    variable: str
+    default: int
+    doc: str
+
+    @property
+    def value(self) -> int:
+        """The limit in force. Raises UsageError where the variable is no whole number above 0."""
+        said = os.environ.get(self.variable, "").strip()
+        if not said:
+            return self.default
+        if not (said.isascii() and said.isdigit() and len(said) < 19 and int(said)):
+            raise UsageError(f"{self.variable}={said!r}: expected a whole number above 0, such as {self.default}")
+        return int(said)
+
+    @property
+    def how_to_raise(self) -> str:
+        """What to do where the limit is in the way."""
+        return f"set {self.variable} above {self.value} to read it all the same"
+
+
+EXPANSION = Limit(
+    "TRACELENS_MAX_EXPANSION", 200, "How many times larger a gzip file may get, counted from its first 64 MiB on."
+)
+EVENT_MIB = Limit("TRACELENS_MAX_EVENT_MIB", 16, "Size of one event of a torch trace, in MiB.")
+NESTING = Limit("TRACELENS_MAX_NESTING", 500, "Depth of lists and objects inside one event of a torch trace.")
+
+LIMITS = (EXPANSION, EVENT_MIB, NESTING)
