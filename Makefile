@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # HTA pulls in a notebook server; it is only wanted to check our numbers against, so only the tests install it.
-TEST_EXTRAS := fast,gdb,hta,sqlite
+TEST_EXTRAS := fast,gdb,hta,nvml,sqlite
 
 .PHONY: demo test test-lowest check docs clean
 

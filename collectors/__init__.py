@@ -53,6 +53,13 @@ def collect(
     `events` the profiler whose events are kept where two captured the same rank. Raises SourceError for a source that
     cannot be read, UsageError for a request that does not fit.
     """
+    return combine(read_captures(paths, kind), ranks=ranks, events=events)
+
+
+def read_captures(
+    paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], kind: str | None = None
+) -> list[Capture]:
+    """What each source holds, before `combine` makes a trace of it; the same errors as `collect`."""
     sources = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
     if not sources:
         raise UsageError("no source was named; give at least one file or directory")
@@ -65,7 +72,7 @@ def collect(
         chosen = [COLLECTORS[kind or detect(member)] for member in _members(path, kind)]
         for collector, member in zip(chosen, _members(path, kind), strict=True):
             captures += collector.read(member)
-    return combine(captures, ranks=ranks, events=events)
+    return captures
 
 
 def detect(path: Path) -> str:
@@ -110,4 +117,4 @@ def _described(path: Path, head: bytes) -> str:
     return f"a file that starts with {head[:24]!r}"
 
 
-__all__ = ["COLLECTORS", "Collector", "collect", "detect"]
+__all__ = ["COLLECTORS", "Collector", "collect", "detect", "read_captures"]

@@ -218,7 +218,18 @@ def test_doctor_says_what_is_found_and_how_to_get_the_rest(run: Run, monkeypatch
     assert found["gdb"]["found"]
     assert not found["nsys"]["found"]
     assert found["nsys"]["to_get_it"] == "install NVIDIA Nsight Systems"
-    assert set(found) == {"gdb", "cuda-gdb", "nsys", "py-spy", "NVML", "torch", "hta", "pygdbmi", "connectorx"}
+    assert set(found) == {
+        "gdb",
+        "cuda-gdb",
+        "nsys",
+        "py-spy",
+        "NVML",
+        "torch",
+        "hta",
+        "nvidia-ml-py",
+        "pygdbmi",
+        "connectorx",
+    }
     assert "Nsight" in run("doctor").out
 
 

@@ -27,7 +27,7 @@ LEVELS = (
     ("tracelens.table",),
     ("tracelens.schemas",),
     ("tracelens.capture",),
-    ("tracelens.trace",),
+    ("tracelens.trace", "tracelens.nvml", "tracelens.program"),
     ("tracelens.combine", "tracelens.derive"),
     ("tracelens.collectors", "tracelens.analyses"),
     ("tracelens.report", "tracelens.doctor"),

@@ -139,7 +139,8 @@ def _renumbered_stacks(
 
 def _manifest(settled: Sequence[tuple[int, Capture]], tables: dict[str, pl.DataFrame]) -> Manifest:
     captures = [capture for _, capture in settled]
-    timed = [capture for capture in captures if capture.kind in PROFILERS] or captures
+    profiled = [capture for capture in captures if capture.kind in PROFILERS]
+    timed = profiled or [capture for capture in captures if "counters" in capture.tables] or captures
     bases = {capture.time_base for capture in timed}
     lost = tables["diagnostics"].filter(pl.col("severity") == "loss")
     return Manifest(
@@ -168,10 +169,8 @@ def _described(rank: int, capture: Capture) -> dict[str, object]:
 def _why_empty(name: str, captures: Sequence[Capture]) -> str:
     if name == "diagnostics":
         return "nothing was lost or odd"
-    reasons = dict.fromkeys(
-        capture.reasons.get(name, f"a {capture.kind} source does not hold it") for capture in captures
-    )
-    return "; ".join(reasons)
+    told = dict.fromkeys(capture.reasons[name] for capture in captures if name in capture.reasons)
+    return "; ".join(told or dict.fromkeys(f"a {capture.kind} source does not hold it" for capture in captures))
 
 
 def installed_version() -> str:

@@ -55,6 +55,12 @@ _PACKAGES = (
         "pip install 'tracelens-toolkit[hta]'",
         ("traceinsight", "HolisticTraceAnalysis"),
     ),
+    _Wanted(
+        "nvidia-ml-py",
+        "sampling GPU utilisation and memory while a program is captured",
+        "pip install 'tracelens-toolkit[nvml]'",
+        ("nvidia-ml-py",),
+    ),
     _Wanted("pygdbmi", "talking to gdb while it runs", "pip install 'tracelens-toolkit[gdb]'", ("pygdbmi",)),
     _Wanted(
         "connectorx",
@@ -63,7 +69,7 @@ _PACKAGES = (
         ("connectorx",),
     ),
 )
-_NVML = _Wanted("NVML", "sampling GPU memory, clocks and utilisation", "comes with the NVIDIA driver")
+_NVML = _Wanted("NVML", "sampling GPU utilisation and memory, through nvidia-ml-py", "comes with the NVIDIA driver")
 
 
 def examine() -> pl.DataFrame:

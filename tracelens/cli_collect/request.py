@@ -1,0 +1,98 @@
+"""What the commands of collect share: what was asked for, where the trace goes, and how a command ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Annotated
+
+import typer
+
+from tracelens.cli_io import STANDARD_INPUT, default_target, losses, progress, summary_line, tell, warn
+from tracelens.collectors import collect
+from tracelens.errors import UsageError
+from tracelens.trace import Trace, check_target
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="Directory to write; by default, in the current one, the source's stem (of several sources, the name of "
+        "the folder they share) with .tracelens.",
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace the trace when it exists already.")]
+Rank = Annotated[
+    list[int] | None,
+    typer.Option(
+        min=0, metavar="N", help="Rank of the source, where it does not say; repeat for each source, in order."
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Where the trace goes, and what the sources do not say themselves."""
+
+    out: Path | None
+    force: bool
+    ranks: list[int] | None
+    events: str = "torch"
+
+
+def words_of(context: typer.Context, files: list[Path] | None) -> tuple[list[Path], list[str]]:
+    """The FILES to read or the words of the COMMAND to run, the other one empty.
+
+    Raises UsageError where both were given, or neither.
+    """
+    name, command = context.info_name, context.obj or []
+    if files and command:
+        raise UsageError("FILES and a COMMAND were both given; give one of them")
+    if not files and not command:
+        raise UsageError(
+            f"nothing to collect; give FILES: tracelens collect {name} FILES..., "
+            f"or a program: tracelens collect {name} -- COMMAND..."
+        )
+    if files and STANDARD_INPUT in files and (name != "torch" or len(files) > 1):
+        raise UsageError("standard input is read by tracelens collect torch only, and alone")
+    return files or [], command
+
+
+def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> None:
+    """Raise UsageError when one of the parameters was given, which belong `where` only."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise UsageError(f"--{name.replace('_', '-')} belongs to a capture of {where}; leave it out here")
+
+
+def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
+    """Collect the sources into a trace directory and say on standard error what is in it."""
+    target = request.out or default_target(paths)
+    check_target(target, force=request.force)
+    with progress(f"reading {', '.join(path.name for path in paths)}"):
+        trace = collect(paths, kind=kind, ranks=request.ranks or (), events=request.events)
+        trace = trace.write(target, force=request.force)
+    tell_of(trace, target)
+
+
+def tell_of(trace: Trace, target: Path) -> None:
+    """Say on standard error what was written and what was lost."""
+    tell(f"wrote {target}: {summary_line(trace)}")
+    for loss in losses(trace):
+        warn(loss)
+
+
+def command_target(command: Sequence[str], request: Request) -> Path:
+    """Where the trace of a program goes, checked before it runs: as asked, else named for the script it runs.
+
+    `python train.py` gives train.tracelens, `python -m pkg.train` train.tracelens, anything else the program's name.
+    """
+    script = next((word for word in command[1:] if word.endswith(".py")), None)
+    if script is None and "-m" in command[:-1]:
+        script = command[command.index("-m") + 1].rpartition(".")[2]
+    name = PurePath(script or command[0]).name.removesuffix(".py")
+    target = request.out or Path(f"{name}.tracelens")
+    check_target(target, force=request.force)
+    return target
