@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -14,6 +14,9 @@ TOLERANCE_NS = 1000
 
 _WORTH_A_KERNEL = 1 << 16
 """Fewer spans are nested sooner than a kernel is made ready."""
+
+_MANY_CALLS = 10_000
+"""So many calls, where they outnumber the spans, are placed by whole columns instead of walked among the spans."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +45,11 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     encloses nothing. `self_ns` is the duration less the union of the children's time within it; of a span that was over
     before its end, the time until then. A call goes to the innermost open span that contains it.
     """
+    if calls.height > max(spans.height, _MANY_CALLS):
+        from tracelens.derive.placing import place_calls  # noqa: PLC0415 - it measures by this module's tolerance
+
+        nesting = nest(spans, calls.clear())
+        return replace(nesting, call_span=place_calls(spans, nesting.parent, calls))
     if spans.height >= _WORTH_A_KERNEL and importlib.util.find_spec("numba") is not None:
         from tracelens.derive.nesting_fast import nest_fast  # noqa: PLC0415 - needs NumPy, which comes with numba
 

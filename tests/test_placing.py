@@ -1,0 +1,46 @@
+"""Calls placed by whole columns stand where the walk over spans and calls puts them, which is the definition."""
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracelens.derive import nesting, placing
+
+SCHEMA = dict.fromkeys(("process_id", "thread_id", "start_ns", "duration_ns"), pl.Int64)
+
+# Few distinct times and lanes, so that spans and calls touch, contain and overlap each other.
+_TIMES = st.integers(-3, 30).map(lambda n: n * 300)
+_INTERVALS = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), _TIMES, _TIMES.map(abs)), max_size=30)
+
+
+def intervals(rows: list[tuple[int, ...]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=SCHEMA, orient="row")
+
+
+@settings(max_examples=100)
+@given(_INTERVALS, _INTERVALS, st.lists(st.none() | st.integers(-1, 29), min_size=30, max_size=30), st.integers(1, 40))
+def test_calls_stand_where_the_walk_puts_them(
+    spans: list[tuple[int, ...]], calls: list[tuple[int, ...]], hints: list[int | None], slice_rows: int
+) -> None:
+    own = [hint if hint is not None and hint < len(spans) else None for hint in hints[: len(spans)]]
+    hinted = intervals(spans).with_columns(parent_hint=pl.Series(own, dtype=pl.Int64))
+    called = intervals(calls)
+    for frame in (hinted.drop("parent_hint"), hinted):
+        expected = nesting.nest_in_python(frame, called)
+        alone = nesting.nest_in_python(frame, called.clear())
+        assert (alone.parent, alone.depth, alone.self_ns) == (expected.parent, expected.depth, expected.self_ns)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(placing, "_SLICE_ROWS", slice_rows)
+            assert placing.place_calls(frame, alone.parent, called).to_list() == expected.call_span
+
+
+def test_many_calls_go_this_way() -> None:
+    """A thousand spans one after the other, twenty calls in each and one behind it."""
+    spans = intervals([(1, 1, start, 5_000) for start in range(0, 10_000_000, 10_000)])
+    calls = intervals([(1, 1, start, 100) for start in range(50, 10_000_000, 500)])
+    placed = nesting.nest(spans, calls).call_span
+    assert isinstance(placed, pl.Series)
+    # The tolerance holds for an end that is 50 ns late; a call that starts after the end is outside.
+    expected = [start // 10_000 if start % 10_000 < 5_000 else -1 for start in range(50, 10_000_000, 500)]
+    assert placed.to_list() == expected
