@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.ancestry import nearest
-from tracelens.derive.span_trees import span_trees
-from tracelens.schemas.events import LIBRARIES, PRIMITIVES
-from tracelens.schemas.results.work import LAYER_ATTRIBUTION
+from tracelens.derive.attribution import UNATTRIBUTED, attribute_kernels
 from tracelens.trace import Trace
-
-_KEY = ["rank", "layer", "class_name", "phase"]
-UNATTRIBUTED = "(unattributed)"
 
 
 def layer_attribution(trace: Trace) -> pl.DataFrame:
@@ -22,80 +16,7 @@ def layer_attribution(trace: Trace) -> pl.DataFrame:
     MissingTableError without kernels.
     """
     trace.require("layer_attribution", "kernels")
-    ns = pl.col("duration_ns")
-    sorts = place_kernels(trace).group_by(*_KEY, "evidence", "library", "primitive").agg(ns.sum(), n=pl.len())
-    by_evidence = sorts.group_by(*_KEY, "evidence").agg(ns.sum()).sort("duration_ns", "evidence", descending=True)
-    evidence = by_evidence.group_by(_KEY).agg(pl.col("evidence").first())
-    frame = (
-        sorts.group_by(_KEY)
-        .agg(
-            pl.col("n").sum().cast(pl.Int64).alias("n_kernels"),
-            ns.sum().alias("duration_total_ns"),
-            *(ns.filter(pl.col("library") == word).sum().alias(f"library_{word}_ns") for word in LIBRARIES),
-            *(ns.filter(pl.col("primitive") == word).sum().alias(f"primitive_{word}_ns") for word in PRIMITIVES),
-        )
-        .join(evidence, on=_KEY, nulls_equal=True)
-        .with_columns(
-            share_frac=_over(pl.col("duration_total_ns"), pl.col("duration_total_ns").sum().over("rank")),
-            layout_frac=_over(pl.col("primitive_layout_ns"), pl.col("duration_total_ns")),
-            **dict.fromkeys(("low_ns", "estimate_ns", "high_ns"), pl.col("duration_total_ns")),
-        )
-        .sort("rank", "duration_total_ns", "layer", "phase", descending=[False, True, False, False])
-    )
-    return LAYER_ATTRIBUTION.conform(frame)
-
-
-def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
-    return pl.when(whole > 0).then(part / whole).otherwise(0.0)
-
-
-def place_kernels(trace: Trace) -> pl.DataFrame:
-    """Every kernel with its layer, class_name, phase and evidence; library, primitive and duration as they were."""
-    columns = ["rank", "span_id", "parent_id", "name", "module_path", "phase"]
-    trees = [tree.with_columns(_accumulating(tree)) for tree in span_trees(trace.spans.select(columns))]
-    spans = pl.concat(trees) if trees else trace.spans.select(*columns, accumulates=pl.lit(False))
-    roots = _roots(trace)
-    placed = (
-        trace.kernels.select(
-            "rank", "kernel_id", "span_id", "duration_ns", "library", "primitive", "link", "is_communication"
-        )
-        .join(spans.drop("parent_id", "name"), on=["rank", "span_id"], how="left", maintain_order="left")
-        .join(roots, on=["rank", "module_path"], how="left", maintain_order="left")
-    )
-    path, phase = pl.col("module_path"), pl.col("phase")
-    in_layer = path.is_not_null() & pl.col("is_root").is_null()
-    rows = (
-        (pl.col("is_communication"), "(communication)", "communication kernel"),
-        (pl.col("accumulates").fill_null(False), "(gradient accumulation)", "autograd node"),
-        (phase == "optimizer", "(optimizer)", "optimizer marker"),
-        (in_layer & (phase == "backward"), None, "backward sequence"),
-        (in_layer, None, "module span"),
-        (pl.col("link") == "pre_window", "(pre-window)", "launched before the trace began"),
-        (path.is_not_null(), UNATTRIBUTED, "root module only"),
-    )
-    layer = pl.coalesce(
-        *(pl.when(when).then(pl.lit(row) if row else path) for when, row, _ in rows), pl.lit(UNATTRIBUTED)
-    )
-    evidence = pl.coalesce(*(pl.when(when).then(pl.lit(why)) for when, _, why in rows), pl.lit("none"))
-    classes = trace.layers.select("rank", "class_name", layer="module_path")
-    return placed.with_columns(layer=layer, evidence=evidence).join(
-        classes, on=["rank", "layer"], how="left", maintain_order="left"
-    )
-
-
-def _roots(trace: Trace) -> pl.DataFrame:
-    """Rank and module_path of modules that nothing encloses and that have layers of their own."""
-    paths = trace.layers.select("rank", "module_path")
-    parents = paths.filter(pl.col("module_path").str.contains(".", literal=True)).select(
-        "rank", module_path=pl.col("module_path").str.extract(r"^([^.]+)\.")
-    )
-    return parents.unique().with_columns(is_root=pl.lit(True))
-
-
-def _accumulating(tree: pl.DataFrame) -> pl.Series:
-    """Whether a span lies within an AccumulateGrad node."""
-    flags = tree["name"].str.contains("AccumulateGrad", literal=True).alias("accumulates")
-    return nearest(tree["parent_id"], flags.set(~flags, None)).fill_null(False) if flags.any() else flags
+    return attribute_kernels(trace)
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
