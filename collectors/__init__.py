@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracelens.capture import Capture
-from tracelens.collectors import gdb, nsys, torch
+from tracelens.collectors import gdb, nsys, provenance, torch
 from tracelens.combine import combine
 from tracelens.errors import SourceError, UsageError
 from tracelens.trace import Trace
@@ -34,6 +34,9 @@ COLLECTORS: dict[str, Collector] = {
     for collector in (
         Collector(nsys.KIND, nsys.sniff, nsys.read, "an nsys export (SQLite, parquetdir, arrowdir, .nsys-rep)"),
         Collector(gdb.KIND, gdb.sniff, gdb.read, "a gdb log with the frames that bt prints"),
+        Collector(
+            provenance.KIND, provenance.sniff, provenance.read, "a sidecar of --compile-provenance (.json, .json.gz)"
+        ),
         Collector(torch.KIND, torch.sniff, torch.read, "a torch.profiler Chrome trace (.json, .json.gz)"),
     )
 }
@@ -49,9 +52,9 @@ def collect(
 ) -> Trace:
     """Read sources of one program straight into a Trace in memory.
 
-    `kind` (torch, nsys, gdb) says what they are; where null, their content does. `ranks` gives each source's rank,
-    `events` the profiler whose events are kept where two captured the same rank. Raises SourceError for a source that
-    cannot be read, UsageError for a request that does not fit.
+    `kind` (torch, nsys, gdb, provenance) says what they are; where null, their content does. `ranks` gives each
+    source's rank, `events` the profiler whose events are kept where two captured the same rank. Raises SourceError for
+    a source that cannot be read, UsageError for a request that does not fit.
     """
     return combine(read_captures(paths, kind), ranks=ranks, events=events)
 

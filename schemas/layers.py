@@ -20,22 +20,32 @@ LAYERS = Table(
 )
 PROVENANCE = Table(
     "provenance",
-    "An FX node that a generated kernel was made from.",
+    "An FX node that a generated kernel was made from; a kernel call of which no node is known has one row without.",
     (
         RANK,
-        Column("graph_key", pl.String, "Key of the compiled graph."),
+        Column("graph_key", pl.String, "Key of the compiled graph, as in the annotation around its runs."),
         Column("is_backward", pl.Boolean, "Whether the graph is a backward one."),
-        Column("call_order", pl.Int64, "Order of the kernel call in the graph."),
+        Column("call_order", pl.Int64, "Order of the kernel call in the graph, from 0."),
         Column("kernel_name", pl.String, "Generated kernel or extern call."),
         Column("is_extern", pl.Boolean, "Whether it calls a library kernel."),
-        Column("node", pl.String, "FX node."),
-        Column("aten_op", pl.String, "Operator of the node."),
-        Column("module_path", pl.String, "Module the node came from."),
-        Column("rule", pl.String, "How the module was found."),
-        Column("output_bytes", pl.Int64, "Bytes of the node's output.", "bytes"),
+        Column("node", pl.String, "FX node.", nullable=True),
+        Column("aten_op", pl.String, "Operator of the node.", nullable=True),
+        Column("module_path", pl.String, "Module the node came from; empty for the model itself.", nullable=True),
+        Column(
+            "rule",
+            pl.String,
+            "How the module was found: the node's own module stack, that of its forward node, a neighbouring node's, "
+            "the node that uses a kernel's result, a comment in the generated source; root where the model's own "
+            "forward made it.",
+            values=(
+                "nn_module_stack", "fwd_nn_module_stack", "neighbour", "consumer", "source_comment", "root", "none",
+                "unknown",
+            ),
+        ),
+        Column("output_bytes", pl.Int64, "Bytes of the node's output.", "bytes", nullable=True),
     ),
     ("graph_key", "call_order"),
-)
+)  # fmt: skip
 TIMINGS = Table(
     "timings",
     "One measured duration of a layer or a whole model.",

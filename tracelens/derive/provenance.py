@@ -182,9 +182,7 @@ def _fill_gaps(calls: list[tuple[str, list[str]]], expected: list[str], matched:
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
     """A row a recorded call and module: estimate_frac by bytes, least and most of the three splits, rule."""
     call = ["graph_key", "call_order"]
-    nodes = provenance.drop_nulls("module_path")
-    if nodes.height:
-        nodes = nodes.unique(["graph_key", "call_order", "node", "module_path"], maintain_order=True)
+    nodes = _own_nodes(provenance.drop_nulls("module_path"))
     shares = nodes.group_by(*call, "is_backward", "module_path", maintain_order=True).agg(
         n_bytes=pl.col("output_bytes").clip(lower_bound=0).sum(), rule=pl.col("rule").sort().first()
     )
@@ -197,7 +195,22 @@ def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
         estimate_frac=by_bytes,
         low_frac=pl.min_horizontal(by_bytes, equal, dominant),
         high_frac=pl.max_horizontal(by_bytes, equal, dominant),
-    ).with_columns(until_frac=pl.col("estimate_frac").cum_sum().over(call), is_last=pl.int_range(pl.len()).over(call) == n - 1)
+    ).with_columns(
+        until_frac=pl.col("estimate_frac").cum_sum().over(call), is_last=pl.int_range(pl.len()).over(call) == n - 1
+    )
+
+
+def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
+    """The nodes without those that Inductor merely lists beside the one that a library call runs.
+
+    A fallback's origins gather neighbours that were inlined on the way (seen with torch 2.11).
+    """
+    words = pl.col("kernel_name", "aten_op").str.replace(r"^(extern_kernels|torch\.ops\.aten|aten)\.", "")
+    names = nodes.select(words.str.extract(r"^([^.]+)"))
+    is_run = names["kernel_name"].eq_missing(names["aten_op"])
+    nodes = nodes.with_columns(is_run=is_run)
+    has_run = pl.col("is_run").any().over("graph_key", "call_order")
+    return nodes.filter(~pl.col("is_extern") | ~has_run | pl.col("is_run"))
 
 
 def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
@@ -214,4 +227,6 @@ def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
         high_ns=(ns * pl.col("high_frac")).ceil().cast(pl.Int64),
     )
     bounds = pl.min_horizontal("low_ns", "estimate_ns"), pl.max_horizontal("high_ns", "estimate_ns")
-    return parts.with_columns(low_ns=bounds[0], high_ns=bounds[1]).select(PARTS.names()).cast(dict(PARTS))
+    return parts.with_columns(low_ns=bounds[0], high_ns=bounds[1]).select(
+        pl.col(name).cast(dtype) for name, dtype in PARTS.items()
+    )

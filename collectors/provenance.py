@@ -1,0 +1,120 @@
+"""Read the sidecars in which a live capture records, at compile time, what each generated kernel was made from."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from tracelens.capture import Capture, Diagnostics, SourceFile
+from tracelens.errors import SourceError
+from tracelens.schemas import TABLES
+
+KIND = "provenance"
+FORMAT = "tracelens-provenance"
+VERSION = 1
+_GZIP_MAGIC = b"\x1f\x8b"
+_LARGEST_BYTES = 1 << 30
+"""A sidecar of a model with ten thousand kernels has a few megabytes."""
+
+
+class _Node(msgspec.Struct, frozen=True):
+    node: str
+    aten_op: str
+    module_path: str | None
+    rule: str
+    output_bytes: int = 0
+
+
+class _Call(msgspec.Struct, frozen=True):
+    name: str
+    is_extern: bool
+    nodes: list[_Node]
+
+
+class _Graph(msgspec.Struct, frozen=True):
+    key: str
+    is_backward: bool
+    calls: list[_Call]
+
+
+class _Sidecar(msgspec.Struct, frozen=True):
+    format: str
+    version: int
+    torch: str
+    graphs: list[_Graph]
+    rank: int | None = None
+    notes: list[str] = []
+
+
+def sniff(path: Path, head: bytes) -> bool:
+    """Whether the content is a sidecar: JSON, plain or gzip, that names its format first."""
+    if path.is_dir():
+        return False
+    if head.startswith(_GZIP_MAGIC):
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, 256)
+        except zlib.error:
+            return False
+    return f'"{FORMAT}"'.encode() in head[:256]
+
+
+def read(path: Path) -> list[Capture]:
+    """Read one sidecar: the table `provenance`, a row a node, and one without node for a kernel that has none.
+
+    Raises SourceError when it cannot be read, is damaged, or is of a later version.
+    """
+    try:
+        sidecar = msgspec.json.decode(_content(path), type=_Sidecar)
+    except (OSError, EOFError, zlib.error) as error:
+        raise SourceError(f"{path}: cannot be read: {error}; capture again with --compile-provenance") from error
+    except msgspec.DecodeError as error:
+        raise SourceError(
+            f"{path}: expected a {FORMAT} sidecar, found {error}; capture again with --compile-provenance"
+        ) from error
+    if sidecar.format != FORMAT or sidecar.version > VERSION:
+        raise SourceError(
+            f"{path}: {sidecar.format} version {sidecar.version}, this tracelens reads {FORMAT} up to {VERSION}; "
+            "upgrade with pip install -U tracelens-toolkit"
+        )
+    diagnostics = Diagnostics()
+    for note in sidecar.notes:
+        diagnostics.add("info", "provenance_evidence", note)
+    table = _table(sidecar)
+    return [
+        Capture(
+            kind=KIND,
+            source=SourceFile.of(path, KIND),
+            tables={"provenance": table} if table.height else {},
+            producer="tracelens collect torch --compile-provenance",
+            versions={"torch": sidecar.torch},
+            rank=sidecar.rank,
+            rank_origin="sidecar" if sidecar.rank is not None else "input order",
+            reasons={"provenance": "no graph was compiled while it was recorded"},
+            diagnostics=diagnostics,
+        )
+    ]
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as plain:
+        zipped = plain.read(2) == _GZIP_MAGIC
+    with gzip.open(path) if zipped else path.open("rb") as stream:
+        content = stream.read(_LARGEST_BYTES + 1)
+    if len(content) > _LARGEST_BYTES:
+        raise SourceError(f"{path}: a sidecar of more than {_LARGEST_BYTES >> 20} MiB; it is damaged")
+    return content
+
+
+def _table(sidecar: _Sidecar) -> pl.DataFrame:
+    schema = {c.name: c.dtype for c in TABLES["provenance"] if c.name != "rank"}
+    rows = [
+        (graph.key, graph.is_backward, order, call.name, call.is_extern, *found)
+        for graph in sidecar.graphs
+        for order, call in enumerate(graph.calls)
+        for found in ([msgspec.structs.astuple(node) for node in call.nodes] or [(None, None, None, "none", None)])
+    ]
+    return pl.DataFrame(rows, schema=schema, orient="row")
