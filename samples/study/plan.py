@@ -1,0 +1,140 @@
+"""What is captured and measured for the study: each with its command, as it is run from the repository's root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+LEVELS = {
+    "eager": ("python", "samples/study/eager.py"),
+    "compile": ("python", "samples/study/compiled.py"),
+    "torchscript": ("python", "samples/study/torchscript.py"),
+    "libtorch": ("build/study/libtorch",),
+    "cudnn": ("build/study/cudnn",),
+}
+"""How each level is started."""
+
+BUILD = (
+    ("cmake", "-S", "samples/study/cpp", "-B", "build/study", "-G", "Ninja"),
+    ("cmake", "--build", "build/study"),
+)
+
+CPP = ("libtorch", "cudnn")
+"""The levels that are built first, and that torch.profiler does not see."""
+
+OLD_API = {"TORCH_CUDNN_V8_API_DISABLED": "1"}
+"""Sends torch's convolutions through cudnnConvolutionForward, where the paper stopped, not cudnnBackendExecute."""
+
+CONVOLUTIONS = 53
+"""Of one forward pass of ResNet-50: so many hits are the first pass, which looks for algorithms."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One command; of a capture, what it writes."""
+
+    name: str
+    command: tuple[str, ...]
+    variables: dict[str, str] = field(default_factory=dict)
+    timeout_s: int = 150
+
+
+def capture(name: str, tool: tuple[str, ...], command: tuple[str, ...], variables: dict[str, str] | None = None) -> Job:
+    """A command of `tracelens collect`."""
+    words = ("tracelens", "collect", *tool, "--out", f"{{out}}/{name}.tracelens", "--force", "--", *command)
+    return Job(name, words, variables or {})
+
+
+def work(level: str, *options: str, batch: int = 32, size: int = 64, iterations: int = 8) -> tuple[str, ...]:
+    """A level's program: ResNet-50 at the paper's batch of 32 and 64×64 where nothing else is said."""
+    shape = ("--batch", str(batch), "--size", str(size), "--iterations", str(iterations))
+    return (*LEVELS[level], *shape, *options)
+
+
+def stacks(gdb: str) -> list[Job]:
+    """Call stacks at the convolution: over the older API of cuDNN as in the paper, and as torch calls it today.
+
+    A first pass is skipped. TorchScript is stopped where its interpreter runs, not where Python is traced.
+    """
+    jobs = []
+    for level in LEVELS:
+        command = work(level, iterations=1, batch=4)
+        # A traced model and a compiled one run convolutions before their first pass.
+        where = {"torchscript": ("--where-frame", "InterpreterStateImpl")}.get(level, ())
+        tool = ("gdb", "--gdb", gdb, "--skip", str(CONVOLUTIONS), "--hits", "1", "--timeout", "120", *where)
+        old = (*tool, "--break", "cudnnConvolutionForward")
+        jobs.append(capture(f"stack_{level}_old", old, command, OLD_API if level != "cudnn" else {}))
+        if level != "cudnn":
+            jobs.append(capture(f"stack_{level}", (*tool, "--break", "cudnnBackendExecute"), command))
+    return jobs
+
+
+def traces() -> list[Job]:
+    """torch.profiler's view of the three Python levels, and of what a batch costs to copy."""
+    jobs = []
+    for level in ("eager", "compile", "torchscript"):
+        jobs += [capture(f"{level}_{mode}", ("torch",), work(level, "--mode", mode)) for mode in ("infer", "train")]
+    for name, batch, options in COPIES:
+        jobs.append(capture(f"copy_{name}", ("torch",), work("eager", *options, batch=batch, size=256)))
+    return jobs
+
+
+COPIES = (
+    ("b16_f64_pageable", 16, ("--input-dtype", "float64")),
+    ("b16_f64_pinned", 16, ("--input-dtype", "float64", "--pinned")),
+    ("b16_f32_pageable", 16, ()),
+    ("b16_f32_pinned", 16, ("--pinned",)),
+    ("b32_f32_pageable", 32, ()),
+    ("b32_f32_pinned", 32, ("--pinned",)),
+    ("b32_f16_pageable", 32, ("--dtype", "float16")),
+    ("b32_f64_pageable", 32, ("--input-dtype", "float64")),
+    ("b32_f64_pinned", 32, ("--input-dtype", "float64", "--pinned")),
+    ("b16_f64_model", 16, ("--dtype", "float64")),
+)
+"""Batches of 256×256: 16 in float64 are the paper's larger number of bytes, and so are 32 in float32."""
+
+
+def timelines(nsys: str) -> list[Job]:
+    """Nsight Systems' view of all five levels; it sees the C++ ones as well."""
+    tool = ("nsys", "--nsys", nsys)
+    jobs = [capture(f"nsys_{level}", tool, work(level)) for level in LEVELS]
+    for level in CPP:
+        for name, options in (("f64", ("--input-dtype", "float64")), ("f32", ())):
+            jobs.append(capture(f"nsys_{level}_b16_{name}", tool, work(level, *options, batch=16, size=256)))
+    return jobs
+
+
+POINTS = "8x16,8x64,8x256,32x16,32x64,32x128,32x256,32x512,128x64,128x256,512x64"
+"""Batch and resolution; from the paper's grid."""
+COMPILED_POINTS = {"infer": "8x64,32x64,32x256,128x64,512x64", "train": "32x64,32x256,128x64"}
+"""Fewer, as each is compiled."""
+
+
+def sweeps() -> list[Job]:
+    """Time over batch size and resolution; memory and utilisation are sampled meanwhile."""
+    jobs = []
+    for level, program in LEVELS.items():
+        for mode in ("infer", "train") if level != "cudnn" else ("infer",):
+            points = COMPILED_POINTS[mode] if level == "compile" else POINTS
+            command = (*program, "--mode", mode, "--seconds", "0.6", "--sweep", points)
+            jobs.append(Job(f"sweep_{level}_{mode}", command, timeout_s=180))
+    return jobs
+
+
+def warming() -> list[Job]:
+    """What fills the compiler's cache, so that no capture waits for it."""
+    return [
+        Job(f"warm_{mode}", (*LEVELS["compile"], "--mode", mode, "--warmup", "1", "--iterations", "1", "--sweep", text))
+        for mode, text in COMPILED_POINTS.items()
+    ]
+
+
+def quick() -> list[Job]:
+    """A tiny one of each kind that needs no GPU, to try the driver out."""
+    tiny = ("--device", "cpu", "--warmup", "1")
+    command = work("eager", *tiny, batch=2, size=32, iterations=4)
+    tool = ("gdb", "--preset", "cpu", "--hits", "1", "--timeout", "120")
+    return [
+        capture("eager_infer", ("torch",), command),
+        capture("stack_eager", tool, work("eager", *tiny, batch=2, iterations=1)),
+        Job("sweep_eager_infer", (*LEVELS["eager"], *tiny, "--iterations", "2", "--sweep", "1x32,2x32")),
+    ]

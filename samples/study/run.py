@@ -1,0 +1,265 @@
+"""Take all captures and measurements of the study: `python samples/study/run.py --out OUT`, on a machine with a GPU.
+
+Each capture is a command of its own, printed and logged; one that fails is noted and the rest go on. `--quick` takes
+a tiny one of each kind that needs no GPU. See README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import platform
+import re
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Self
+
+import plan
+from plan import Job
+
+ROOT = Path(__file__).resolve().parents[2]
+SETTLE_NS = 200_000_000
+"""What NVML calls utilisation is a mean over up to this long, so a point's first samples still see the one before."""
+
+
+class Study:
+    """Runs jobs until the time is over, and keeps what became of each."""
+
+    def __init__(self, out: Path, minutes: float, tools: Mapping[str, str]) -> None:
+        self.out = out
+        self.versions = versions(tools)
+        self.end = time.monotonic() + 60 * minutes
+        self.done: list[dict[str, Any]] = []
+        self.measured: list[dict[str, Any]] = []
+        (out / "logs").mkdir(parents=True, exist_ok=True)
+
+    def run(self, jobs: Iterable[Job]) -> None:
+        """Run one after the other."""
+        for job in jobs:
+            self.run_one(job)
+
+    def run_one(self, job: Job) -> str:
+        """Run a job, and return what it printed on standard output; empty when it failed or there was no time left."""
+        left = self.end - time.monotonic()
+        if left < 5:
+            self.note(job, "skipped: no time was left", 0)
+            return ""
+        began = time.monotonic()
+        log = self.out / "logs" / f"{job.name}.txt"
+        # What a job prints goes to files: a program that outlives its capture would keep a pipe open.
+        printed = self.out / "logs" / f"{job.name}.out"
+        with log.open("w") as errors, printed.open("w") as output:
+            try:
+                process = subprocess.run(
+                    executable(job.command, self.out),
+                    stdout=output,
+                    stderr=errors,
+                    stdin=subprocess.DEVNULL,
+                    timeout=min(job.timeout_s, left),
+                    cwd=ROOT,
+                    env=environment(job.variables),
+                    check=False,
+                )
+                outcome = f"exit {process.returncode}"
+            except subprocess.TimeoutExpired:
+                outcome = "timeout"
+            except OSError as error:
+                outcome = f"not run: {error.strerror}"
+        self.note(job, outcome, time.monotonic() - began)
+        return printed.read_text()
+
+    def note(self, job: Job, outcome: str, seconds: float) -> None:
+        """Keep and print what became of a job."""
+        command = readable(job)
+        self.done.append({"name": job.name, "command": command, "outcome": outcome, "seconds": round(seconds, 1)})
+        print(f"{outcome:<10} {seconds:6.1f} s  {job.name}: {command}", flush=True)
+
+    def sweep(self, jobs: Iterable[Job]) -> None:
+        """Run jobs that measure, with NVML sampled meanwhile."""
+        for job in jobs:
+            with Sampler() as sampler:
+                printed = self.run_one(job)
+            lines = [line for line in printed.splitlines() if line.startswith("{")]
+            self.measured += [row(json.loads(line), sampler.samples) for line in lines]
+            self.write()
+
+    def write(self) -> None:
+        """Write what is known so far: measurements, and the commands with what became of them."""
+        if self.measured:
+            with (self.out / "measurements.csv").open("w", newline="") as file:
+                writer = csv.DictWriter(file, list(self.measured[0]), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(self.measured)
+        about = {"versions": self.versions, "commands": self.done}
+        (self.out / "versions.json").write_text(json.dumps(about, indent=2) + "\n")
+
+
+class Sampler:
+    """Memory in use and utilisation of the first GPU by NVML, every 20 ms in a thread; nothing where there is none."""
+
+    def __init__(self) -> None:
+        self.samples: list[tuple[int, int, int]] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        try:
+            import pynvml  # noqa: PLC0415 - only here, where there may be none
+
+            pynvml.nvmlInit()
+            gpu = pynvml.nvmlDeviceGetHandleByIndex(0)
+        except Exception as error:  # noqa: BLE001 - no package, no driver, no GPU: measured without
+            print(f"no memory and utilisation: {error}", file=sys.stderr)
+            return
+        while not self._stop.wait(0.02):
+            used = pynvml.nvmlDeviceGetMemoryInfo(gpu).used
+            self.samples.append((time.time_ns(), int(used), int(pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu)))
+
+
+def row(point: Mapping[str, Any], samples: Sequence[tuple[int, int, int]]) -> dict[str, Any]:
+    """One measured point: its settings, quartiles of a step's milliseconds, and what NVML saw while its steps ran."""
+    steps = sorted(point["step_ms"])
+    quartiles = statistics.quantiles(steps, n=4, method="inclusive") if len(steps) > 1 else steps * 3
+    used = [used for at, used, _ in samples if point["start_ns"] <= at <= point["end_ns"]]
+    busy = [busy for at, _, busy in samples if point["start_ns"] + SETTLE_NS <= at <= point["end_ns"]]
+    settings = ("level", "mode", "batch", "size", "dtype", "input_dtype", "memory", "device", "n_parameters")
+    return {
+        **{name: point[name] for name in settings},
+        "checksum": f"{point['checksum']:.9g}",
+        "n_steps": len(steps),
+        **{f"{name}_ms": f"{value:.6f}" for name, value in zip(("p25", "median", "p75"), quartiles, strict=True)},
+        "used_mib": f"{max(used) / 2**20:.0f}" if used else "",
+        "gpu_util_percent": f"{statistics.fmean(busy):.1f}" if busy else "",
+        "n_samples": len(busy),
+    }
+
+
+def executable(command: Sequence[str], out: Path) -> list[str]:
+    """The command with this Python in place of `python`, tracelens as it lies here, and the folder for captures."""
+    own = {"python": [sys.executable], "tracelens": [sys.executable, "-m", "tracelens"]}
+    return [part for word in command for part in own.get(word, [word.replace("{out}", str(out))])]
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a job: tracelens is found also where it is not installed."""
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **variables}
+
+
+def readable(job: Job) -> str:
+    """The command as one types it in a shell."""
+    words = [f"{name}={value}" for name, value in job.variables.items()]
+    return " ".join([*words, shlex.join(word.replace("{out}/", "") for word in job.command)])
+
+
+def versions(tools: Mapping[str, str]) -> dict[str, str]:
+    """What takes the captures, gdb and nsys as they are called here; nothing that names the machine or its user."""
+    found = {"python": platform.python_version()}
+    for package in ("torch", "triton", "nvidia-cudnn-cu13", "py-spy", "tracelens-toolkit"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    for tool, pattern in (
+        ("nvcc", r"release ([\d.]+)"),
+        ("cmake", r"version ([\d.]+)"),
+        ("g++", r" ([\d.]+)\n"),
+        ("gdb", r"gdb\)? ([\d.]+)"),
+        ("nsys", r"version ([\d.]+)"),
+    ):
+        number = version_of(tools.get(tool, tool), pattern)
+        found |= {tool: number} if number else {}
+    script = (
+        "import json, torch; c = torch.cuda; g = c.is_available() and c.get_device_name();"
+        "print(json.dumps({'cuda': torch.version.cuda, 'cudnn': torch.backends.cudnn.version(), 'gpu': g or None}))"
+    )
+    asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    if asked.returncode == 0:
+        found |= {name: str(value) for name, value in json.loads(asked.stdout).items() if value}
+    driver = version_of("nvidia-smi", r"Driver Version: ([\d.]+)", "")
+    return found | ({"driver": driver} if driver else {})
+
+
+def version_of(tool: str, pattern: str, option: str = "--version") -> str | None:
+    """The version that a tool says it has; null where there is none."""
+    if shutil.which(tool) is None:
+        return None
+    said = subprocess.run([tool, *filter(None, [option])], capture_output=True, text=True, check=False)
+    found = re.search(pattern, said.stdout)
+    return found.group(1) if found else None
+
+
+def main() -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--out", type=Path, required=True, help="folder for captures, measurements and logs")
+    parser.add_argument("--quick", action="store_true", help="a tiny one of each kind, on the CPU")
+    parser.add_argument("--parts", default="stacks,traces,timelines,sweeps", help="which of these, in this order")
+    parser.add_argument("--only", default="", metavar="REGEX", help="only jobs of these names")
+    parser.add_argument("--minutes", type=float, default=9, help="start nothing after so long")
+    parser.add_argument("--gdb", default="cuda-gdb", help="gdb or cuda-gdb")
+    parser.add_argument("--nsys", default="nsys", help="Nsight Systems' program")
+    options = parser.parse_args()
+    study = Study(options.out.resolve(), options.minutes, {"gdb": options.gdb, "nsys": options.nsys})
+    try:
+        run(study, options)
+    finally:
+        study.write()
+    failed = [job["name"] for job in study.done if job["outcome"] != "exit 0"]
+    print(f"{len(study.done) - len(failed)} of {len(study.done)} jobs done; not: {', '.join(failed) or 'none'}")
+
+
+def run(study: Study, options: argparse.Namespace) -> None:
+    """Run the parts. What is not timed (stacks, the build, filling the compiler's cache) runs side by side, first."""
+
+    def wanted(jobs: Iterable[Job]) -> list[Job]:
+        return [job for job in jobs if re.search(options.only, job.name)]
+
+    if options.quick:
+        jobs = wanted(plan.quick())
+        study.run(job for job in jobs if not job.name.startswith("sweep"))
+        study.sweep(job for job in jobs if job.name.startswith("sweep"))
+        return
+    parts = options.parts.split(",")
+    stacks = wanted(plan.stacks(options.gdb)) if "stacks" in parts else []
+    with ThreadPoolExecutor() as lanes:
+        build = lanes.submit(study.run, [Job("configure", plan.BUILD[0]), Job("build", plan.BUILD[1], timeout_s=400)])
+        warm = lanes.submit(study.run, wanted(plan.warming()))
+        study.run(job for job in stacks if not is_cpp(job))
+        build.result()
+        study.run(job for job in stacks if is_cpp(job))
+        warm.result()
+    if "traces" in parts:
+        study.run(wanted(plan.traces()))
+    if "timelines" in parts:
+        study.run(wanted(plan.timelines(options.nsys)))
+    if "sweeps" in parts:
+        study.sweep(wanted(plan.sweeps()))
+
+
+def is_cpp(job: Job) -> bool:
+    """Whether the job needs the C++ programs."""
+    return any(level in job.name for level in plan.CPP)
+
+
+if __name__ == "__main__":
+    main()
