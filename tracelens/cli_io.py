@@ -74,7 +74,7 @@ def stem(path: Path) -> str:
 
 def summary_line(trace: Trace) -> str:
     """Rows of the main tables that have any."""
-    counts = [f"{trace.frame(name).height:,} {name.replace('_', ' ')}" for name in MAIN_TABLES if trace.has(name)]
+    counts = [f"{trace.height(name):,} {name.replace('_', ' ')}" for name in MAIN_TABLES if trace.has(name)]
     return ", ".join(counts) or "no events"
 
 

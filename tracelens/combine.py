@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 
@@ -11,8 +11,7 @@ import polars as pl
 from tracelens.capture import Capture, Manifest
 from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import EVENT_TABLES, TABLES
-from tracelens.schemas.events import RANK
-from tracelens.trace import Trace
+from tracelens.trace import Parts, Trace
 
 PROFILERS = ("torch", "nsys")
 
@@ -30,9 +29,9 @@ def combine(captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: s
     if profiled:
         settled += [(ranks[0] if len(ranks) == 1 else capture.rank or 0, capture) for capture in others]
     chosen = _one_profiler_a_rank(settled, events)
-    tables = {name: _stack(name, settled, chosen) for name in TABLES}
-    tables["stacks"], tables["frames"] = _renumbered_stacks(tables["stacks"], tables["frames"], settled)
-    return Trace(_manifest(settled, tables), {name: frame.lazy() for name, frame in tables.items()})
+    parts = {name: _parts(name, settled, chosen) for name in TABLES}
+    parts |= _renumbered_stacks(settled)
+    return Trace.of_parts(_manifest(settled, parts), parts)
 
 
 def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
@@ -85,8 +84,8 @@ def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str) ->
     return chosen
 
 
-def _stack(name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture]) -> pl.DataFrame:
-    """The table over all ranks."""
+def _parts(name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture]) -> Parts:
+    """The table's rows of all ranks."""
     parts = []
     for rank, capture in settled:
         exclusive = name in EVENT_TABLES or name == "layers"
@@ -97,9 +96,7 @@ def _stack(name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, 
             parts.append((rank, capture, frame))
     if name == "devices":
         parts = _devices_once(parts, chosen)
-    frames = [frame.select(pl.lit(rank, RANK.dtype).alias("rank"), pl.all()) for rank, _, frame in parts]
-    table = TABLES[name]
-    return table.conform(pl.concat(frames)) if frames else table.empty()
+    return [(rank, frame) for rank, _, frame in parts]
 
 
 def _devices_once(
@@ -110,39 +107,27 @@ def _devices_once(
     return kept or parts
 
 
-def _renumbered_stacks(
-    stacks: pl.DataFrame, frames: pl.DataFrame, settled: Sequence[tuple[int, Capture]]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _renumbered_stacks(settled: Sequence[tuple[int, Capture]]) -> dict[str, Parts]:
     """Stacks of several sources with ids that stay unique within the rank."""
     sources = [(rank, c) for rank, c in settled if "stacks" in c.tables and c.tables["stacks"].height]
     if len(sources) < 2:
-        return stacks, frames
+        return {}
     next_id: dict[int, int] = {}
-    parts: dict[str, list[pl.DataFrame]] = {"stacks": [], "frames": []}
+    parts: dict[str, list[tuple[int, pl.DataFrame]]] = {"stacks": [], "frames": []}
     for rank, capture in sources:
         offset = next_id.get(rank, 0)
         for name, part in parts.items():
-            part.append(
-                capture.tables[name].select(
-                    pl.lit(rank, RANK.dtype).alias("rank"),
-                    pl.all().exclude("stack_id"),
-                    stack_id=pl.col("stack_id") + offset,
-                )
-            )
+            part.append((rank, capture.tables[name].with_columns(pl.col("stack_id") + offset)))
         highest = capture.tables["stacks"]["stack_id"].max()
         next_id[rank] = offset + (highest if isinstance(highest, int) else 0) + 1
-    return (
-        TABLES["stacks"].conform(pl.concat(parts["stacks"])),
-        TABLES["frames"].conform(pl.concat(parts["frames"])),
-    )
+    return dict(parts)
 
 
-def _manifest(settled: Sequence[tuple[int, Capture]], tables: dict[str, pl.DataFrame]) -> Manifest:
+def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Parts]) -> Manifest:
     captures = [capture for _, capture in settled]
     profiled = [capture for capture in captures if capture.kind in PROFILERS]
     timed = profiled or [capture for capture in captures if "counters" in capture.tables] or captures
     bases = {capture.time_base for capture in timed}
-    lost = tables["diagnostics"].filter(pl.col("severity") == "loss")
     return Manifest(
         tracelens_version=installed_version(),
         sources=[_described(rank, capture) for rank, capture in settled],
@@ -150,8 +135,12 @@ def _manifest(settled: Sequence[tuple[int, Capture]], tables: dict[str, pl.DataF
         time_base=bases.pop() if len(bases) == 1 else "trace_start",
         time_precision_ns=max(capture.time_precision_ns for capture in timed),
         complete=all(capture.complete for capture in captures),
-        dropped=lost.select("rank", "code", "count", "text").to_dicts(),
-        empty_tables={name: _why_empty(name, captures) for name, frame in tables.items() if not frame.height},
+        dropped=[
+            {"rank": rank} | row
+            for rank, frame in parts["diagnostics"]
+            for row in frame.filter(pl.col("severity") == "loss").select("code", "count", "text").to_dicts()
+        ],
+        empty_tables={name: _why_empty(name, captures) for name in TABLES if not parts[name]},
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,6 +16,8 @@ import pyarrow.parquet as pq
 from tracelens.errors import SchemaError
 
 DataType: TypeAlias = "pl.DataType | type[pl.DataType]"
+
+_GROUP_ROWS = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +58,39 @@ class Table:
         """A typed frame without rows."""
         return pl.DataFrame(schema=self.schema)
 
-    def conform(self, frame: pl.DataFrame) -> pl.DataFrame:
+    def without(self, name: str) -> Table:
+        """The table without one of its columns."""
+        return replace(self, columns=tuple(column for column in self.columns if column.name != name))
+
+    def conform(self, frame: pl.DataFrame, *, keep_categories: bool = False) -> pl.DataFrame:
         """The frame with exactly this table's columns, in order, cast to their dtypes; absent nullable ones are null.
 
-        Raises SchemaError when a column that may not be null is absent, or a value does not fit its dtype.
+        With `keep_categories`, strings that are Categorical stay so. Raises SchemaError when a column that may not be
+        null is absent, or a value does not fit its dtype.
         """
         if not frame.width:
             return self.empty()
-        missing = [c.name for c in self.columns if c.name not in frame.columns and not c.nullable]
-        if missing:
-            raise SchemaError(f"table {self.name}: columns {missing} are missing; found {frame.columns}")
-        picked = [
-            pl.col(c.name).cast(c.dtype) if c.name in frame.columns else pl.lit(None, c.dtype).alias(c.name)
-            for c in self.columns
-        ]
         try:
-            return frame.select(picked)
+            return frame.select(self._picked(frame.schema, keep_categories=keep_categories))
         except pl.exceptions.InvalidOperationError as error:
             raise SchemaError(f"table {self.name}: a value does not fit its column: {error}") from error
+
+    def conform_lazily(self, frame: pl.DataFrame) -> pl.LazyFrame:
+        """What `conform` gives, once it is asked for; a value that does not fit is then Polars' own error."""
+        return frame.lazy().select(self._picked(frame.schema)) if frame.width else self.empty().lazy()
+
+    def _picked(self, schema: Mapping[str, DataType], *, keep_categories: bool = False) -> list[pl.Expr]:
+        missing = [c.name for c in self.columns if c.name not in schema and not c.nullable]
+        if missing:
+            raise SchemaError(f"table {self.name}: columns {missing} are missing; found {list(schema)}")
+        return [
+            pl.lit(None, c.dtype).alias(c.name)
+            if c.name not in schema
+            else pl.col(c.name)
+            if keep_categories and schema[c.name] == pl.Categorical
+            else pl.col(c.name).cast(c.dtype)
+            for c in self.columns
+        ]
 
     def check(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The same frame, after making sure that columns, dtypes, nulls and enum words are as declared.
@@ -85,28 +103,60 @@ class Table:
             found = frame.schema[column.name]
             if found != column.dtype:
                 raise SchemaError(f"table {self.name}.{column.name}: expected {column.dtype}, found {found}")
+        self.check_values(frame)
+        return frame
+
+    def check_values(self, frame: pl.DataFrame) -> None:
+        """Make sure that nulls and enum words are as declared. Raises SchemaError naming the first column not so."""
+        for column in self.columns:
             if not column.nullable and frame[column.name].null_count():
                 raise SchemaError(f"table {self.name}.{column.name}: null where a value is required")
             if column.values:
-                strange = set(frame[column.name].drop_nulls().unique()) - set(column.values)
+                strange = set(frame[column.name].unique().drop_nulls().cast(pl.String)) - set(column.values)
                 if strange:
                     raise SchemaError(f"table {self.name}.{column.name}: {sorted(strange)} not in {column.values}")
-        return frame
 
     def write(self, frame: pl.DataFrame, path: Path) -> None:
-        """Write one checked frame as a zstd Parquet file that carries every column's meaning and unit."""
-        arrow = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+        """Write a frame as a zstd Parquet file that carries every column's meaning and unit.
+
+        The frame is one that `conform` takes, or lacks the rank. It is made to conform, and checked, a group of rows
+        at a time, so that a large table is never there in its full width. Raises SchemaError as they do.
+        """
+        table = self if "rank" in frame.columns else self.without("rank")
+        described = _described(_arrow(table.empty()).schema, table)
+        groups = (frame[at : at + _GROUP_ROWS] for at in range(0, max(1, frame.height), _GROUP_ROWS))
+        first = _group(table, next(groups), described)
         # Ids and sorted times differ little from row to row: as deltas they take half the room of a dictionary.
-        integers = [name for name, dtype in frame.schema.items() if dtype.is_integer()]
-        pq.write_table(
-            arrow.cast(_described(arrow.schema, self)),
+        integers = [name for name, dtype in table.empty().schema.items() if dtype.is_integer()]
+        with pq.ParquetWriter(
             path,
+            first.schema,
             compression="zstd",
             compression_level=1,
-            use_dictionary=[name for name, dtype in frame.schema.items() if dtype == pl.String],
+            use_dictionary=[name for name, dtype in table.schema.items() if dtype == pl.String],
             column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
             version="2.6",
-        )
+            store_schema=False,
+        ) as writer:
+            writer.write_table(first)
+            for rows in groups:
+                writer.write_table(_group(table, rows, described))
+            # Categories are written as the dictionaries that they are; readers are told of strings.
+            told = base64.b64encode(described.serialize().to_pybytes())
+            writer.add_key_value_metadata({b"ARROW:schema": told, **described.metadata})
+
+
+def _group(table: Table, rows: pl.DataFrame, described: pa.Schema) -> pa.Table:
+    """Rows in Arrow as they are written: checked, categories as dictionaries."""
+    fitting = table.conform(rows, keep_categories=True)
+    table.check_values(fitting)
+    arrow = _arrow(fitting)
+    fields = [described.field(field.name).with_type(field.type) for field in arrow.schema]
+    return pa.Table.from_arrays(arrow.columns, schema=pa.schema(fields))
+
+
+def _arrow(frame: pl.DataFrame) -> pa.Table:
+    return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
 def _described(schema: pa.Schema, table: Table) -> pa.Schema:

@@ -9,11 +9,12 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 import pyarrow as pa
@@ -23,9 +24,13 @@ from tracelens.capture import Manifest
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import SCHEMA_VERSION, TABLES
 
+Parts: TypeAlias = Sequence[tuple[int, pl.DataFrame]]
+"""A rank each, and rows of it without the rank."""
+
 SUFFIX = ".tracelens"
 _ABANDONED_S = 3600
 _PART = "part-0.parquet"
+_WRITERS = 2  # of tables at a time: each holds some rows of one in their full width
 _RANK_DIGITS = 9
 _COLLECTORS = {
     "stacks": "tracelens collect gdb",
@@ -50,6 +55,25 @@ class Trace:
         self.path = path
         self._lazy = dict(tables)
         self._frames: dict[str, pl.DataFrame] = {}
+        self._parts: dict[str, Parts] = {}
+
+    @classmethod
+    def of_parts(cls, manifest: Manifest, parts: Mapping[str, Parts]) -> Trace:
+        """A trace in memory of what collectors gave: a table's frames by rank, in order, as `Table.conform` takes them.
+
+        They stay as they are, which may be half as large, until a table is asked for.
+        """
+        lazy = {}
+        for name, table in TABLES.items():
+            bare = table.without("rank")
+            frames = [
+                bare.conform_lazily(frame).select(pl.lit(rank, pl.Int32).alias("rank"), pl.all())
+                for rank, frame in parts.get(name, ())
+            ]
+            lazy[name] = pl.concat(frames) if frames else table.empty().lazy()
+        trace = cls(manifest, lazy)
+        trace._parts = dict(parts)
+        return trace
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Trace:
@@ -108,7 +132,13 @@ class Trace:
 
     def has(self, name: str) -> bool:
         """Whether the table has rows."""
-        return self.frame(name).height > 0
+        return self.height(name) > 0
+
+    def height(self, name: str) -> int:
+        """How many rows the table has; one that was written and not read yet is not read for it."""
+        if self.path is not None and self.manifest.n_rows and name in TABLES and name not in self._frames:
+            return sum(self.manifest.n_rows.get(name, {}).values())
+        return self.frame(name).height
 
     def require(self, analysis: str, *names: str) -> None:
         """Raise MissingTableError, naming the collector that would help, when one of the tables is empty."""
@@ -127,7 +157,7 @@ class Trace:
             [
                 {
                     "table": name,
-                    "n_rows": self.frame(name).height,
+                    "n_rows": self.height(name),
                     "a row is": table.doc,
                     "empty because": reasons.get(name),
                 }
@@ -161,13 +191,12 @@ class Trace:
         """
         target = Path(path)
         check_target(target, force=force)
-        frames = {name: table.check(self.frame(name)) for name, table in TABLES.items()}
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             _clear_abandoned(target)
             build = Path(tempfile.mkdtemp(prefix=f".{target.name}.{os.getpid()}.", suffix=".part", dir=target.parent))
             try:
-                self._fill(build, frames)
+                self._fill(build)
                 _swap_in(build, target)
             finally:
                 shutil.rmtree(build, ignore_errors=True)
@@ -175,18 +204,39 @@ class Trace:
             raise SourceError(f"{target}: cannot be written: {error}") from error
         return Trace.open(target)
 
-    def _fill(self, folder: Path, frames: Mapping[str, pl.DataFrame]) -> None:
+    def _fill(self, folder: Path) -> None:
         """Write every table and the manifest into an empty directory."""
         n_rows: dict[str, dict[str, int]] = {}
-        for name, frame in frames.items():
-            for (rank,), part in frame.partition_by("rank", as_dict=True, include_key=False).items():
-                file = folder / name / f"rank={rank}" / _PART
-                file.parent.mkdir(parents=True)
-                TABLES[name].write(part, file)
-                n_rows.setdefault(name, {})[str(rank)] = part.height
+        with ThreadPoolExecutor(_WRITERS) as pool:
+            done = []
+            for name in TABLES:
+                for rank, frame in self._by_rank(name):
+                    file = folder / name / f"rank={rank}" / _PART
+                    file.parent.mkdir(parents=True)
+                    done.append(pool.submit(TABLES[name].write, frame, file))
+                    n_rows.setdefault(name, {})[str(rank)] = frame.height
+            try:
+                for future in done:
+                    future.result()
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
         manifest = replace(self.manifest, n_rows=n_rows)
         (folder / "manifest.json").write_text(json.dumps(manifest.as_dict(), indent=1) + "\n")
         folder.chmod(0o755)
+
+    def _by_rank(self, name: str) -> Iterator[tuple[int, pl.DataFrame]]:
+        """The table's rows, rank by rank, without the rank."""
+        if name not in self._parts:
+            for (rank,), frame in self.frame(name).partition_by("rank", as_dict=True, include_key=False).items():
+                yield rank, frame
+            return
+        frames: dict[int, list[pl.DataFrame]] = {}
+        for rank, frame in self._parts[name]:
+            frames.setdefault(rank, []).append(frame)
+        bare = TABLES[name].without("rank")
+        for rank, of_rank in frames.items():
+            yield rank, of_rank[0] if len(of_rank) == 1 else pl.concat(map(bare.conform, of_rank))
 
 
 def check_target(target: Path, *, force: bool) -> None:

@@ -9,6 +9,7 @@ import polars as pl
 
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
+from tracelens.derive.distinct import each_once
 from tracelens.schemas import TABLES
 
 _MEMORY = {
@@ -45,11 +46,13 @@ def raw_tables(frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagn
             "warning", "base_time_wrong", "baseTimeNanoseconds is no time; times count from the trace's own"
         )
         base_ns = 0
-    # The fast reader gives categories; expressions on text need text. The two columns nobody looks into stay small.
-    text = pl.selectors.categorical() - pl.selectors.by_name("input_shapes", "input_dtypes", require_all=False)
     raw = {}
     for name in list(frames):
-        frame = frames.pop(name).with_columns(text.cast(pl.String), pl.col("start_ns") + base_ns)
+        frame = frames.pop(name).with_columns(
+            # Strings repeat: as categories they take a few bytes a row, and are judged once for each distinct one.
+            pl.selectors.string().cast(pl.Categorical),
+            pl.col("start_ns") + base_ns,
+        )
         raw[name] = _CONVERT[name](_fitting(name, frame))
     if "kernels" in raw:
         raw["kernels"] = raw["kernels"].sort("start_ns", maintain_order=True)
@@ -67,28 +70,35 @@ def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _spans(spans: pl.DataFrame) -> pl.DataFrame:
     """Spans with their recorded Python caller as a row number, and names freed of addresses and absolute folders."""
-    numbered = spans.with_row_index("row")
-    callers = numbered.filter(pl.col("python_id").is_not_null()).select(
-        "process_id", python_parent_id="python_id", parent_hint=pl.col("row").cast(pl.Int64)
-    )
-    callers = callers.unique(["process_id", "python_parent_id"], keep="first")
+    named = {"name": spans["name"], "bare": each_once(spans["name"], _without_folders), "kind": spans["kind"]}
+    names = pl.DataFrame(named).select(pl.when(pl.col("kind") == "python").then("bare").otherwise("name").alias("name"))
+    callers = _callers(spans.select("process_id", "python_id", "python_parent_id"))
+    return spans.with_columns(
+        names["name"], callers.alias("parent_hint"), pl.col("process_id", "thread_id").fill_null(-1)
+    ).drop("python_id", "python_parent_id")
+
+
+def _without_folders(name: pl.Expr) -> pl.Expr:
     return (
-        spans.join(callers, on=["process_id", "python_parent_id"], how="left", maintain_order="left")
-        .with_columns(
-            pl.when(pl.col("kind") == "python")
-            .then(
-                pl.col("name")
-                .str.replace_all(_ADDRESS, "")
-                .str.replace(_UP_TO_PACKAGES, "")
-                .str.replace(_UP_TO_FILE, "$1")
-                .str.replace_all(_ABSOLUTE_PATH, "$1")
-            )
-            .otherwise("name")
-            .alias("name"),
-            pl.col("process_id", "thread_id").fill_null(-1),
-        )
-        .drop("python_id", "python_parent_id")
+        name.str.replace_all(_ADDRESS, "")
+        .str.replace(_UP_TO_PACKAGES, "")
+        .str.replace(_UP_TO_FILE, "$1")
+        .str.replace_all(_ABSOLUTE_PATH, "$1")
     )
+
+
+def _callers(spans: pl.DataFrame) -> pl.Series:
+    """The row of the Python call that each call names as its parent, the first of that number in its process."""
+    numbered = spans.with_row_index("row")
+    callees = numbered.select("row", "process_id", "python_parent_id").drop_nulls("python_parent_id")
+    callers = (
+        numbered.select("process_id", python_parent_id="python_id", caller="row")
+        .drop_nulls("python_parent_id")
+        .unique(["process_id", "python_parent_id"], keep="first")
+    )
+    found = callees.join(callers, on=["process_id", "python_parent_id"])
+    nobody = pl.repeat(None, spans.height, dtype=pl.UInt32, eager=True)
+    return nobody.scatter(found["row"], found["caller"])
 
 
 def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
@@ -105,31 +115,38 @@ def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
 
 def _memcpys(copies: pl.DataFrame) -> pl.DataFrame:
     """Copies with direction and memory kinds read from the name's pattern, never from a list of names."""
-    letters = pl.col("name").str.extract(_DIRECTION).str.to_uppercase()
+    said = each_once(copies["name"], _direction_and_memory).struct.unnest()
+    return _work(copies).with_columns(*said, size_bytes=pl.col("size_bytes").fill_null(0))
+
+
+def _direction_and_memory(name: pl.Expr) -> pl.Expr:
+    letters = name.str.extract(_DIRECTION).str.to_uppercase()
     rocm = pl.concat_str(
-        pl.col("name").str.extract(_ROCM_DIRECTION, 1).str.slice(0, 1),
+        name.str.extract(_ROCM_DIRECTION, 1).str.slice(0, 1),
         pl.lit("TO"),
-        pl.col("name").str.extract(_ROCM_DIRECTION, 2).str.slice(0, 1),
+        name.str.extract(_ROCM_DIRECTION, 2).str.slice(0, 1),
     )
     # Arrays are device memory, so A counts as D for the direction.
     direction = pl.coalesce(letters, rocm).str.replace_all("A", "D").str.replace("TO", "2").str.to_lowercase()
-    kinds = [
-        pl.col("name").str.extract(_KINDS, i).str.to_lowercase().replace_strict(_MEMORY, default=None) for i in (1, 2)
-    ]
+    kinds = [name.str.extract(_KINDS, i).str.to_lowercase().replace_strict(_MEMORY, default=None) for i in (1, 2)]
     by_letter = {"h": "unknown", "d": "device", "p": "device"}
     ends = [direction.str.slice(i, 1).replace_strict(by_letter, default="unknown") for i in (0, 2)]
     known = direction.is_in(["h2d", "d2h", "d2d", "p2p", "h2h"])
-    return _work(copies).with_columns(
+    return pl.struct(
         direction=pl.when(known).then(direction).otherwise(pl.lit("unknown")),
         source_memory=pl.coalesce(kinds[0], ends[0], pl.lit("unknown")),
         destination_memory=pl.coalesce(kinds[1], ends[1], pl.lit("unknown")),
-        size_bytes=pl.col("size_bytes").fill_null(0),
     )
 
 
 def _memsets(memsets: pl.DataFrame) -> pl.DataFrame:
-    memory = pl.col("name").str.extract(r"\((\w+)\)").str.to_lowercase().replace_strict(_MEMORY, default=None)
-    return _work(memsets).with_columns(memory=memory, size_bytes=pl.col("size_bytes").fill_null(0))
+    return _work(memsets).with_columns(
+        each_once(memsets["name"], _filled_memory).alias("memory"), size_bytes=pl.col("size_bytes").fill_null(0)
+    )
+
+
+def _filled_memory(name: pl.Expr) -> pl.Expr:
+    return name.str.extract(r"\((\w+)\)").str.to_lowercase().replace_strict(_MEMORY, default=None)
 
 
 def _work(work: pl.DataFrame) -> pl.DataFrame:
@@ -137,15 +154,16 @@ def _work(work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _synchronizations(syncs: pl.DataFrame) -> pl.DataFrame:
-    kind = pl.coalesce(
-        *(pl.when(pl.col("what").str.contains(pattern)).then(pl.lit(word)) for word, pattern in _SYNC),
-        pl.lit("unknown"),
-    )
     # Kineto writes -1 or 2^32-1 where a wait has no stream.
     return syncs.with_columns(
-        kind=kind,
+        each_once(syncs["what"], _waited_for).alias("kind"),
         stream_id=pl.when((pl.col("stream_id") >= 0) & (pl.col("stream_id") < 2**31)).then("stream_id"),
     )
+
+
+def _waited_for(what: pl.Expr) -> pl.Expr:
+    found = (pl.when(what.str.contains(pattern)).then(pl.lit(word)) for word, pattern in _SYNC)
+    return pl.coalesce(*found, pl.lit("unknown"))
 
 
 def _allocations(allocations: pl.DataFrame) -> pl.DataFrame:
@@ -170,7 +188,12 @@ _CONVERT = {
 
 def _collectives(kernels: pl.DataFrame) -> pl.DataFrame:
     """What communication kernels tell of their collective; kernel_id is the row, as assemble will number it."""
-    width = pl.col("dtype").str.to_lowercase().replace_strict(_DTYPE_BYTES, default=None, return_dtype=pl.Int64)
+    width = (
+        pl.col("dtype")
+        .cast(pl.String)
+        .str.to_lowercase()
+        .replace_strict(_DTYPE_BYTES, default=None, return_dtype=pl.Int64)
+    )
     told = (
         kernels.with_row_index("kernel_id")
         .filter(pl.col("collective").is_not_null())

@@ -10,13 +10,13 @@ from tracelens.capture import Diagnostics
 from tracelens.derive.ancestry import nearest
 from tracelens.derive.api_names import api_kind, strip_version
 from tracelens.derive.device_limits import complete_devices
+from tracelens.derive.distinct import as_categories, each_once
 from tracelens.derive.kernel_classes import classify
 from tracelens.derive.linking import fill_process, link_work
 from tracelens.derive.modules import list_layers, mark_modules
 from tracelens.derive.nesting import nest
 from tracelens.derive.steps import mark_phases, mark_steps, step_intervals
 from tracelens.schemas import TABLES
-from tracelens.schemas.events import RANK
 
 _WORK_IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
 _OVERFLOW_NS = 86_400 * 10**9
@@ -27,42 +27,58 @@ def assemble(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str
 
     `raw` holds what the source gave, by table name, rows in any order; spans may bring parent_hint (row number of the
     recorded caller) and backend, device work may lack process_id. A table the source did not give is left out. Takes
-    each frame out of `raw` as it comes to it, so that no table is held twice.
+    each frame out of `raw` as it comes to it, so that no table is held twice. The tables are as `Table.conform` takes
+    them: integers may be narrower than declared, strings Categorical.
     """
-    spans = _filled("spans", raw, ("sequence_number", "forward_thread_id", "backend", "module_path"))
-    calls = _filled("api_calls", raw, ("correlation_id",)).sort("start_ns", maintain_order=True)
-    calls = calls.with_columns(api=strip_version(pl.col("raw_api"))).with_columns(kind=api_kind(pl.col("api")))
+    spans = in_order(_filled("spans", raw, ("sequence_number", "forward_thread_id", "backend", "module_path")))
+    calls = _described_calls(_filled("api_calls", raw, ("correlation_id",)))
     spans, enclosing = _nested(spans, calls, diagnostics)
     steps = step_intervals(spans)
     spans, calls = mark_steps(spans, steps), mark_steps(calls, steps)
     calls = calls.with_columns(enclosing).with_row_index("api_call_id")
-    tables: dict[str, pl.DataFrame] = {"spans": spans, "api_calls": calls, "layers": list_layers(spans)}
-    main_process = calls["process_id"].mode().min() if calls.height else spans["process_id"].mode().min()
+    contexts = _contexts(spans) if "kernels" in raw else None
+    tables = {"layers": list_layers(spans), "spans": _declared("spans", spans)}
+    del spans
+    main_process = calls["process_id"].mode().min() if calls.height else tables["spans"]["process_id"].mode().min()
     fallback = main_process if isinstance(main_process, int) else 0
     for name in ("kernels", "memcpys", "memsets", "synchronizations"):
         if name not in raw:
             continue
-        work = fill_process(_filled(name, raw, ("correlation_id",)), calls, fallback).sort(
-            "start_ns", maintain_order=True
-        )
-        work = link_work(work, calls).with_row_index(_WORK_IDS.get(name, "synchronization_id"))
+        work = _filled(name, raw, ("correlation_id",)).sort("start_ns", maintain_order=True)
+        work = link_work(fill_process(work, calls, fallback), calls)
+        work = work.with_row_index(_WORK_IDS.get(name, "synchronization_id"))
         days = work.filter(pl.col("duration_ns") > _OVERFLOW_NS).height
         diagnostics.add(
             "warning", "duration_overflow", "durations of more than a day: the profiler's counter overflowed", days
         )
-        tables[name] = _classified(work, spans) if name == "kernels" else work
+        tables[name] = _declared(name, _classified(work, contexts) if name == "kernels" else work)
+    tables["api_calls"] = _declared("api_calls", calls)
     for name in ("allocations", "counters", "collectives"):
         if name in raw:
-            tables[name] = raw.pop(name).sort("time_ns" if name != "collectives" else "kernel_id")
+            tables[name] = _declared(name, raw.pop(name).sort("time_ns" if name != "collectives" else "kernel_id"))
     if "devices" in raw:
-        tables["devices"] = complete_devices(conform("devices", raw["devices"]))
-    return {name: conform(name, tables.pop(name)) for name in list(tables) if tables[name].height}
+        tables["devices"] = complete_devices(TABLES["devices"].without("rank").conform(raw["devices"]))
+    return {name: tables[name] for name in TABLES if name in tables and tables[name].height}
 
 
-def conform(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame as the table declares it, without the rank column."""
-    with_rank = frame.drop("rank", strict=False).select(pl.lit(0, RANK.dtype).alias("rank"), pl.all())
-    return TABLES[name].check(TABLES[name].conform(with_rank)).drop("rank")
+def in_order(spans: pl.DataFrame) -> pl.DataFrame:
+    """Spans by start, those that start together longest first; each column copied apart from the others."""
+    order = spans.select(
+        pl.arg_sort_by("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
+    ).to_series()
+    if "parent_hint" in spans.columns:
+        place = order.arg_sort()
+        spans = spans.with_columns(parent_hint=place.gather(spans["parent_hint"]))
+    columns = spans.get_columns()
+    del spans
+    for i in range(len(columns)):
+        columns[i] = columns[i].gather(order)
+    return pl.DataFrame(columns)
+
+
+def _declared(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The table's columns, as far as they are there, without what was needed to find them."""
+    return frame.select(column for column in TABLES[name].names if column in frame.columns and column != "rank")
 
 
 def _filled(name: str, raw: dict[str, pl.DataFrame], columns: tuple[str, ...]) -> pl.DataFrame:
@@ -77,9 +93,15 @@ def _filled(name: str, raw: dict[str, pl.DataFrame], columns: tuple[str, ...]) -
     return frame.with_columns(missing)
 
 
+def _described_calls(calls: pl.DataFrame) -> pl.DataFrame:
+    """Calls in order, with api and kind."""
+    api = each_once(calls["raw_api"], strip_version).alias("api")
+    return calls.with_columns(api, each_once(api, api_kind).alias("kind")).sort("start_ns", maintain_order=True)
+
+
 def _nested(spans: pl.DataFrame, calls: pl.DataFrame, diagnostics: Diagnostics) -> tuple[pl.DataFrame, pl.Series]:
     """Spans with ids, parents, depth, self time, modules and phases; and the span id around each call."""
-    result = nest(spans, calls)
+    result = nest(_times(spans), _times(calls))
     diagnostics.add(
         "info", "spans_overlap", "spans that start inside another and outlast it; not nested in it", result.n_overlaps
     )
@@ -89,41 +111,47 @@ def _nested(spans: pl.DataFrame, calls: pl.DataFrame, diagnostics: Diagnostics) 
         "Python calls still open at the end though their caller went on",
         result.n_unreturned,
     )
-    own_order = (
-        spans.select("start_ns", "duration_ns")
-        .with_row_index("row")
-        .sort("start_ns", "duration_ns", "row", descending=[False, True, False])["row"]
-        .cast(pl.Int64)
-    )
-    place = pl.Series("place", own_order.arg_sort(), dtype=pl.Int64)
-    parent = place.gather(_none_below(result.parent)).gather(own_order)
+    parent = _none_below(result.parent).alias("parent_id")
+    spans = spans.drop("parent_hint", strict=False).with_row_index("span_id")
     spans = spans.with_columns(
-        depth=pl.Series(result.depth, dtype=pl.Int32), self_ns=pl.Series(result.self_ns, dtype=pl.Int64)
+        parent, depth=pl.Series(result.depth, dtype=pl.Int32), self_ns=pl.Series(result.self_ns, dtype=pl.Int64)
     )
-    spans = spans[own_order].with_row_index("span_id").with_columns(parent.alias("parent_id"))
+    enclosing = _none_below(result.call_span).alias("span_id")
+    del result
     if spans["module_path"].null_count() == spans.height:
         paths, n_ambiguous = mark_modules(spans, parent)
         diagnostics.add(
             "info", "backward_ambiguous", "autograd nodes whose forward op could be on several threads", n_ambiguous
         )
         spans = spans.with_columns(paths.alias("module_path"))
-    spans = spans.with_columns(mark_phases(spans, parent))
-    return spans, place.gather(_none_below(result.call_span)).alias("span_id")
+    return spans.with_columns(mark_phases(spans, parent)), enclosing
+
+
+def _times(frame: pl.DataFrame) -> pl.DataFrame:
+    """What nesting looks at."""
+    names = ["process_id", "thread_id", "start_ns", "duration_ns", "parent_hint"]
+    return frame.select(pl.col(name).cast(pl.Int64) for name in names if name in frame.columns)
 
 
 def _none_below(rows: Sequence[int] | pl.Series) -> pl.Series:
-    """Row numbers with -1 as null."""
+    """Row numbers with -1 as null, as narrow as Polars takes them."""
     series = pl.Series("row", rows, dtype=pl.Int64)
-    return series.set(series < 0, None)
+    return series.set(series < 0, None).cast(pl.get_index_type())
 
 
-def _classified(kernels: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
-    """Kernels with library, primitive and is_communication, judged by name and by the op that launched them."""
+def _contexts(spans: pl.DataFrame) -> pl.Series | None:
+    """The name of the innermost op around each span, itself included; `triton` where the profiler knows it for one."""
+    if not spans.height:
+        return None
     ops = spans.select(
-        op=pl.when(pl.col("kind") == "op").then(
+        pl.when(pl.col("kind") == "op").then(
             pl.when(pl.col("backend") == "triton").then(pl.lit("triton")).otherwise(pl.col("name"))
         )
     ).to_series()
-    contexts = nearest(spans["parent_id"], ops).gather(kernels["span_id"]) if spans.height else None
-    classes = classify(kernels["name"], contexts)
+    return nearest(spans["parent_id"], as_categories(ops))
+
+
+def _classified(kernels: pl.DataFrame, contexts: pl.Series | None) -> pl.DataFrame:
+    """Kernels with library, primitive and is_communication, judged by name and by the op that launched them."""
+    classes = classify(kernels["name"], None if contexts is None else contexts.gather(kernels["span_id"]))
     return kernels.with_columns(classes.select("library", "primitive", "is_communication"))

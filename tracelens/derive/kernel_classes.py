@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from tracelens.derive.distinct import each_pair_once
 from tracelens.derive.kernel_libraries import LIBRARY_RULES
 from tracelens.derive.kernel_primitives import CONTEXT_DECIDES, CONTEXT_RULES, FUNCTOR_RULES, GENERIC_HEAD, NAME_RULES
 
@@ -20,7 +21,7 @@ _MANGLED_PART = re.compile(r"[0-9]{1,3}")
 
 
 def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFrame:
-    """Library, primitive, primitive_source and is_communication of each kernel, a row a name, in order.
+    """Library, primitive, primitive_source (Categorical) and is_communication of each kernel, a row a name, in order.
 
     `contexts` holds, for each kernel, the name of the innermost op that launched it, null where unknown; the word
     `triton` stands for an op that the profiler knows for a Triton launch, whatever the kernel's name. It is better
@@ -28,20 +29,13 @@ def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFram
     below `aten::addmm`. `primitive_source` is `context` where the op decided and `name` otherwise.
     """
     if contexts is None:
-        contexts = pl.Series([None], dtype=pl.String).new_from_index(0, len(names))
-    # As categories a million long names are compared by number.
-    given = pl.DataFrame({"name": names.cast(pl.String), "context": contexts.cast(pl.String)}).select(
-        pl.all().fill_null("").cast(pl.Categorical)
-    )
-    unique = given.unique(maintain_order=True)
-    classes = _classify_unique(unique.cast(pl.String))
-    return given.join(
-        pl.concat([unique, classes], how="horizontal"), on=["name", "context"], how="left", maintain_order="left"
-    ).drop("name", "context")
+        contexts = pl.repeat(None, len(names), dtype=pl.Categorical, eager=True)
+    return each_pair_once(names.alias("name"), contexts.alias("context"), _classify_unique)
 
 
 def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
     """The classes of (name, context) pairs, row by row."""
+    pairs = pairs.fill_null("")
     text = pl.col("name").str.head(_LOOKED_AT).str.replace_all(_UNNAMED, "")
     prepared = (
         pairs.with_columns(text=text.str.replace(_RETURN_TYPE, "").str.strip_suffix(".kd"))

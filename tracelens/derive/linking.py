@@ -32,21 +32,25 @@ def link_work(work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     )
     earlier_id = _HAS_ID & (pl.col("correlation_id") < pl.col("first_correlation"))
     before = earlier_id.fill_null(value=False) | (pl.col("start_ns") < pl.col("first_call_ns"))
-    return (
-        work.drop("api_call_id", "span_id", "step", "link", strict=False)
+    # Keys alone are joined: the columns of the work itself stay where they are.
+    link = (
+        work.select(*_KEY, "start_ns")
         .join(keyed, on=key, how="left", maintain_order="left")
         .join(known, on="process_id", how="left", maintain_order="left")
-        .with_columns(
+        .select(
+            "api_call_id",
+            "span_id",
+            "step",
             link=pl.when(pl.col("call_kind") == "graph_launch")
-            .then(pl.lit("graph"))
+            .then(pl.lit("graph", pl.Categorical))
             .when(pl.col("api_call_id").is_not_null())
-            .then(pl.lit("launched"))
+            .then(pl.lit("launched", pl.Categorical))
             .when(before.fill_null(value=False))
-            .then(pl.lit("pre_window"))
-            .otherwise(pl.lit("unlinked"))
+            .then(pl.lit("pre_window", pl.Categorical))
+            .otherwise(pl.lit("unlinked", pl.Categorical)),
         )
-        .drop("call_kind", "first_correlation", "first_call_ns")
     )
+    return work.with_columns(link.get_columns())
 
 
 def _narrowest_key(work: pl.DataFrame, calls: pl.DataFrame) -> list[str]:
@@ -71,11 +75,14 @@ def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.D
     """
     if "process_id" in work.columns:
         return work
+    # The common case, a program of one process, needs no look at the calls' ids.
+    if calls["process_id"].min() == calls["process_id"].max() == fallback:
+        return work.with_columns(process_id=pl.lit(fallback, pl.Int64))
+    process = pl.col("process_id")
     owners = (
         calls.filter(_HAS_ID)
         .group_by("correlation_id")
-        .agg(process_id=pl.when(pl.col("process_id").n_unique() == 1).then(pl.col("process_id").first()).otherwise(-1))
+        .agg(process_id=pl.when(process.min() == process.max()).then(process.min()).otherwise(-1))
     )
-    return work.join(owners, on="correlation_id", how="left", maintain_order="left").with_columns(
-        pl.col("process_id").fill_null(fallback)
-    )
+    found = work.select("correlation_id").join(owners, on="correlation_id", how="left", maintain_order="left")
+    return work.with_columns(found["process_id"].fill_null(fallback))

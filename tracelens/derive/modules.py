@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.derive.ancestry import nearest, outermost
+from tracelens.derive.distinct import each_once, each_pair_once
 
 MODULE_PREFIX = "nn.Module: "
 _NODE = ("process_id", "forward_thread_id", "sequence_number")
@@ -18,33 +19,36 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
     numbers are per thread, and a backward op names its forward thread by a number of torch's own: the thread whose ops
     match most of that number's sequence numbers is taken for it, and where two match as many, none.
     """
-    own = spans.select(
-        pl.when(pl.col("kind") == "module").then(pl.col("name").str.strip_prefix(MODULE_PREFIX))
-    ).to_series()
-    forward = _chains(parent, own)
+    forward = _chains(parent, spans)
     if not spans["sequence_number"].count():
         return forward, 0
-    keyed = spans.select(
-        *_NODE, "thread_id", "start_ns", path=forward, is_backward=pl.col("forward_thread_id").fill_null(0) > 0
-    )
-    leads = keyed.select(pl.when("is_backward").then(pl.int_range(pl.len()))).to_series()
-    lead = outermost(parent, leads)
+    is_backward = pl.col("forward_thread_id").fill_null(0) > 0
+    rows = pl.int_range(pl.len(), dtype=pl.get_index_type())
+    lead = outermost(parent, spans.select(pl.when(is_backward).then(rows)).to_series())
+    numbered = pl.col("sequence_number").is_not_null()
+    keyed = spans.select(*_NODE, "thread_id", "start_ns", path=forward, is_backward=is_backward).filter(numbered)
     paths = _paths_of_nodes(keyed)
-    through = keyed.select(*_NODE)[lead].join(paths, on=[*_NODE], how="left", maintain_order="left")
-    n_ambiguous = through.filter(pl.col("is_ambiguous").fill_null(False)).height
-    return forward.zip_with(forward.is_not_null(), through["path"]), n_ambiguous
+    leads = lead.drop_nulls().unique()
+    through = spans.select(*_NODE)[leads].join(paths, on=[*_NODE], how="left", maintain_order="left")
+    place = _numbered(leads, spans.height).gather(lead)
+    n_ambiguous = through["is_ambiguous"].gather(place).sum()
+    return forward.zip_with(forward.is_not_null(), through["path"].gather(place)), int(n_ambiguous)
+
+
+def _numbered(rows: pl.Series, height: int) -> pl.Series:
+    """For each of so many rows its number among the given ones, null where it is none of them."""
+    none = pl.repeat(None, height, dtype=pl.get_index_type(), eager=True)
+    return none.scatter(rows, pl.int_range(len(rows), dtype=pl.get_index_type(), eager=True))
 
 
 def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
     """process_id, forward_thread_id, sequence_number; path of the op that made the node, or is_ambiguous."""
     makers = (
-        keyed.filter(~pl.col("is_backward") & pl.col("sequence_number").is_not_null())
+        keyed.filter(~pl.col("is_backward"))
         .group_by("process_id", "thread_id", "sequence_number")
         .agg(pl.col("path").sort_by("start_ns").last(), made_ns=pl.col("start_ns").max())
     )
-    nodes = (
-        keyed.filter("is_backward").drop_nulls("sequence_number").group_by(*_NODE).agg(run_ns=pl.col("start_ns").max())
-    )
+    nodes = keyed.filter("is_backward").group_by(*_NODE).agg(run_ns=pl.col("start_ns").max())
     pairs = nodes.join(makers, on=["process_id", "sequence_number"]).filter(pl.col("made_ns") <= pl.col("run_ns"))
     votes = pairs.group_by("process_id", "forward_thread_id", "thread_id").agg(votes=pl.len())
     best = votes.filter(pl.col("votes") == pl.col("votes").max().over("process_id", "forward_thread_id"))
@@ -59,28 +63,23 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _chains(parent: pl.Series, own: pl.Series) -> pl.Series:
+def _chains(parent: pl.Series, spans: pl.DataFrame) -> pl.Series:
     """The names of the module calls around each span, outermost first, joined with dots."""
-    is_module = own.is_not_null()
-    if not is_module.any():
-        return pl.Series([None] * len(own), dtype=pl.String)
-    rows = (
-        pl.DataFrame({"own": own}).select(pl.when(pl.col("own").is_not_null()).then(pl.int_range(pl.len()))).to_series()
-    )
-    enclosing = nearest(parent, rows)
-    up = enclosing.gather(parent)
-    path = own
-    while up.gather(is_module.arg_true()).null_count() < is_module.sum():
-        above = path.gather(up)
-        path = (
-            pl.DataFrame({"above": above, "path": path})
-            .select(
-                pl.when(pl.col("above").is_not_null()).then(pl.col("above") + "." + pl.col("path")).otherwise("path")
-            )
-            .to_series()
-        )
+    modules = spans.select((pl.col("kind") == "module") & pl.col("name").is_not_null()).to_series().arg_true()
+    if not len(modules):
+        return pl.repeat(None, spans.height, dtype=pl.Categorical, eager=True)
+    enclosing = nearest(parent, _numbered(modules, spans.height))
+    path = each_once(spans["name"].gather(modules), lambda name: name.str.strip_prefix(MODULE_PREFIX))
+    up = enclosing.gather(parent.gather(modules))
+    while up.null_count() < len(up):
+        path = each_pair_once(path.gather(up).alias("above"), path.alias("path"), _below).to_series()
         up = up.gather(up)
     return path.gather(enclosing)
+
+
+def _below(paths: pl.DataFrame) -> pl.DataFrame:
+    """The path, below the one above where there is one."""
+    return paths.select(pl.concat_str(pl.col("above") + ".", "path", ignore_nulls=True))
 
 
 def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
@@ -89,11 +88,11 @@ def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
         spans.filter(pl.col("kind") == "module")
         .group_by("module_path")
         .agg(pl.col("start_ns").min())
-        .sort("start_ns", "module_path")
+        .sort("start_ns", pl.col("module_path").cast(pl.String))
         .with_row_index("call_order")
         .select(
             "module_path",
-            class_name=pl.col("module_path").str.extract(r"([^.]+?)(?:_\d+)?$"),
+            class_name=pl.col("module_path").cast(pl.String).str.extract(r"([^.]+?)(?:_\d+)?$"),
             call_order=pl.col("call_order").cast(pl.Int64),
         )
     )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import polars as pl
 
 from tracelens.derive.ancestry import nearest
+from tracelens.derive.distinct import each_once
 
 STEP_NAME = r"^(?:ProfilerStep#|step )(\d+)$"
 
@@ -16,6 +19,7 @@ _MARKERS = (
     ("optimizer", r"^Optimizer\.(?:step|zero_grad)#"),
 )
 _ANNOTATIONS = (("forward", r"(?i)\bforward\b"), ("backward", r"(?i)\bbackward\b"), ("optimizer", r"(?i)\boptimizer\b"))
+_PHASES = ("forward", "backward", "optimizer", "other")
 _OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
 
 
@@ -27,7 +31,7 @@ def step_intervals(spans: pl.DataFrame) -> pl.DataFrame:
             "process_id",
             "start_ns",
             end_ns=pl.col("start_ns") + pl.col("duration_ns"),
-            step=pl.col("name").str.extract(STEP_NAME).cast(pl.Int64, strict=False),
+            step=pl.col("name").cast(pl.String).str.extract(STEP_NAME).cast(pl.Int64, strict=False),
         )
         .drop_nulls("step")
         .sort("start_ns")
@@ -90,25 +94,38 @@ def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
     Markers: autograd's evaluate_function and compiled backward graphs, Optimizer.step and zero_grad, annotations and
     NVTX ranges that say forward, backward or optimizer, and module calls (forward).
     """
-    name, kind = pl.col("name"), pl.col("kind")
+    kind = pl.col("kind")
     said = kind.is_in(["annotation", "nvtx"])
     own = pl.coalesce(
-        *(pl.when(name.str.contains(pattern)).then(pl.lit(phase)) for phase, pattern in _MARKERS),
-        pl.when((pl.col("forward_thread_id") > 0) & (kind == "op")).then(pl.lit("backward")),
-        *(pl.when(said & name.str.contains(pattern)).then(pl.lit(phase)) for phase, pattern in _ANNOTATIONS),
-        pl.when(said & name.str.contains(_OTHER)).then(pl.lit("other")),
-        pl.when((kind == "module") | name.str.contains(r"^Torch-Compiled Region|^CompiledFunction$")).then(
-            pl.lit("forward")
-        ),
+        "marked",
+        pl.when((pl.col("forward_thread_id") > 0) & (kind == "op")).then(_code("backward")),
+        pl.when(said).then("annotated"),
+        pl.when((kind == "module") | pl.col("is_compiled")).then(_code("forward")),
     )
-    marked = spans.select(
-        "process_id", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"), phase=own, said=said
-    )
+    names = each_once(spans["name"], _by_name).struct.unnest()
+    marked = spans.select("kind", "forward_thread_id", *names).select(phase=own, said=said)
     inherited = nearest(parent, marked["phase"])
-    open_then = _during(
-        marked.select("process_id", "start_ns"),
-        marked.filter(pl.col("said") & pl.col("phase").is_not_null()).drop("said").sort("start_ns"),
-        "phase",
-        pl.String,
-    )["phase"]
-    return inherited.zip_with(inherited.is_not_null(), open_then).alias("phase")
+    times = spans.select("process_id", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+    annotations = times.with_columns(marked["phase"]).filter(marked["said"] & marked["phase"].is_not_null())
+    lost = inherited.is_null().arg_true()
+    open_then = _during(times[lost].select("process_id", "start_ns"), annotations, "phase", pl.UInt8)["phase"]
+    return pl.Series("phase", _PHASES).cast(pl.Categorical).gather(inherited.scatter(lost, open_then))
+
+
+def _by_name(name: pl.Expr) -> pl.Expr:
+    """What a name says: the phase it marks, the phase it is if an annotation's, and if it is a compiled region's."""
+    return pl.struct(
+        marked=_first(name, _MARKERS),
+        annotated=_first(name, (*_ANNOTATIONS, ("other", _OTHER))),
+        is_compiled=name.str.contains(r"^Torch-Compiled Region|^CompiledFunction$"),
+    )
+
+
+def _first(name: pl.Expr, rules: Iterable[tuple[str, str]]) -> pl.Expr:
+    """The number of the first phase whose pattern is found."""
+    return pl.coalesce(pl.when(name.str.contains(pattern)).then(_code(phase)) for phase, pattern in rules)
+
+
+def _code(phase: str) -> pl.Expr:
+    """The phase's number, narrow: it goes up and down the whole tree of spans."""
+    return pl.lit(_PHASES.index(phase), pl.UInt8)
