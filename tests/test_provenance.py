@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from tests.cases import make_trace
+from tracelens.analyses import layer_attribution
 from tracelens.collectors import collect, detect, provenance
 from tracelens.derive.provenance import kernel_shares, split_kernels
 from tracelens.errors import SourceError
@@ -125,6 +126,42 @@ def test_kernels_of_a_replayed_cuda_graph_take_the_library_call_at_their_place()
     assert [part[:2] for part in parts(trace)] == [
         (0, "a"), (1, "conv"), (2, "conv"), (3, "b"), (4, "fc1"), (5, "fc2"), (6, "fc2"),
     ]  # fmt: skip
+
+
+def test_layers_of_a_compiled_submodule_get_their_kernels_whole_or_in_part() -> None:
+    layers = [{"module_path": path, "class_name": name} for path, name in (
+        ("net", "Net"), ("net.head", "Head"), ("net.head.a", "Linear"), ("net.head.b", "ReLU"),
+    )]  # fmt: skip
+    trace = make_trace(
+        layers=layers,
+        spans=[
+            {**GRAPH, "module_path": "net.head"},
+            {**op(1, "triton_poi_0"), "module_path": "net.head"},
+            op(2, "triton_poi_1"),
+        ],
+        kernels=[kernel("triton_poi_0", 1, 1000), kernel("triton_poi_1", 2, 10), kernel("stray", None, 30)],
+        provenance=[
+            # Paths recorded while a submodule was compiled begin at that submodule.
+            node(0, "triton_poi_0", "a", 300),
+            node(0, "triton_poi_0", "b", 100),
+            node(1, "triton_poi_1", "", 1, rule="root"),
+        ],
+    )  # fmt: skip
+    frame = layer_attribution(trace).select("layer", "class_name", "duration_total_ns", "low_ns", "high_ns", "evidence")
+    assert frame.rows() == [
+        ("net.head.a", "Linear", 750, 500, 1000, "compile provenance: nn_module_stack"),
+        ("net.head.b", "ReLU", 250, 0, 500, "compile provenance: nn_module_stack"),
+        ("(unattributed)", None, 40, 40, 40, "none"),
+    ]
+
+
+def test_communication_in_a_compiled_graph_stays_communication() -> None:
+    trace = make_trace(
+        spans=[GRAPH, op(1, "triton_poi_0")],
+        kernels=[kernel("triton_poi_0", 1, 5, is_communication=True)],
+        provenance=[node(0, "triton_poi_0", "a", 300)],
+    )
+    assert layer_attribution(trace)["layer"].to_list() == ["(communication)"]
 
 
 def test_shares_of_nodes_without_bytes_are_equal() -> None:

@@ -12,8 +12,10 @@ def layer_attribution(trace: Trace) -> pl.DataFrame:
     """A row a layer and phase of each rank, most time first; the rows sum to the kernel total exactly.
 
     A kernel belongs to the innermost module around its launch; in the backward pass to the module of the forward op
-    that made the autograd node. Placement on a model's root alone says nothing and counts as unattributed. Raises
-    MissingTableError without kernels.
+    that made the autograd node. Where compile provenance was recorded, a kernel of a compiled graph belongs to the
+    modules that it was made from: its time is split by the bytes they put out (estimate_ns), and an equal split and the
+    whole for the module with most bytes give low_ns and high_ns. Placement on a model's root alone says nothing and
+    counts as unattributed. Raises MissingTableError without kernels.
     """
     trace.require("layer_attribution", "kernels")
     return attribute_kernels(trace)
@@ -25,12 +27,19 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         lost = part.filter(pl.col("layer").is_in([UNATTRIBUTED, "(pre-window)"]))["share_frac"].sum()
         layout = (part["layout_frac"] * part["share_frac"]).sum()
-        n_layout = trace.kernels.filter((pl.col("rank") == rank) & (pl.col("primitive") == "layout")).height
+        kernels = trace.kernels.filter(pl.col("rank") == rank)
+        n_layout = kernels.filter(pl.col("primitive") == "layout").height
         found.append(
             f"Rank {rank}: {1 - lost:.1%} of kernel time has a layer or a named row; {layout:.1%} is layout transforms "
-            f"({n_layout:,} of {part['n_kernels'].sum():,} kernels)."
+            f"({n_layout:,} of {kernels.height:,} kernels)."
         )
-    if not trace.has("layers"):
+        split = part.filter(pl.col("low_ns") < pl.col("high_ns"))
+        if split.height:
+            found.append(
+                f"Rank {rank}: {split.height} rows hold parts of fused kernels, split by the bytes that each module's "
+                "operators put out; low and high are what other splits would give."
+            )
+    if not trace.has("layers") and not trace.has("provenance"):
         found.append(
             "The trace has no module calls, so layers are unknown; profile with with_stack=True, with_modules=True."
         )
