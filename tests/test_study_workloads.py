@@ -129,8 +129,8 @@ def test_a_batch_of_the_papers_bytes_is_among_the_copies(study: Any) -> None:
     widths = {"float64": 8, "float32": 4, "float16": 2}
     sizes = set()
     for name, batch, options in study("plan").COPIES:
-        words = dict(zip(options[::2], options[1::2], strict=False))
-        dtype = words.get("--input-dtype", words.get("--dtype", "float32"))
+        words: dict[str, str] = dict(zip(options[::2], options[1::2], strict=False))
+        dtype = words.get("--input-dtype") or words.get("--dtype", "float32")
         assert f"b{batch}_f{8 * widths[dtype]}" in name
         sizes.add((batch, dtype, batch * 3 * 256 * 256 * widths[dtype]))
     assert {(16, "float64", 25_165_824), (16, "float32", 12_582_912)} <= sizes
