@@ -67,9 +67,24 @@ TIMINGS = Table(
         Column("synchronized", pl.Boolean, "Whether the device was synchronised around it."),
         Column("profiled", pl.Boolean, "Whether a profiler was on."),
         Column("clock", pl.String, "Clock that was read.", values=("wall", "cuda_event", "unknown")),
-        Column("module_path", pl.String, "Layer; null for the whole model.", nullable=True),
-        Column("round", pl.Int64, "Round of the measurement."),
+        Column(
+            "module_path",
+            pl.String,
+            "Layer; null: the whole model. `(compiled region)`: what calling a compiled region costs beyond its work.",
+            nullable=True,
+        ),
+        Column(
+            "quantity",
+            pl.String,
+            "Null for a plain duration. arr_sum: the sum over the timed layers of one execution; CPU_self, CUDA_self "
+            "and CUDA_total: the profiler's.",
+            nullable=True,
+            values=("arr_sum", "CPU_self", "CUDA_self", "CUDA_total", "unknown"),
+        ),
+        Column("round", pl.Int64, "Round of the measurement, warm-up first; its executions have a row each."),
         Column("is_warmup", pl.Boolean, "Whether the round is warm-up."),
-        Column("duration_ns", pl.Int64, "Measured duration.", "ns"),
+        Column(
+            "duration_ns", pl.Int64, "Measured duration; noise can make the difference of a subtraction negative.", "ns"
+        ),
     ),
 )

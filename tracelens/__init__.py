@@ -2,8 +2,10 @@
 
 from tracelens import analyses
 from tracelens.collectors import collect
+from tracelens.measuring import Protocol, measure
+from tracelens.plan import Plan, apply_plan
 from tracelens.trace import Trace
 
 open = Trace.open  # noqa: A001 - tl.open reads like gzip.open
 
-__all__ = ["Trace", "analyses", "collect", "open"]
+__all__ = ["Plan", "Protocol", "Trace", "analyses", "apply_plan", "collect", "measure", "open"]

@@ -1,0 +1,57 @@
+"""Which submodules to compile as wholes, so that exactly the chosen layers are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+ROOT = ""
+"""The model itself, named as in torch's named_modules."""
+
+
+@dataclass(slots=True)
+class Regions:
+    """Submodules by path, outermost first and in the order of the layers: compiled as wholes, and left out of that."""
+
+    to_compile: list[str] = field(default_factory=list)
+    to_disable: list[str] = field(default_factory=list)
+
+
+def regions(is_compiled: Mapping[str, bool]) -> Regions:
+    """The fewest submodules to compile, and to disable within them, that give each layer what was chosen for it.
+
+    `is_compiled` has the choice of each layer by its path; `layer1.0` beside `layer1.0.conv1` is what that module does
+    itself, outside its children. A module without a choice of its own (a container, a layer without time) goes along
+    when all layers below it agree, and otherwise with what is around it.
+    """
+    below: dict[str, dict[str, None]] = {}
+    for path in is_compiled:
+        parts = path.split(".") if path != ROOT else []
+        for n in range(len(parts)):
+            below.setdefault(".".join(parts[:n]), {})[".".join(parts[: n + 1])] = None
+    found = Regions()
+    _visit(ROOT, False, is_compiled, below, found)
+    return found
+
+
+def _visit(
+    path: str, inside: bool, is_compiled: Mapping[str, bool], below: Mapping[str, dict[str, None]], found: Regions
+) -> None:
+    """Settle the module and what is below it; `inside` says whether a compiled region surrounds it."""
+    own = is_compiled.get(path)
+    if own is None:
+        wanted = _choices(path, is_compiled, below)
+        own = wanted.pop() if len(wanted) == 1 else inside
+    if own != inside:
+        (found.to_compile if own else found.to_disable).append(path)
+    for child in below.get(path, ()):
+        _visit(child, own, is_compiled, below, found)
+
+
+def _choices(path: str, is_compiled: Mapping[str, bool], below: Mapping[str, dict[str, None]]) -> set[bool]:
+    """What was chosen for the layers below the module: one of the two, or both."""
+    found: set[bool] = set()
+    for child in below.get(path, ()):
+        found |= {is_compiled[child]} if child in is_compiled else set()
+        found |= _choices(child, is_compiled, below)
+    return found

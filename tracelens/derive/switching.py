@@ -1,0 +1,49 @@
+"""The cheapest way through a sequence of layers that can each run in one of two configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+EAGER, COMPILED = 0, 1
+"""The two configurations, as positions in a layer's times; the model's caller is in the first."""
+
+
+def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> list[int]:
+    """The configuration of each layer for which `path_cost` is smallest, by dynamic programming.
+
+    `times` has each layer's time in either configuration, infinite where it cannot run in one; `change_cost` is paid
+    wherever the configuration changes, and by a path that begins or ends compiled: what calls the model is eager. Of
+    equal paths the one that stays eager longer, or compiled, is taken. With a cost of 0 this is the recurrence of the
+    thesis "Evaluating the PyTorch Compiler in the Vision Domain": the faster one, layer by layer.
+    """
+    cost = [0.0, float("inf")]
+    came_from: list[tuple[int, int]] = []
+    for layer in times:
+        origin = tuple(_cheaper_origin(cost, at, change_cost) for at in (EAGER, COMPILED))
+        cost = [cost[origin[at]] + change_cost * (origin[at] != at) + layer[at] for at in (EAGER, COMPILED)]
+        came_from.append((origin[EAGER], origin[COMPILED]))
+    at = _cheaper_origin(cost, EAGER, change_cost)
+    path = []
+    for origins in reversed(came_from):
+        path.append(at)
+        at = origins[at]
+    return path[::-1]
+
+
+def _cheaper_origin(cost: Sequence[float], at: int, change_cost: float) -> int:
+    """Where it is cheaper to come from; without a change where both cost the same."""
+    stay, change = cost[at], cost[1 - at] + change_cost
+    return at if stay <= change else 1 - at
+
+
+def change_costs(path: Sequence[int], change_cost: float) -> list[float]:
+    """What each layer pays for the change before it; the last one also for leaving a compiled region to the caller."""
+    costs = [change_cost * (before != at) for before, at in zip([EAGER, *path], path, strict=False)]
+    if costs:
+        costs[-1] += change_cost * (path[-1] != EAGER)
+    return costs
+
+
+def path_cost(times: Sequence[tuple[float, float]], path: Sequence[int], change_cost: float) -> float:
+    """The time of the layers along the path, with its changes."""
+    return sum(layer[at] for layer, at in zip(times, path, strict=True)) + sum(change_costs(path, change_cost))

@@ -1,0 +1,88 @@
+"""A model's layers: its modules in the order called, and those that are timed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tracelens.schemas import TABLES
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """`modules` by path in the order first called, without the model itself; `calls`: the timed ones, call by call."""
+
+    modules: Mapping[str, Any]
+    calls: tuple[str, ...]
+
+    @property
+    def timed(self) -> list[str]:
+        """Paths of the layers that are timed, each once."""
+        return list(dict.fromkeys(self.calls))
+
+    def frame(self) -> pl.DataFrame:
+        """The table `layers`, without rank."""
+        rows = [
+            {
+                "module_path": path,
+                "class_name": type(module).__name__,
+                "call_order": at,
+                "n_parameters": sum(parameter.numel() for parameter in module.parameters(recurse=False)),
+                "hyperparameters": json.dumps(hyperparameters(module)) if hyperparameters(module) else None,
+            }
+            for at, (path, module) in enumerate(self.modules.items())
+        ]
+        return pl.DataFrame(rows, schema={c.name: c.dtype for c in TABLES["layers"] if c.name != "rank"})
+
+
+def is_timed(module: Any) -> bool:
+    """Whether the module is timed as one layer: it has none below it, or computes without calling them."""
+    return next(module.children(), None) is None or type(module).__name__ == "MultiheadAttention"
+
+
+def find_layers(model: Any, run: Any) -> Layers:
+    """The layers that one execution calls, which `run` starts."""
+    called: dict[str, Any] = {}
+    calls: list[str] = []
+
+    def before(path: str, module: Any) -> None:
+        called.setdefault(path, module)
+        if is_timed(module):
+            calls.append(path)
+
+    modules = {path: module for path, module in model.named_modules() if path}
+    with pre_hooks(modules, before):
+        run()
+    return Layers(called, tuple(calls))
+
+
+@contextmanager
+def pre_hooks(modules: Mapping[str, Any], before: Any) -> Iterator[None]:
+    """Call `before(path, module)` ahead of every forward pass of the modules."""
+
+    def hook(path: str) -> Any:
+        return lambda module, _: before(path, module)
+
+    handles = [module.register_forward_pre_hook(hook(path)) for path, module in modules.items()]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def hyperparameters(module: Any) -> dict[str, Any]:
+    """What a layer was made with: the constants its class declares. Words only of torch's own classes."""
+    words = (str,) if type(module).__module__.startswith("torch.") else ()
+    plain = (bool, int, float, *words)
+    found = {}
+    for name in getattr(module, "__constants__", ()):
+        value = getattr(module, name, None)
+        if isinstance(value, plain) or (isinstance(value, tuple) and all(isinstance(v, plain) for v in value)):
+            found[name] = value
+    return found

@@ -1,0 +1,158 @@
+"""The whole measurement: every method in every configuration, round by round, into a trace's timings and layers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+import polars as pl
+
+from tracelens.capture import Capture, Diagnostics, SourceFile
+from tracelens.combine import combine
+from tracelens.errors import ToolError
+from tracelens.measuring.layers import Layers, find_layers
+from tracelens.measuring.protocol import (
+    COMPILED,
+    DEVICES,
+    METHODS,
+    Protocol,
+    check_methods,
+    chosen_configurations,
+)
+from tracelens.measuring.variants import Subject, Variant, variants
+from tracelens.plan import compile_module, load_torch
+from tracelens.schemas import TABLES
+from tracelens.trace import Trace
+
+KIND = "timings"
+_SCHEMA = {c.name: c.dtype for c in TABLES["timings"] if c.name != "rank"}
+
+
+def measure(
+    model: Any,
+    inputs: Any,
+    methods: Sequence[str] = METHODS,
+    configurations: Sequence[str] | None = None,
+    protocol: Protocol | None = None,
+) -> Trace:
+    """A trace of nothing but `timings` and `layers`: the model's forward pass and its layers, by every method.
+
+    `inputs` is a tensor, a tuple of arguments or a dict of keyword arguments. Configurations are interpreted and cpp
+    (on the CPU, eager and compiled), cuda and triton (on a GPU), custom (the model just as it is handed over, such as
+    after apply_plan; end to end only); where none is given, the first two, and the next two where there is a GPU. All
+    but custom run on copies. Gradients are off; the model's mode (eval, train) is its own.
+
+    Under torch.compile, e2e is the model compiled as a whole; layer, profiler and cuda_event see every layer compiled
+    as a region of its own; subtraction compiles the first n layers as one region for each n, which takes long. What
+    calling a compiled region costs stands in rows of `(compiled region)`. Raises ToolError without torch or where
+    compiling fails, UsageError for a request that cannot be met.
+    """
+    torch = load_torch("measure")
+    protocol = protocol or Protocol()
+    protocol.check()
+    check_methods(methods)
+    rows: list[dict[str, Any]] = []
+    diagnostics = Diagnostics()
+    layers: Layers | None = None
+    with torch.no_grad():
+        for configuration in chosen_configurations(torch, configurations):
+            for mode in protocol.compile_modes if configuration in COMPILED else (None,):
+                subject = _subject(torch, model, inputs, (configuration, mode))
+                layers = layers or subject.layers
+                rows += _rounds(subject, variants(subject, methods, protocol, diagnostics), protocol)
+    assert layers is not None
+    frame = pl.DataFrame(rows, schema=_SCHEMA)
+    about = {"model": type(model).__name__, "protocol": asdict(protocol)}
+    return combine([_capture(torch, {"timings": frame, "layers": layers.frame()}, about, diagnostics)])
+
+
+def _subject(torch: Any, model: Any, inputs: Any, how: tuple[str, str | None]) -> Subject:
+    """The model on its device, as a whole and with its layers one by one in the configuration."""
+    configuration, mode = how
+    if configuration == "custom":
+        device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    else:
+        device = torch.device(DEVICES[configuration])
+
+    def plain() -> Any:
+        return copy.deepcopy(model).to(device)
+
+    whole = model if configuration == "custom" else plain()
+    arguments, keywords = _arguments(torch, inputs, device)
+    layers = find_layers(whole, lambda: whole(*arguments, **keywords))
+    by_layer = whole
+    options = {} if mode in {None, "default"} else {"mode": mode}
+    if configuration in COMPILED:
+        by_layer = plain()
+        layers = Layers({path: by_layer.get_submodule(path) for path in layers.modules}, layers.calls)
+        for path in layers.timed:
+            compile_module(layers.modules[path], **options)
+        compile_module(whole, **options)
+    return Subject(torch, configuration, mode, device, (whole, by_layer), layers, (arguments, keywords), options, plain)
+
+
+def _arguments(torch: Any, inputs: Any, device: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The inputs as positional and keyword arguments, their tensors on the device."""
+
+    def placed(value: Any) -> Any:
+        return value.to(device) if isinstance(value, torch.Tensor) else value
+
+    moved = torch.utils._pytree.tree_map(placed, inputs)  # noqa: SLF001 - torch's own name for nested containers
+    if isinstance(moved, dict):
+        return (), moved
+    return (tuple(moved) if isinstance(moved, (tuple, list)) else (moved,)), {}
+
+
+def _rounds(subject: Subject, chosen: Sequence[Variant], protocol: Protocol) -> Iterator[dict[str, Any]]:
+    """Rows of every round; in each round every variant takes its turn, so that drift meets all of them alike."""
+    common = {
+        "configuration": subject.configuration,
+        "compile_mode": subject.mode,
+    }
+    for at in range(protocol.warmup_rounds + protocol.rounds):
+        for variant in chosen:
+            executions = _guarded(subject, partial(variant.round, protocol.executions))
+            for found in executions:
+                for (path, quantity), duration in found.items():
+                    yield (
+                        common
+                        | variant.key
+                        | {
+                            "module_path": path,
+                            "quantity": quantity,
+                            "round": at,
+                            "is_warmup": at < protocol.warmup_rounds,
+                            "duration_ns": duration,
+                        }
+                    )
+
+
+def _guarded(subject: Subject, run: Callable[[], Any]) -> Any:
+    """The result. Raises ToolError where a compiled configuration fails: eager it has run before."""
+    try:
+        return run()
+    except Exception as error:
+        if subject.configuration not in COMPILED:
+            raise
+        raise ToolError(
+            f"the configuration {subject.configuration} (torch.compile, mode {subject.mode}) fails: "
+            f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no message'}; "
+            "measure the others, or see whether torch.compile runs the model at all"
+        ) from error
+
+
+def _capture(torch: Any, tables: dict[str, pl.DataFrame], settings: dict[str, Any], found: Diagnostics) -> Capture:
+    reason = "tl.measure takes times only; for events, tracelens collect torch"
+    return Capture(
+        kind=KIND,
+        source=SourceFile(settings["model"], KIND, 0, ""),
+        tables=tables,
+        producer="tracelens.measure",
+        versions={"torch": torch.__version__},
+        settings=settings,
+        reasons={name: reason for name in TABLES if name not in tables},
+        diagnostics=found,
+    )

@@ -1,0 +1,109 @@
+"""Layer subtraction: run the first n layers for every n; what the nth adds is its time."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+from tracelens.errors import ToolError
+from tracelens.measuring.layers import Layers, is_timed
+
+
+class _Stop(Exception):  # noqa: N818 - it is no error: it ends a run after the layer it was asked to end after
+    """Ends a forward pass early."""
+
+
+Prefix = Callable[[], int]
+"""Runs the first n layers once and gives the nanoseconds it took."""
+
+
+def eager_prefixes(layers: Layers, run: Callable[[], Any], wait: Callable[[], None]) -> list[Prefix]:
+    """Runs that end before the first layer, and after each call of a layer; for any model.
+
+    A forward hook on the layer raises at its nth call; no other layer has one.
+    """
+    first = layers.calls[0]
+    stops = [(first, 1, True)]
+    seen: Counter[str] = Counter()
+    for path in layers.calls:
+        seen[path] += 1
+        stops.append((path, seen[path], False))
+    return [_stopped(layers.modules[path], nth, before, run, wait) for path, nth, before in stops]
+
+
+def _stopped(module: Any, nth: int, before: bool, run: Callable[[], Any], wait: Callable[[], None]) -> Prefix:
+    def prefix() -> int:
+        left = nth
+
+        def stop(*_: Any) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                raise _Stop
+
+        register = module.register_forward_pre_hook if before else module.register_forward_hook
+        handle = register(stop)
+        try:
+            wait()
+            start = time.perf_counter_ns()
+            with suppress(_Stop):
+                run()
+            wait()
+            return time.perf_counter_ns() - start
+        finally:
+            handle.remove()
+
+    return prefix
+
+
+def compiled_prefixes(torch: Any, model: Any, compile_region: Callable[[Any], None]) -> tuple[list[Any], list[str]]:
+    """Modules that compute the first n layers and nothing else, each compiled as one region, and each nth layer's path.
+
+    Every value that the rest of the model would need is an output, so that nothing is optimised away. Raises ToolError
+    where torch.fx cannot trace the model symbolically.
+    """
+
+    class Tracer(torch.fx.Tracer):  # type: ignore[misc]
+        def is_leaf_module(self, m: Any, module_qualified_name: str) -> bool:  # noqa: ARG002 - torch's signature
+            return is_timed(m)
+
+    try:
+        graph = Tracer().trace(model)
+    except Exception as error:  # tracing runs the model's code with stand-ins: anything can come of it
+        raise ToolError(
+            f"{type(model).__name__} cannot be traced by torch.fx ({type(error).__name__}), which layer subtraction "
+            "needs under torch.compile; measure it with the methods layer or profiler"
+        ) from error
+    nodes = list(graph.nodes)
+    cuts = [at for at, node in enumerate(nodes) if node.op == "call_module"]
+    prefixes = []
+    for cut in [cuts[0] - 1, *cuts] if cuts else []:
+        prefix = torch.fx.GraphModule(model, _cut(torch, nodes, cut))
+        compile_region(prefix)
+        prefixes.append(prefix)
+    return prefixes, [str(nodes[cut].target) for cut in cuts]
+
+
+def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
+    """The graph up to and with that node; what later nodes need is its output."""
+    graph = torch.fx.Graph()
+    new: dict[Any, Any] = {}
+    places = {node: at for at, node in enumerate(nodes)}
+    for node in nodes:
+        if places[node] <= cut or node.op == "placeholder":
+            new[node] = graph.node_copy(node, lambda n: new[n])
+    live = [new[n] for n in new if n.op != "placeholder" and any(places[user] > cut for user in n.users)]
+    graph.output(tuple(live))
+    return graph
+
+
+def differences(paths: Sequence[str], cumulative: Sequence[int]) -> dict[str, int]:
+    """Each layer's time, summed over its calls: what it adds to the run that ends before it. Noise can make it < 0."""
+    found: Counter[str] = Counter()
+    for path, (before, after) in zip(paths, pairwise(cumulative), strict=True):
+        found[path] += after - before
+    return dict(found)

@@ -1,0 +1,165 @@
+"""A compile plan: which submodules to compile and which to leave eager, as a file, and applied to a model."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from tracelens.derive.module_regions import ROOT, regions
+from tracelens.errors import SchemaError, SourceError, ToolError, UsageError
+
+PLAN_VERSION = 1
+FORMAT = "tracelens compile plan"
+_CHOICES = ("eager", "compiled")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to compile of a model, by the paths of its named_modules (the empty path is the model itself).
+
+    `compile` and `disable` are submodules as wholes: each layer runs as the innermost of them around it says.
+    `layers` is what was chosen for each layer, `made_from` where the choice came from.
+    """
+
+    compile: tuple[str, ...]
+    disable: tuple[str, ...] = ()
+    layers: Mapping[str, str] = field(default_factory=dict)
+    paths: str = "attribute"
+    made_from: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, layers: Mapping[str, str], *, paths: str = "attribute", made_from: Mapping[str, Any]) -> Plan:
+        """The plan that gives each layer, by its path, what was chosen for it: eager or compiled."""
+        found = regions({path: choice == "compiled" for path, choice in layers.items()})
+        return cls(tuple(found.to_compile), tuple(found.to_disable), dict(layers), paths, dict(made_from))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Plan:
+        """The plan in a file. Raises SourceError when it is none, SchemaError when a newer version wrote it."""
+        file = Path(path)
+        try:
+            data: Any = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise SourceError(
+                f"{file}: expected a compile plan as JSON, found none that can be read ({error}); make one with "
+                "tracelens plan BASE OTHER --out plan.json"
+            ) from error
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise SourceError(
+                f"{file}: expected the format {FORMAT!r}, found other JSON; make one with tracelens plan BASE OTHER"
+            )
+        version = data.get("plan_version")
+        if type(version) is int and version > PLAN_VERSION:
+            raise SchemaError(
+                f"{file}: plan version {version}, this tracelens reads up to {PLAN_VERSION}; "
+                "upgrade with pip install -U tracelens-toolkit"
+            )
+        return _checked(file, data)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan as JSON. Raises SourceError when the file cannot be written."""
+        content = {"format": FORMAT, "plan_version": PLAN_VERSION} | asdict(self)
+        try:
+            Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise SourceError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _checked(file: Path, data: Mapping[str, Any]) -> Plan:
+    """The plan of parsed JSON. Raises SourceError for a key that holds something else than it should."""
+
+    def names(key: str) -> tuple[str, ...]:
+        value = data.get(key)
+        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+            raise SourceError(f"{file}: {key} should be a list of module paths, is {value!r:.80}; make the plan again")
+        return tuple(value)
+
+    layers, made_from = data.get("layers", {}), data.get("made_from", {})
+    if not isinstance(layers, dict) or any(choice not in _CHOICES for choice in layers.values()):
+        raise SourceError(f"{file}: layers should say {' or '.join(_CHOICES)} for each path; make the plan again")
+    paths = data.get("paths", "attribute")
+    if paths not in {"attribute", "instance"} or not isinstance(made_from, dict):
+        raise SourceError(f"{file}: paths should be attribute or instance, and made_from an object")
+    return Plan(names("compile"), names("disable"), layers, paths, made_from)
+
+
+def apply_plan(model: Any, plan: Plan | str | os.PathLike[str], **options: Any) -> Any:
+    """The same model with exactly the submodules of the plan compiled, and those to disable kept out of that.
+
+    In place: the submodules get a compiled `forward`; their names, parameters and hooks stay as they are. `options` go
+    to torch.compile (mode, backend, dynamic, …). Apply it once, to the model that will run: a copy made afterwards
+    shares the compiled code of the original. Raises UsageError for a path that the model does not have, before
+    anything is changed, ToolError where torch is not installed.
+    """
+    torch = load_torch("apply_plan")
+    chosen = plan if isinstance(plan, Plan) else Plan.read(plan)
+    modules = dict(model.named_modules(remove_duplicate=False))
+    _check_paths(chosen, modules)
+    for path in chosen.disable:
+        modules[path].forward = torch.compiler.disable(modules[path].forward)
+    for path in chosen.compile:
+        compile_module(modules[path], **options)
+    return model
+
+
+def _check_paths(plan: Plan, modules: Mapping[str, Any]) -> None:
+    if plan.paths == "instance":
+        raise UsageError(
+            "the plan names layers as a trace numbers them (Conv2d_3), which no model knows by that name; make it from "
+            "captures that know attribute paths: tracelens collect torch -- COMMAND, or tl.measure"
+        )
+    for path in (*plan.compile, *plan.disable, *plan.layers):
+        if path in modules:
+            continue
+        close = get_close_matches(path, [name for name in modules if name], n=1, cutoff=0)
+        closest = f"the closest is {close[0]}" if close else "it has no submodules"
+        raise UsageError(f"the plan names {path}, which the model does not have; {closest}: was it made of this model?")
+
+
+def compile_module(module: Any, **options: Any) -> None:
+    """Compile one module's forward as a region of its own, in place.
+
+    Unlike `module.compile()` it compiles torch's own layers and containers too, whose frames Dynamo skips when they
+    are outermost, and gives every region code of its own: Dynamo counts recompilations by code object, and falls back
+    to eager without a word after eight, which the ninth convolution would meet (seen with torch 2.13).
+    """
+    torch = load_torch("compile_module")
+    config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings
+    # Where a region breaks at a disabled module, the pieces are frames of a class's forward, shared by its instances.
+    config.recompile_limit = max(config.recompile_limit, _MANY)
+    config.accumulated_recompile_limit = max(config.accumulated_recompile_limit, _MANY)
+    module.forward = torch.compile(_region(module.forward), **options)
+
+
+_MANY = 4096
+
+
+def _region(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function through a frame whose code belongs to it alone."""
+
+    def region(*args: Any, **kwargs: Any) -> Any:
+        return forward(*args, **kwargs)
+
+    region.__code__ = region.__code__.replace()
+    return region
+
+
+def load_torch(what: str) -> Any:
+    """The torch package, imported only now. Raises ToolError where it is not installed."""
+    try:
+        import torch  # noqa: PLC0415 - analyses never need it
+        import torch._dynamo  # noqa: PLC0415
+    except ImportError as error:
+        raise ToolError(
+            f"{what} needs PyTorch, which cannot be imported ({error}); install it with "
+            "pip install 'tracelens-toolkit[torch]'"
+        ) from error
+    return torch
+
+
+__all__ = ["FORMAT", "PLAN_VERSION", "ROOT", "Plan", "apply_plan", "compile_module", "load_torch"]
