@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # HTA pulls in a notebook server; it is only wanted to check our numbers against, so only the tests install it.
 TEST_EXTRAS := fast,gdb,hta,nvml,sqlite
 
-.PHONY: demo test test-lowest check docs clean
+.PHONY: demo test test-lowest check docs study clean
 
 demo: $(VENV)/installed
 	$(BIN)/tracelens demo
@@ -26,6 +26,10 @@ check: $(VENV)/installed-for-tests
 
 docs: $(VENV)/installed
 	$(BIN)/python docs/generate.py
+
+# The abstraction study's page from its captures; samples/study/run.py takes those on a machine with a GPU.
+study: $(VENV)/installed
+	$(BIN)/python samples/study/analyse.py
 
 # Takes half an hour and 3 GB of disk; BENCH=--quick tries it out, BENCH=--large adds a trace of 2 GB.
 bench: $(VENV)/installed-for-bench

@@ -1,0 +1,191 @@
+"""What a batch costs to copy to the device: the paper's doubled bytes, and what could have doubled them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import paper
+import polars as pl
+from page import NAMES, Finding, Section, listed, table
+
+import tracelens as tl
+from tracelens.errors import MissingTableError
+
+_NAME = re.compile(r"(?:copy|nsys_(?P<level>\w+?))_b(?P<batch>\d+)_f(?P<bits>\d+)(?:_(?P<rest>\w+))?$")
+
+
+@dataclass(frozen=True)
+class Copy:
+    """The copies of one capture's batches, by step on average; `cast_from`: the dtype that a cast then narrows."""
+
+    level: str
+    batch: int
+    dtype: str
+    model_dtype: str
+    memory: str
+    n_copies: float
+    n_bytes: float
+    ms: float
+    cast_from: str | None
+
+    @property
+    def bandwidth(self) -> float:
+        """Gigabytes per second."""
+        return self.n_bytes / self.ms / 1e6
+
+    @property
+    def words(self) -> str:
+        """The configuration, for a sentence."""
+        model = "" if self.model_dtype == "float32" else f" for a model in {self.model_dtype}"
+        return f"batch {self.batch} in {self.dtype} from {self.memory} memory{model} ({NAMES[self.level]})"
+
+
+def copies_of(captures: Mapping[str, tl.Trace]) -> list[Copy]:
+    """The copies of the captures that are named after what they copy."""
+    found = []
+    for name, trace in captures.items():
+        match = _NAME.match(name)
+        if match is None:
+            continue
+        try:
+            rows = tl.analyses.copy_cost(trace).filter(pl.col("step").is_not_null(), direction="h2d")
+        except MissingTableError:
+            continue
+        if rows.is_empty():
+            continue
+        n_steps = rows["step"].n_unique()
+        dtype, rest = f"float{match['bits']}", match["rest"] or ""
+        is_half = dtype == "float16"
+        found.append(
+            Copy(
+                level=match["level"] or "eager",
+                batch=int(match["batch"]),
+                dtype=dtype,
+                model_dtype=dtype if is_half or rest == "model" else "float32",
+                memory=str(rows.sort("size_bytes", descending=True)["source_memory"][0]),
+                n_copies=rows["n_calls"].sum() / n_steps,
+                n_bytes=rows["size_bytes"].sum() / n_steps,
+                ms=rows["duration_total_ns"].sum() / n_steps / 1e6,
+                cast_from=next(iter(rows["wasteful_dtype"].drop_nulls()), None),
+            )
+        )
+    return sorted(
+        found, key=lambda c: (list(NAMES).index(c.level), c.batch, -int(c.dtype[5:]), c.memory, c.model_dtype)
+    )
+
+
+def section(captures: Mapping[str, tl.Trace]) -> Section:
+    """The section of the page, from the captures `copy_…` and `nsys_LEVEL_b…`."""
+    made = Section("Copies from the host")
+    copies = copies_of(captures)
+    if not copies:
+        made.blocks.append("No copies were captured.")
+        return made
+    (large, large_ms), (small, small_ms) = paper.COPIES
+    made.blocks.append(
+        f"The paper saw {large / 1e6:.3f} MB and {large_ms} ms a batch in one implementation, {small / 1e6:.3f} MB "
+        f"and {small_ms} ms in another, and does not say why. Those bytes fit a batch of 32 images "
+        "of 3×256×256 in 4 and in 2 bytes an element, a batch of 16 in 8 and in 4, or one that is copied twice. "
+        "Here are such batches, copied today:"
+    )
+    made.blocks.append(_table(copies))
+    made.blocks.append("\n".join(f"- {sentence}" for sentence in sentences(copies)))
+    made.findings = findings(copies)
+    return made
+
+
+def _table(copies: Iterable[Copy]) -> str:
+    rows = [
+        [
+            NAMES[c.level], c.batch, c.dtype, c.memory, f"{c.n_copies:g}", f"{c.n_bytes:,.0f}", f"{c.ms:.3f}",
+            f"{c.bandwidth:.1f}", f"{c.cast_from} to {c.model_dtype}" if c.cast_from else "none",
+        ]
+        for c in copies
+    ]  # fmt: skip
+    heads = [
+        "level",
+        "batch",
+        "dtype on the host",
+        "memory",
+        "copies a step",
+        "bytes a step",
+        "ms",
+        "GB/s",
+        "cast on the device",
+    ]
+    return table(heads, rows)
+
+
+def sentences(copies: list[Copy]) -> list[str]:
+    """What the captures say about the doubled bytes, and about pinned memory."""
+    said = []
+    (large, _), (small, _) = paper.COPIES
+    for n_bytes in (large, small):
+        fits = [c.words for c in copies if round(c.n_bytes) == n_bytes]
+        if fits:
+            said.append(f"{n_bytes:,} bytes a step are {listed(list(dict.fromkeys(fits)))}.")
+    cast = [c for c in copies if c.cast_from]
+    if cast:
+        said.append(
+            f"Dtype: the batches in {listed(sorted({c.dtype for c in cast}))} are each followed by a cast that throws "
+            "half of what was copied away. That doubles bytes and time of the copy and leaves every kernel after it as "
+            "it was."
+        )
+    one_batch = [
+        c for c in copies if not c.cast_from and c.model_dtype == "float32" and round(c.n_bytes) in (large, small)
+    ]
+    if {round(c.n_bytes) for c in one_batch} == {large, small}:
+        said.append(
+            "Batch: twice the images double the copy without any cast, and the work of every kernel after it too; "
+            "the grids below tell the two apart."
+        )
+    most = max(c.n_copies for c in copies)
+    said.append(
+        "Double copy: no capture copies its batch more than once a step, at any level."
+        if most <= 1
+        else f"Double copy: up to {most:g} copies a step, so bytes alone do not tell dtype from copies."
+    )
+    for base, other in _pairs(copies, "memory"):
+        said.append(
+            f"Pinned: {base.words} takes {base.ms:.3f} ms, pinned {other.ms:.3f} ms: {base.ms / other.ms:.1f} times as "
+            f"fast ({base.bandwidth:.1f} against {other.bandwidth:.1f} GB/s)."
+        )
+    return said
+
+
+def _pairs(copies: Iterable[Copy], by: str) -> list[tuple[Copy, Copy]]:
+    """Copies that differ in one respect: pageable and pinned memory, or float64 and float32 with a cast."""
+    kept = list(copies)
+    order = {"memory": ("pageable", "pinned"), "dtype": ("float64", "float32")}[by]
+
+    def rest(c: Copy) -> tuple[object, ...]:
+        return (c.level, c.batch, c.model_dtype, c.dtype if by == "memory" else c.memory)
+
+    found = []
+    for base in kept:
+        if getattr(base, by) == order[0]:
+            found += [(base, c) for c in kept if getattr(c, by) == order[1] and rest(c) == rest(base)]
+    return found
+
+
+def findings(copies: list[Copy]) -> list[Finding]:
+    """The paper's doubled copy."""
+    (large, large_ms), (small, small_ms) = paper.COPIES
+    found = []
+    for base, other in _pairs(copies, "dtype"):
+        if (round(base.n_bytes), round(other.n_bytes), base.memory, base.level) != (large, small, "pageable", "eager"):
+            continue
+        ratio = base.ms / other.ms
+        found.append(
+            Finding(
+                "The same batch costs twice the bytes and twice the time in one implementation",
+                f"{large_ms} against {small_ms} ms, a ratio of {large_ms / small_ms:.2f} at "
+                f"{large / large_ms / 1e6:.2f} GB/s",
+                f"a {base.dtype} batch takes {base.ms:.3f} ms against {other.ms:.3f} in {other.dtype}, a ratio of "
+                f"{ratio:.2f} at {base.bandwidth:.1f} GB/s",
+                1.7 <= ratio <= 2.3,
+            )
+        )
+    return found

@@ -1,0 +1,172 @@
+"""The grids of the ReLU kernels: what doubles them, and how long they run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import paper
+import polars as pl
+from page import Finding, Section, table
+
+import tracelens as tl
+
+KERNELS = r"(?i)clamp|relu|activation"
+"""In the names of kernels that compute ReLU: alone in PyTorch (a clamp) and cuDNN, fused under torch.compile."""
+
+Grid = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The ReLU kernel with the most blocks of a capture."""
+
+    name: str
+    grid: Grid
+    block: Grid
+    n_calls: int
+    mean_us: float
+
+
+def largest(trace: tl.Trace) -> Largest | None:
+    """The capture's largest ReLU; null where no kernel's name tells of one."""
+    if not trace.has("kernels"):
+        return None
+    grids = tl.analyses.kernel_grids(trace).filter(pl.col("name").str.contains(KERNELS))
+    if grids.is_empty():
+        return None
+    row = grids.sort("n_blocks", "duration_total_ns", descending=True).row(0, named=True)
+    grid, block = (tuple(int(row[f"{kind}_{axis}"]) for axis in "xyz") for kind in ("grid", "block"))
+    return Largest(row["name"], grid, block, row["n_calls"], row["duration_mean_ns"] / 1e3)  # type: ignore[arg-type]
+
+
+CASES = (
+    ("nsys_eager", "PyTorch eager: batch 32, 64×64"),
+    ("nsys_compile", "torch.compile: the same"),
+    ("nsys_torchscript", "TorchScript: the same"),
+    ("nsys_libtorch", "LibTorch: the same"),
+    ("nsys_cudnn", "cuDNN: the same"),
+    ("copy_b16_f32_pageable", "PyTorch eager: batch 16, 256×256"),
+    ("copy_b16_f64_pageable", "the same, the batch in float64 on the host, cast on the device"),
+    ("copy_b16_f64_model", "the same, batch and model in float64"),
+    ("copy_b32_f32_pageable", "PyTorch eager: batch 32, 256×256"),
+    ("nsys_libtorch_b16_f32", "LibTorch: batch 16, 256×256"),
+    ("nsys_cudnn_b16_f32", "cuDNN: batch 16, 256×256"),
+)
+"""Captures and what they hold."""
+
+BASE = "copy_b16_f32_pageable"
+DOUBLED = {
+    "batch": ("copy_b32_f32_pageable", "twice the images"),
+    "input": ("copy_b16_f64_pageable", "a float64 batch that is cast on the device"),
+    "model": ("copy_b16_f64_model", "batch and model in float64"),
+}
+"""What may have doubled the paper's grid, beside the base."""
+
+
+def section(captures: Mapping[str, tl.Trace]) -> Section:
+    """The section of the page."""
+    made = Section("Grids of the ReLU kernels")
+    found = {name: largest(captures[name]) for name, _ in CASES if name in captures}
+    if not any(found.values()):
+        made.blocks.append("No kernels of ReLU were captured.")
+        return made
+    (big, big_us), (little, little_us) = paper.RELU
+    made.blocks.append(
+        f"The paper found ReLU with a grid of {big} and a mean of {big_us} µs in one implementation, {little} and "
+        f"{little_us} µs in another. Today, the ReLU with the most blocks of each capture:"
+    )
+    rows = []
+    for name, words in CASES:
+        kernel = found.get(name)
+        if kernel:
+            shown = [kernel.grid, kernel.block, kernel.n_calls, f"{kernel.mean_us:.1f}", f"`{short(kernel.name)}`"]
+            rows.append([words, *shown])
+    made.blocks.append(table(["capture", "grid", "block", "calls", "mean µs", "kernel"], rows))
+    without = [words for name, words in CASES if name in found and not found[name]]
+    if without:
+        made.blocks.append(f"No kernel is named after ReLU in: {'; '.join(without)}.")
+    if captures.get(BASE):
+        made.blocks.append("\n".join(f"- {sentence}" for sentence in sentences(captures)))
+    made.findings = findings(captures)
+    return made
+
+
+def compared(captures: Mapping[str, tl.Trace], case: str) -> tuple[float, float] | None:
+    """Blocks and mean duration of the largest ReLU in a case of DOUBLED over those in the base; null without either."""
+    base, other = captures.get(BASE), captures.get(DOUBLED[case][0])
+    if base is None or other is None:
+        return None
+    one, two = largest(base), largest(other)
+    if one is None or two is None:
+        return None
+    return _blocks(two) / _blocks(one), two.mean_us / one.mean_us
+
+
+def _blocks(kernel: Largest) -> int:
+    return kernel.grid[0] * kernel.grid[1] * kernel.grid[2]
+
+
+def sentences(captures: Mapping[str, tl.Trace]) -> list[str]:
+    """What doubles a ReLU's blocks and time today."""
+    said = []
+    for case, (_, words) in DOUBLED.items():
+        ratios = compared(captures, case)
+        if ratios:
+            said.append(
+                f"With {words}, the largest ReLU has {ratios[0]:.2f} times the blocks and takes {ratios[1]:.2f} times "
+                "as long."
+            )
+    return said
+
+
+def findings(captures: Mapping[str, tl.Trace]) -> list[Finding]:
+    """Whether a grid doubles with the time, what doubled it, and the grid's shape."""
+    (big, big_us), (little, little_us) = paper.RELU
+    found = []
+    ratios = {case: found_ for case in DOUBLED if (found_ := compared(captures, case))}
+    if "batch" in ratios:
+        blocks, time = ratios["batch"]
+        found.append(
+            Finding(
+                "Twice the blocks take nearly twice the time",
+                f"{big} to {little} blocks, {big_us} to {little_us} µs: a ratio of {big_us / little_us:.2f}",
+                f"twice the images give {blocks:.2f} times the blocks and {time:.2f} times the time",
+                1.7 <= blocks <= 2.3 and 1.5 <= time <= 2.3,
+            )
+        )
+    if ratios:
+        alike = [
+            DOUBLED[case][1] for case, (blocks, time) in ratios.items() if 1.7 <= blocks <= 2.3 and 1.5 <= time <= 2.3
+        ]
+        unlike = [DOUBLED[case][1] for case in ratios if DOUBLED[case][1] not in alike]
+        found.append(
+            Finding(
+                "One cause doubles both the bytes copied and ReLU's grid",
+                "both are doubled, and the paper does not say by what",
+                f"as there: {'; '.join(alike) or 'none of the cases'}. Not as there: {'; '.join(unlike) or 'none'}",
+                bool(alike),
+            )
+        )
+    shapes = [
+        kernel
+        for name in ("nsys_eager", "nsys_cudnn", BASE)
+        if name in captures and (kernel := largest(captures[name]))
+    ]
+    if shapes:
+        flat = [kernel.grid for kernel in shapes if kernel.grid[1:] == (1, 1)]
+        found.append(
+            Finding(
+                "ReLU is launched on a grid of two dimensions",
+                f"{big} and {little}",
+                ", ".join(str(kernel.grid) for kernel in shapes),
+                len(flat) < len(shapes),
+            )
+        )
+    return found
+
+
+def short(name: str) -> str:
+    """A kernel's name without return type, namespaces and arguments."""
+    head = name.removeprefix("void ").replace("(anonymous namespace)::", "")
+    return head.split("<", 1)[0].split("(", 1)[0].rsplit("::", 1)[-1]
