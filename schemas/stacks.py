@@ -17,11 +17,17 @@ STACKS = Table(
         RANK,
         Column("stack_id", pl.Int64, "Unique within the rank."),
         Column("symbol", pl.String, "Function the program stopped in."),
-        Column("hit", pl.Int64, "Number of the stop, from 1, in the order taken."),
+        Column(
+            "hit",
+            pl.Int64,
+            "Number of the stop, from 1, in the order taken; live, of the symbol's calls, with those skipped.",
+        ),
         Column("process_id", pl.Int64, "Process, where known.", nullable=True),
         Column("thread_id", pl.Int64, "Thread, where known.", nullable=True),
         Column("implementation", pl.String, "Label of the program, such as the file's stem.", nullable=True),
-        Column("depth", pl.Int32, "Number of frames, also where the list was cut.", "frames"),
+        Column(
+            "depth", pl.Int32, "Number of frames, Python's own too where merged, also where the list was cut.", "frames"
+        ),
         Column("truncated", pl.Boolean, "Whether frames are missing from the list."),
         Column(
             "python_frames",
@@ -53,7 +59,11 @@ FRAMES = Table(
         Column("file", pl.String, "Source file, file name only.", nullable=True),
         Column("line", pl.Int32, "Source line.", nullable=True),
         Column("role", pl.String, "Which part of the software the frame belongs to.", values=ROLES),
-        Column("has_debug_info", pl.Boolean, "Whether the debugger knew file and line."),
+        Column(
+            "has_debug_info",
+            pl.Boolean,
+            "Whether the frame's library has debug information; in logs, whether file and line are known.",
+        ),
     ),
     ("stack_id", "level"),
 )

@@ -64,7 +64,9 @@ def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> 
     for name in names:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
-            raise UsageError(f"--{name.replace('_', '-')} belongs to a capture of {where}; leave it out here")
+            raise UsageError(
+                f"--{name.strip('_').replace('_', '-')} belongs to a capture of {where}; leave it out here"
+            )
 
 
 def write_files(paths: list[Path], kind: str | None, request: Request) -> None:

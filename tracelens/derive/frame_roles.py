@@ -62,6 +62,7 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
     RoleRule("dispatcher", library=r"libc10"),
     RoleRule("stdlib", library=r"lib(std)?c\+\+"),
     RoleRule("unknown", r"\?\?"),
+    RoleRule("user", file=r""),
     RoleRule("unknown", library=r""),
     RoleRule("user"),
 )

@@ -24,22 +24,40 @@ _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 
 @dataclass(frozen=True, slots=True)
 class StackFrame:
-    """One frame of a stop; the address is only for telling inlined frames and doubled stops, and is not stored."""
+    """One frame of a stop; the address is only for telling inlined frames and doubled stops, and is not stored.
+
+    `has_debug_info`: of the frame's library, as the debugger said; where null, whether file and line are known says it.
+    """
 
     level: int
     address: str | None
     printed: PrintedFrame
+    has_debug_info: bool | None = None
+    is_python: bool = False
+
+    @property
+    def is_debug(self) -> bool:
+        """Whether there is debug information for it."""
+        return self.printed.line is not None if self.has_debug_info is None else self.has_debug_info
 
 
 @dataclass(slots=True)
 class Stop:
-    """One stop of the program: its frames from the innermost, and the thread by the debugger's and the system's id."""
+    """One stop of the program: its frames from the innermost, and the thread by the debugger's and the system's id.
+
+    What a log does not tell is null: then hits count in the order of the stops, from 1, and the frames themselves say
+    which function it is and whether Python's own are missing.
+    """
 
     frames: list[StackFrame] = field(default_factory=list)
     thread: str | None = None
     thread_id: int | None = None
     truncated: bool = False
     depth: int | None = None
+    symbol: str | None = None
+    hit: int | None = None
+    process_id: int | None = None
+    python_frames: str | None = None
 
 
 def drop_doubled(stops: Sequence[Stop]) -> list[Stop]:
@@ -74,7 +92,8 @@ def stack_tables(
         printed = [frame.printed for frame in stop.frames]
         functions = [names[p.raw_function] for p in printed]
         stop_roles = [roles[name, p.library, p.file] for name, p in zip(functions, printed, strict=True)]
-        known = [p.line is not None for p in printed]
+        stop_roles = ["python" if f.is_python else r for f, r in zip(stop.frames, stop_roles, strict=True)]
+        known = [frame.is_debug for frame in stop.frames]
         frames["stack_id"] += [stack_id] * len(printed)
         frames["level"] += [frame.level for frame in stop.frames]
         frames["kind"] += _kinds(stop.frames, functions)
@@ -86,14 +105,15 @@ def stack_tables(
         stacks.append(
             {
                 "stack_id": stack_id,
-                "symbol": functions[0],
-                "hit": stack_id + 1,
-                "process_id": process_id,
+                "symbol": stop.symbol or functions[0],
+                "hit": stop.hit or stack_id + 1,
+                "process_id": stop.process_id or process_id,
                 "thread_id": stop.thread_id,
                 "implementation": implementation,
                 "depth": max(stop.depth or 0, stop.frames[-1].level + 1),
                 "truncated": stop.truncated,
-                "python_frames": "unavailable" if _has_interpreter(functions, stop_roles) else "none",
+                "python_frames": stop.python_frames
+                or ("unavailable" if _has_interpreter(functions, stop_roles) else "none"),
                 "build_kind": _build_kind([name in entries for name in functions], stop_roles, known),
             }
         )
@@ -146,11 +166,11 @@ def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
     where no address was printed at all, nothing can be told. A repeated address in one function is recursion.
     """
     if len(frames) > 1 and all(frame.address is None for frame in frames[1:]):
-        return ["unknown"] * len(frames)
-    kinds = ["native"] * len(frames)
+        return ["python" if frame.is_python else "unknown" for frame in frames]
+    kinds = ["python" if frame.is_python else "native" for frame in frames]
     for i, (frame, caller) in enumerate(pairwise(frames)):
         remark = caller.printed.raw_function.startswith("<") and functions[i + 1].endswith(" called>")
-        if caller.level != frame.level + 1 or remark:
+        if caller.level != frame.level + 1 or remark or frame.is_python or caller.is_python:
             continue
         if caller.address is None or (caller.address == frame.address and functions[i] != functions[i + 1]):
             kinds[i] = "inline"

@@ -11,14 +11,18 @@ from itertools import zip_longest
 from pathlib import Path
 
 from tracelens.capture import Capture, Diagnostics, SourceFile
-from tracelens.derive.frame_names import UNKNOWN_FUNCTION, PrintedFrame, file_name, split_frame, without_folders
+from tracelens.collectors.gdb.records import mi_frame
+from tracelens.derive.frame_names import UNKNOWN_FUNCTION, split_frame
 from tracelens.derive.stack_tables import StackFrame, Stop, drop_doubled, stack_tables
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
 
 KIND = "gdb"
 
-_NEXT = 'record one with: gdb -batch -ex "break SYMBOL" -ex run -ex bt --args PROGRAM > stacks.txt'
+_NEXT = (
+    'record one with: gdb -batch -ex "break SYMBOL" -ex run -ex bt --args PROGRAM > stacks.txt, '
+    "or directly: tracelens collect gdb --break SYMBOL -- PROGRAM"
+)
 # No pattern here can match one text in two ways: a line of a megabyte is read in one pass.
 _FRAME = re.compile(r"\s*#(\d{1,7})\s+(?:(0x[0-9a-fA-F]+) in )?(\S.*)")
 _PREFIX = re.compile(r"(.{0,160}?[\s\]:|>)])(?=#\d{1,7} )")
@@ -77,7 +81,7 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
     diagnostics.add(
         "info", "doubled_stop", "stops at the second export of a symbol, in the same call", len(stops) - len(kept)
     )
-    _count_losses(kept, diagnostics)
+    count_losses(kept, diagnostics)
     tables = stack_tables(kept, implementation or path.stem, log.process_id)
     version = next((match[1] for line in lines if (match := _VERSION.match(line))), None)
     return [
@@ -112,7 +116,7 @@ def _no_frame(path: Path, lines: list[str], size_bytes: int) -> str:
     )
 
 
-def _count_losses(stops: list[Stop], diagnostics: Diagnostics) -> None:
+def count_losses(stops: list[Stop], diagnostics: Diagnostics) -> None:
     """Record what the stacks lack."""
     for stop in stops:
         missing = stop.frames[-1].level + 1 - len(stop.frames)
@@ -272,14 +276,6 @@ def _mi_frames(line: str, start: int) -> list[StackFrame]:
             records[-1].setdefault(match[2], re.sub(r"\\(.)", r"\1", match[3]))
     frames: dict[int, StackFrame] = {}
     for record in records:
-        level, number = record.get("level", ""), record.get("line", "")
-        if not (level.isascii() and level.isdigit() and len(level) < 8):
-            continue
-        printed = PrintedFrame(
-            without_folders(record.get("func", "")) or UNKNOWN_FUNCTION,
-            file_name(record.get("from", "")),
-            file_name(record.get("file", "")),
-            int(number) if number.isascii() and number.isdigit() and len(number) < 10 else None,
-        )
-        frames.setdefault(int(level), StackFrame(int(level), record.get("addr"), printed))
+        if frame := mi_frame(record):
+            frames.setdefault(frame.level, frame)
     return [frames[level] for level in sorted(frames)]

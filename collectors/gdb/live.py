@@ -1,0 +1,271 @@
+"""Take call stacks from a program that is run under gdb: set breakpoints, let it go, and look at every stop."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+
+from tracelens.capture import Capture, Diagnostics, SourceFile
+from tracelens.collectors.gdb.breakpoints import Breakpoints
+from tracelens.collectors.gdb.limits import Limits
+from tracelens.collectors.gdb.logs import KIND, count_losses
+from tracelens.collectors.gdb.mi import LAUNCH, GdbGoneError, Record, RefusedError, Session
+from tracelens.collectors.gdb.outcome import Interruption, Outcome, borrowed_terminal, failed_to_start, outcome_of
+from tracelens.collectors.gdb.presets import DEFAULT_SYMBOL
+from tracelens.collectors.gdb.stops import StopReader
+from tracelens.collectors.gdb.targets import find_gdb, label_of, resolve
+from tracelens.derive.stack_tables import Stop, stack_tables
+from tracelens.errors import ToolError, UsageError
+from tracelens.schemas import TABLES
+
+_GRACE_S = 10.0
+_SETTINGS = (
+    "confirm off",
+    "pagination off",
+    "breakpoint pending on",
+    "print frame-arguments none",  # values cost time and may be secrets
+    "print entry-values no",
+    "auto-load python-scripts off",  # libpython's own would put filters before the frames
+    "debuginfod enabled off",
+    "startup-with-shell on",
+    "detach-on-fork on",
+    "follow-fork-mode parent",
+    "cuda api_failures ignore",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveStacks:
+    """What a run under gdb gave: the stacks, the program's exit code as a shell tells it, and remarks for the user.
+
+    `hit_seconds`: how long the program was held at each stack that was kept.
+    """
+
+    capture: Capture
+    exit_code: int
+    remarks: tuple[str, ...]
+    hit_seconds: tuple[float, ...]
+
+
+def run(
+    command: Sequence[str],
+    breaks: Sequence[str] = (DEFAULT_SYMBOL,),
+    *,
+    limits: Limits | None = None,
+    gdb: str | None = None,
+    implementation: str | None = None,
+) -> LiveStacks:
+    """Run the command under gdb and keep the stack of every call of the functions in `breaks`.
+
+    The program has this process's standard streams, and gets the signals that this process is sent. `gdb` is the path
+    of gdb or cuda-gdb; by default what is found. `implementation` labels the stacks; by default the script's name.
+
+    Raises ToolError where gdb or the program cannot be run, or no stack was captured: the message says why.
+    """
+    limits = limits or Limits()
+    limits.check()
+    symbols = tuple(dict.fromkeys(breaks))
+    if not symbols or not command:
+        raise UsageError("a live gdb capture needs a command and at least one symbol to break at")
+    debugger = find_gdb(gdb)
+    with Interruption() as told, borrowed_terminal():
+        live = _Live(symbols, limits, Diagnostics())
+        outcome = live.drive(debugger, resolve(command), told)
+    return live.result(outcome, implementation or label_of(command))
+
+
+@dataclass(slots=True)
+class _Live:
+    """One run under way."""
+
+    symbols: tuple[str, ...]
+    limits: Limits
+    diagnostics: Diagnostics
+    breakpoints: Breakpoints = field(init=False)
+    reader: StopReader = field(init=False)
+    stops: list[Stop] = field(default_factory=list)
+    hit_seconds: list[float] = field(default_factory=list)
+    version: str | None = None
+
+    def __post_init__(self) -> None:
+        self.breakpoints = Breakpoints(self.symbols)
+        self.reader = StopReader(self.limits.where_frame, self.limits.frames, self.diagnostics)
+
+    def drive(self, debugger: str, command: list[str], told: Interruption) -> Outcome:
+        """Run the program to its end, or to the end of its time."""
+        limit = self.limits.timeout_s
+        deadline = None if limit is None else time.monotonic() + limit
+        streams = [_copy(number) for number in range(3)]
+        arguments = [debugger, "--nx", "--quiet", "--interpreter=mi3", "--args", *command]
+        try:
+            session = Session.start(arguments, streams, self._notice, told.wake)
+        finally:
+            for stream in streams:
+                os.close(stream)
+        try:
+            self._set_up(session, streams)
+            return self._run(session, deadline, told)
+        except GdbGoneError as error:
+            if not self.stops:
+                raise ToolError(
+                    f"{debugger} ended or hung: {error}; try it alone: {debugger} --args PROGRAM"
+                ) from error
+            return Outcome(1, f"gdb ended or hung: {error}")
+        finally:
+            self._signal(signal.SIGKILL)  # what still runs, with the children in its process group
+            session.close()
+
+    def _set_up(self, session: Session, streams: list[int]) -> None:
+        """Settings and breakpoints, before the program starts."""
+        session.set_where_known(*_SETTINGS)
+        said = session.ask_console("show version")
+        self.version = found[1] if (found := re.search(r"(?:gdb|GDB)\D{0,80}?(\d+\.\d[\w.]*)", said)) else None
+        # What ends or stops the program is its own affair; only a terminal's Ctrl-Z would leave it stuck under gdb.
+        for rule in ("all nostop noprint pass", "SIGINT nostop noprint pass", "SIGTSTP nostop noprint nopass"):
+            session.ask_console(f"handle {rule}")
+        shell = os.environ.get("SHELL")
+        session.ask_console(f"set environment SHELL {shell}" if shell else "unset environment SHELL")
+        unset = ",".join(name for name in ("LINES", "COLUMNS") if name not in os.environ)
+        words = [sys.executable, "-I", "-S", str(LAUNCH), "program", str(os.getpid()), *map(str, streams), unset]
+        session.ask_console(f"set exec-wrapper {shlex.join(words)}")
+        self.breakpoints.insert(session)
+
+    def _run(self, session: Session, deadline: float | None, told: Interruption) -> Outcome:
+        try:
+            session.ask("-exec-run")
+        except RefusedError as error:
+            raise ToolError(failed_to_start(str(error), session.last_words())) from error
+        while True:
+            stop = session.wait_stop(deadline)
+            if stop is None and told.number is None and (deadline is None or time.monotonic() < deadline):
+                told.drain()
+                continue
+            if stop is None:
+                return self._end(session, told.number)
+            outcome = outcome_of(stop)
+            if outcome is not None:
+                return outcome
+            if stop.get("reason") == "breakpoint-hit":
+                self._take(session, stop)
+            elif str(stop.get("signal-name", "")).startswith("CUDA_EXCEPTION"):
+                return Outcome(1, f"the program stopped with {stop['signal-name']} on the GPU")
+            session.ask("-exec-continue")
+
+    def _take(self, session: Session, stop: Record) -> None:
+        """Look at a stop at a breakpoint and keep its stack where it is wanted."""
+        began = time.perf_counter()
+        breakpoint_ = self.breakpoints.at(stop)
+        # Asked at every stop: the first call may be what loads the library that it is forwarded to.
+        if breakpoint_ is None or self.reader.is_forwarded(session, stop):
+            return
+        breakpoint_.n_calls += 1
+        if self.limits.where_frame is None and breakpoint_.n_calls <= self.limits.skip:
+            breakpoint_.n_matching += 1  # passed over without a look: that is what makes skipping quick
+            return
+        taken = self.reader.frames(session, stop)
+        if not self.reader.matches(taken):
+            return
+        breakpoint_.n_matching += 1
+        if breakpoint_.n_matching <= self.limits.skip:
+            return
+        taken.hit = breakpoint_.n_calls
+        self.reader.complete(session, taken, breakpoint_.symbol)
+        self.stops.append(taken)
+        breakpoint_.n_kept += 1
+        if breakpoint_.n_kept >= self.limits.hits:
+            breakpoint_.remove(session)
+        self.hit_seconds.append(time.perf_counter() - began)
+
+    def _end(self, session: Session, number: int | None) -> Outcome:
+        """The program's time is over, or this process was told to end: the program gets the same signal, then SIGKILL.
+
+        What it does in its last seconds is not captured.
+        """
+        why = (
+            f"the capture was ended by {signal.Signals(number).name}"
+            if number
+            else f"the program was killed after {self.limits.timeout_s:g} s"
+        )
+        for sent in (number or signal.SIGTERM, signal.SIGKILL):
+            self._signal(sent)
+            end = time.monotonic() + _GRACE_S
+            while (stop := session.wait_stop(end, wakeable=False)) is not None:
+                ended = outcome_of(stop)
+                if ended is not None:
+                    return Outcome(ended.exit_code, why, was_cut=True)
+                self.breakpoints.remove_all(session)
+                session.ask("-exec-continue")
+        return Outcome(128 + signal.SIGKILL, why, was_cut=True)
+
+    def _notice(self, message: str, payload: Record) -> None:
+        if message == "library-loaded":
+            self.reader.libraries.loaded(payload)
+        elif message == "library-unloaded":
+            self.reader.libraries.unloaded(payload)
+        elif message == "breakpoint-modified":
+            self.breakpoints.modified(payload.get("bkpt"))
+        elif message == "thread-group-started":
+            self.reader.process_id = int(payload["pid"])
+        elif message == "thread-group-exited":
+            self.reader.process_id = None
+
+    def _signal(self, number: int) -> None:
+        """Send the program's process group a signal; gdb made it one."""
+        if self.reader.process_id is not None:
+            with suppress(OSError):
+                os.killpg(self.reader.process_id, number)
+
+    def result(self, outcome: Outcome, implementation: str) -> LiveStacks:
+        """What was captured. Raises ToolError where that is no stack."""
+        unreached = self.breakpoints.unreached()
+        if not self.stops:
+            raise ToolError(f"no stack was captured, and {outcome.said()}. {unreached}")
+        if unreached is not None:
+            self.diagnostics.add("info", "never_hit", unreached)
+        if outcome.reason:
+            self.diagnostics.add("warning", "program_cut", outcome.reason)
+        text = "stops at the second export of a symbol, in the same call"
+        self.diagnostics.add("info", "doubled_stop", text, self.reader.n_forwarded)
+        count_losses(self.stops, self.diagnostics)
+        held_ms = statistics.median(self.hit_seconds[1:] or self.hit_seconds) * 1e3
+        of_which = "median after the first" if len(self.stops) > 1 else "the first, which is the slowest"
+        remarks = [f"{outcome.said()}; a stack took {held_ms:.0f} ms ({of_which})"]
+        remarks += [unreached] if unreached else []
+        capture = self._capture(outcome, implementation)
+        return LiveStacks(capture, outcome.exit_code, tuple(remarks), tuple(self.hit_seconds))
+
+    def _capture(self, outcome: Outcome, implementation: str) -> Capture:
+        tables = stack_tables(self.stops, implementation)
+        absent = [name for name in TABLES if name not in (*tables, "diagnostics")]
+        return Capture(
+            kind=KIND,
+            source=SourceFile(implementation, KIND, 0, ""),
+            tables=tables,
+            producer="gdb",
+            versions={"gdb": self.version} if self.version else {},
+            complete=not outcome.was_cut and not any(stop.truncated for stop in self.stops),
+            settings={
+                "symbols": list(self.symbols),
+                **asdict(self.limits),
+                "exit_code": outcome.exit_code,
+                "build_kinds": self.reader.libraries.build_kinds(),
+            },
+            reasons=dict.fromkeys(absent, "a run under gdb gives call stacks only"),
+            diagnostics=self.diagnostics,
+        )
+
+
+def _copy(number: int) -> int:
+    """A copy of a standard stream for the program, or nothing where it is closed."""
+    try:
+        return os.dup(number)
+    except OSError:
+        return os.open(os.devnull, os.O_RDWR)

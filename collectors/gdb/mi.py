@@ -1,0 +1,190 @@
+"""A conversation with gdb over its machine interface (MI), by pygdbmi's parser."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from tracelens.errors import ToolError
+
+LAUNCH = Path(__file__).with_name("launch.py")
+_ANSWER_S = 120.0
+"""How long gdb may take over one command: unwinding 16,000 frames or reading the symbols of CUDA takes seconds."""
+_GRACE_S = 3.0
+_KEPT_WORDS = 40
+
+Record = dict[str, Any]
+
+
+class GdbGoneError(Exception):
+    """gdb itself ended, or no longer answers."""
+
+
+class RefusedError(Exception):
+    """gdb answered a command with an error; the text is gdb's."""
+
+
+@dataclass(slots=True)
+class Session:
+    """gdb under way: commands and their answers by token, and the stops that came meanwhile, in order.
+
+    `on_notice` gets every other asynchronous record (libraries loaded, breakpoints modified). `wake` is a file
+    descriptor that ends a wait when it becomes readable.
+    """
+
+    process: subprocess.Popen[bytes]
+    said_on_stderr: IO[bytes]
+    on_notice: Callable[[str, Record], None]
+    wake: int | None = None
+    _reader: Any = None
+    _token: int = 0
+    _stops: deque[Record] = field(default_factory=deque)
+    _answers: dict[int, Record] = field(default_factory=dict)
+    _console: list[str] | None = None
+    _words: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT_WORDS))
+
+    @classmethod
+    def start(
+        cls, command: Sequence[str], streams: Sequence[int], on_notice: Callable[[str, Record], None], wake: int | None
+    ) -> Session:
+        """Run gdb in a process group of its own, which the terminal's Ctrl-C does not reach.
+
+        It inherits `streams`, for the program. Raises ToolError where pygdbmi is absent or gdb cannot be run.
+        """
+        try:
+            manager = importlib.import_module("pygdbmi.IoManager")
+        except ImportError as error:
+            raise ToolError(
+                "a live gdb capture needs pygdbmi, which is absent; pip install 'tracelens-toolkit[gdb]'"
+            ) from error
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the session
+        try:
+            process = subprocess.Popen(  # noqa: S603 - gdb, as found or named by the user
+                [sys.executable, "-I", "-S", str(LAUNCH), "gdb", str(os.getpid()), *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                bufsize=0,
+                process_group=0,
+                pass_fds=tuple(streams),
+                # gdb starts the program through $SHELL, which need not be one of sh's kind
+                env={**os.environ, "SHELL": "/bin/sh"},
+            )
+        except OSError as error:
+            errors.close()
+            raise ToolError(f"{command[0]}: cannot be run: {error.strerror or error}") from error
+        session = cls(process, errors, on_notice, wake)
+        session._reader = manager.IoManager(process.stdin, process.stdout, None, 0)
+        return session
+
+    def ask(self, command: str, timeout_s: float = _ANSWER_S) -> Record:
+        """The payload of gdb's answer to a command. Raises RefusedError or GdbGoneError."""
+        self._token += 1
+        token = self._token
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(f"{token}{command}\n".encode())
+        except OSError as error:
+            raise GdbGoneError(self.last_words()) from error
+        end = time.monotonic() + timeout_s
+        while token not in self._answers:
+            if not self._read(end, watch=False) and time.monotonic() >= end:
+                raise GdbGoneError(f"gdb has not answered {command.split(maxsplit=1)[0]} within {timeout_s:g} s")
+        answer = self._answers.pop(token)
+        payload: Record = answer["payload"] or {}
+        if answer["message"] == "error":
+            raise RefusedError(str(payload.get("msg", "gdb gave no reason")))
+        return payload
+
+    def ask_console(self, command: str) -> str:
+        """What a command of gdb's console prints."""
+        said: list[str] = []
+        self._console = said
+        escaped = command.replace("\\", "\\\\").replace('"', '\\"')
+        try:
+            self.ask(f'-interpreter-exec console "{escaped}"')
+        finally:
+            self._console = None
+        return "".join(said)
+
+    def set_where_known(self, *settings: str) -> None:
+        """Settings that not every version of gdb has."""
+        for setting in settings:
+            with suppress(RefusedError):
+                self.ask(f"-gdb-set {setting}")
+
+    def wait_stop(self, deadline: float | None, *, wakeable: bool = True) -> Record | None:
+        """The next stop's payload; null when the deadline (by time.monotonic) has come or `wake` is readable."""
+        while not self._stops:
+            if not self._read(deadline, watch=wakeable):
+                return None
+        return self._stops.popleft()
+
+    def last_words(self) -> str:
+        """What gdb said last on standard error, or in its log: for a message."""
+        self.said_on_stderr.seek(0)
+        lines = self.said_on_stderr.read().decode(errors="replace").splitlines()
+        kept = [line.strip() for line in (*self._words, *lines[-_KEPT_WORDS:]) if line.strip()]
+        return "; ".join(dict.fromkeys(kept[-6:])) or "gdb gave no reason"
+
+    def close(self) -> None:
+        """End gdb, and by that the program where it still runs; never fails."""
+        if self.process.poll() is None:
+            with suppress(OSError, AssertionError):
+                assert self.process.stdin is not None
+                self.process.stdin.write(b"-gdb-exit\n")
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(_GRACE_S)
+        with suppress(OSError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.said_on_stderr):
+            if stream is not None:
+                with suppress(OSError):
+                    stream.close()
+
+    def _read(self, deadline: float | None, *, watch: bool) -> bool:
+        """Take in what gdb says next; false when nothing came before the deadline or the wake-up.
+
+        Raises GdbGoneError at gdb's end.
+        """
+        assert self.process.stdout is not None
+        watched = [self.process.stdout.fileno()]
+        if watch and self.wake is not None:
+            watched.append(self.wake)
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        ready, _, _ = select.select(watched, [], [], left)
+        if not ready or self.wake in ready:
+            return False
+        records = self._reader.get_gdb_response(0, raise_error_on_timeout=False)
+        if not records and self.process.poll() is not None:
+            raise GdbGoneError(self.last_words())
+        for record in records:
+            self._sort(record)
+        return True
+
+    def _sort(self, record: Record) -> None:
+        kind, message = record["type"], record["message"]
+        if kind == "result":
+            if record["token"] is not None:
+                self._answers[record["token"]] = record
+        elif kind == "notify" and message == "stopped":
+            self._stops.append(record["payload"] or {})
+        elif kind == "notify":
+            self.on_notice(message, record["payload"] or {})
+        elif kind == "console" and self._console is not None:
+            self._console.append(record["payload"] or "")
+        elif kind == "log":
+            self._words.append(record["payload"] or "")

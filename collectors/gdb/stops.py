@@ -1,0 +1,165 @@
+"""A stop at a breakpoint into a stack: frames, thread, libraries, and Python's own frames."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from tracelens.capture import Diagnostics
+from tracelens.collectors.gdb.libraries import Libraries
+from tracelens.collectors.gdb.mi import Record, RefusedError, Session
+from tracelens.collectors.gdb.python_frames import PythonStacks, has_interpreter, merge
+from tracelens.collectors.gdb.records import mi_frame
+from tracelens.collectors.gdb.targets import find_py_spy
+from tracelens.derive.frame_names import UNKNOWN_FUNCTION, file_name, normalise_function
+from tracelens.derive.stack_tables import StackFrame, Stop, find_function
+
+_LWP = re.compile(r"LWP (\d+)")
+_LIST = "-stack-list-frames --no-frame-filters"
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call in progress: the function and library stopped in, and where it returns to."""
+
+    function: str
+    library: str | None
+    return_address: str
+    stack_pointer: str
+
+
+@dataclass(slots=True)
+class StopReader:
+    """Asks gdb and py-spy about stops of one program."""
+
+    where_frame: str | None
+    most_frames: int
+    diagnostics: Diagnostics
+    process_id: int | None = None
+    n_forwarded: int = 0
+    libraries: Libraries = field(default_factory=Libraries)
+    _python: PythonStacks = field(init=False)
+    _calls: dict[str, _Call] = field(default_factory=dict)
+    _lwps: dict[str, int | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._python = PythonStacks(find_py_spy(), self.diagnostics)
+
+    def is_forwarded(self, session: Session, stop: Record) -> bool:
+        """Whether the stop is in a call that was counted: cuDNN 9 forwards its functions from library to library.
+
+        Either the other library's function of the same name is what called this one, or it jumped here: then the
+        thread's last stop was there, and the call returns to the same place with the same stack.
+        """
+        frame, thread = stop.get("frame", {}), str(stop.get("thread-id", ""))
+        function, library = str(frame.get("func", UNKNOWN_FUNCTION)), self._library(frame)
+        try:
+            caller: Record = session.ask(f"{_LIST} 1 1")["stack"][0]
+            stack_pointer = session.ask(f"-data-evaluate-expression --thread {thread} --frame 1 $sp")["value"]
+        except (RefusedError, KeyError, IndexError):
+            return False
+        call = _Call(function, library, str(caller.get("addr")), str(stack_pointer))
+        before = self._calls.get(thread)
+        jumped = before is not None and before.library != library and before == replace(call, library=before.library)
+        called = caller.get("func") == function and self._library(caller) not in {library, None}
+        if library is None or function == UNKNOWN_FUNCTION or not (jumped or called):
+            self._calls[thread] = call
+            return False
+        self.n_forwarded += 1
+        return True
+
+    def frames(self, session: Session, stop: Record) -> Stop:
+        """The stack's native frames, at most as many as wanted; the depth is the whole."""
+        most, thread = self.most_frames, str(stop.get("thread-id", ""))
+        try:
+            records: Sequence[Record] = session.ask(f"{_LIST} 0 {most - 1}")["stack"]
+        except (RefusedError, KeyError):
+            records = [{"level": "0", **stop.get("frame", {})}]
+            self.diagnostics.add("warning", "backtrace_stopped", "stacks that gdb could not unwind to their end")
+            return Stop(self._frames(records), thread, truncated=True)
+        found = Stop(self._frames(records), thread)
+        if len(found.frames) >= most:
+            found.depth = self._depth(session, len(found.frames))
+            found.truncated = found.depth > len(found.frames)
+            text = f"stacks of more than {most} frames, listed up to there"
+            self.diagnostics.add("warning", "frames_cut", text, int(found.truncated))
+        return found
+
+    def matches(self, stop: Stop) -> bool:
+        """Whether the frame that was asked for is in the stack."""
+        if self.where_frame is None:
+            return True
+        names = [normalise_function(frame.printed.raw_function) for frame in stop.frames]
+        return find_function(names, self.where_frame) is not None
+
+    def complete(self, session: Session, stop: Stop, symbol: str) -> None:
+        """Add the system's thread, the libraries' build kinds and Python's frames."""
+        stop.process_id = self.process_id
+        stop.thread_id = self._lwp(session, stop.thread or "")
+        self.libraries.look_up(session, {frame.printed.library for frame in stop.frames})
+        stop.frames = [
+            replace(frame, has_debug_info=self.libraries.has_debug_info(frame.printed.library)) for frame in stop.frames
+        ]
+        if stop.frames[0].printed.raw_function == UNKNOWN_FUNCTION:
+            stop.symbol = symbol
+        stop.python_frames = self._add_python(stop)
+
+    def _add_python(self, stop: Stop) -> str:
+        """Merge Python's frames in, and say how that went."""
+        if self.process_id is None or not has_interpreter(stop.frames, is_python=_is_python(self.process_id)):
+            return "none"
+        threads = self._python.read(self.process_id)
+        if threads is None:
+            return "unavailable"
+        python = threads.get(stop.thread_id or 0, [])
+        merged = merge(stop.frames, python, truncated=stop.truncated)
+        if merged is None:
+            text = "stacks whose Python frames do not fit the native ones; they were left out"
+            self.diagnostics.add("warning", "python_frames_unfit", text)
+            return "unavailable"
+        if stop.depth is not None:
+            stop.depth += len(python)
+        stop.frames = merged
+        return "merged"
+
+    def _frames(self, records: Sequence[Record]) -> list[StackFrame]:
+        frames = [frame for record in records if (frame := mi_frame(record))]
+        return [
+            frame
+            if frame.printed.library
+            else replace(frame, printed=replace(frame.printed, library=self.libraries.at(frame.address)))
+            for frame in frames
+        ]
+
+    def _library(self, record: Record) -> str | None:
+        """MI leaves the library out where it has debug information."""
+        return file_name(str(record.get("from", ""))) or self.libraries.at(record.get("addr"))
+
+    def _depth(self, session: Session, at_least: int) -> int:
+        try:
+            return int(session.ask("-stack-info-depth")["depth"])
+        except (RefusedError, KeyError, ValueError):
+            return at_least + 1
+
+    def _lwp(self, session: Session, thread: str) -> int | None:
+        """The system's id of gdb's thread."""
+        if thread not in self._lwps:
+            try:
+                (told,) = session.ask(f"-thread-info {thread}")["threads"]
+                found = _LWP.search(str(told.get("target-id", "")))
+            except (RefusedError, KeyError, ValueError):
+                found = None
+            # A program of one thread, without libpthread, has its process for a thread.
+            self._lwps[thread] = int(found[1]) if found else self.process_id
+        return self._lwps[thread]
+
+
+def _is_python(process_id: int) -> bool:
+    """Whether the process runs a program called python."""
+    try:
+        program = os.readlink(f"/proc/{process_id}/exe")  # noqa: PTH115 - as text
+    except OSError:
+        return False
+    return (file_name(program) or "").startswith("python")

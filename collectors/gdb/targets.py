@@ -1,0 +1,122 @@
+"""Which gdb runs, and which program under it: gdb cannot start a script, only what interprets it."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tracelens.errors import ToolError
+from tracelens.program import find_program
+
+_CUDA_FOLDERS = "/usr/local/cuda*/bin"
+_PYTHON = re.compile(r"python(\d+(\.\d+)?)?$")
+_MOST_SCRIPTS = 4
+_PATIENCE_S = 20
+
+
+def find_gdb(asked: str | None = None) -> str:
+    """The path of gdb: as asked, else gdb on PATH, else cuda-gdb on PATH or where CUDA is installed.
+
+    Raises ToolError when there is none.
+    """
+    if asked is not None:
+        found = shutil.which(os.path.expanduser(asked))  # noqa: PTH111 - a bare name is looked up, not a path yet
+        if found is None:
+            raise ToolError(f"--gdb {asked}: no such program; give the path of gdb or cuda-gdb")
+        return found
+    newest_first = sorted(glob.glob(_CUDA_FOLDERS), reverse=True)  # noqa: PTH207 - which() takes text
+    found = (
+        shutil.which("gdb") or shutil.which("cuda-gdb") or shutil.which("cuda-gdb", path=os.pathsep.join(newest_first))
+    )
+    if found is None:
+        raise ToolError(
+            f"a live capture needs gdb or cuda-gdb: neither is on PATH, nor cuda-gdb in {_CUDA_FOLDERS}; install gdb "
+            "with the system's package manager (cuda-gdb comes with the CUDA toolkit), or name one with --gdb PATH"
+        )
+    return found
+
+
+def resolve(command: Sequence[str]) -> list[str]:
+    """The command with the real program in front: a script's interpreter, what a version manager's shim stands for.
+
+    A `python` that is itself a script is asked where the interpreter is; any other script is given to the interpreter
+    that its first line names. Raises ToolError when there is no such program.
+    """
+    words = [os.path.abspath(find_program(command[0])), *command[1:]]  # noqa: PTH100 - links name environments
+    for _ in range(_MOST_SCRIPTS):
+        line = _first_line(words[0])
+        if line is None:
+            return words
+        named = _PYTHON.match(Path(words[0]).name) and _real_python(words[0])
+        if named and named != words[0]:
+            words = [named, *words[1:]]
+            continue
+        interpreter = _interpreter(line)
+        if not interpreter:
+            break
+        words = [os.path.abspath(find_program(interpreter[0])), *interpreter[1:], *words]  # noqa: PTH100
+    raise ToolError(
+        f"{command[0]}: gdb needs a program, found a script that leads to none; name the interpreter: "
+        f"-- python {' '.join(command)}"
+    )
+
+
+def find_py_spy() -> str | None:
+    """The path of py-spy, beside this Python or on PATH; null where it is not installed."""
+    return shutil.which("py-spy", path=str(Path(sys.executable).parent)) or shutil.which("py-spy")
+
+
+def label_of(command: Sequence[str]) -> str:
+    """What stacks of the command are labelled: the script that Python runs, else the program."""
+    script = next((word for word in command[1:] if word.endswith(".py")), None)
+    if script is None and "-m" in command[:-1]:
+        script = command[command.index("-m") + 1].rpartition(".")[2]
+    return Path(script or command[0]).name.removesuffix(".py")
+
+
+def _first_line(path: str) -> str | None:
+    """The first line of a script, without `#!`; empty for a text that names no interpreter, null for a program."""
+    try:
+        with open(path, "rb") as stream:  # noqa: PTH123 - the head only
+            head = stream.read(512)
+    except OSError as error:
+        raise ToolError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if head.startswith(b"\x7fELF"):
+        return None
+    line = head.split(b"\n", 1)[0].decode(errors="replace")
+    return line[2:].strip() if line.startswith("#!") else ""
+
+
+def _interpreter(line: str) -> list[str]:
+    """The words of a script's first line; `env` is left out, with its options and assignments."""
+    words = line.split(None, 1)
+    if len(words) > 1:
+        words = [words[0], *(shlex.split(words[1]) if words[1].startswith("-S") else [words[1].strip()])]
+    if words and Path(words[0]).name == "env":
+        words = [word for word in words[1:] if word not in {"-S", "-i", "-u"}]
+        words = [word.removeprefix("-S") for word in words]
+    return words
+
+
+def _real_python(path: str) -> str | None:
+    """The interpreter that a shim called python runs; null when it does not say."""
+    try:
+        answer = subprocess.run(  # noqa: S603 - the program that the user asked to run
+            [path, "-I", "-S", "-c", "import sys; print(sys.executable)"],
+            capture_output=True,
+            text=True,
+            timeout=_PATIENCE_S,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    said = answer.stdout.strip()
+    return said if answer.returncode == 0 and os.path.isabs(said) else None  # noqa: PTH117 - text that was printed

@@ -1,0 +1,391 @@
+"""Taking stacks from a program under gdb: what is in them, and how a run ends."""
+
+import importlib.util
+import os
+import signal
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.stand_in import FORWARDER, MAIN, NEEDS_GDB, compile_c, library, program
+from tracelens.collectors import gdb
+from tracelens.collectors.gdb import stops, targets
+from tracelens.collectors.gdb.live import LiveStacks
+from tracelens.errors import ToolError, UsageError
+from tracelens.schemas import TABLES
+
+pytestmark = NEEDS_GDB
+
+SYMBOL = "cudnnConvolutionForward"
+NEEDS_PY_SPY = pytest.mark.skipif(targets.find_py_spy() is None, reason="needs py-spy")
+
+
+def run(*command: str | Path, breaks: tuple[str, ...] = (SYMBOL,), **limits: object) -> LiveStacks:
+    found = gdb.run([str(word) for word in command], breaks, limits=gdb.Limits(**limits))  # type: ignore[arg-type]
+    for table, frame in found.capture.tables.items():
+        TABLES[table].check(frame.select(pl.lit(0, pl.Int32).alias("rank"), pl.all()))
+    return found
+
+
+def functions(found: LiveStacks, stack_id: int = 0) -> list[str]:
+    return found.capture.tables["frames"].filter(stack_id=stack_id)["function"].to_list()
+
+
+def counted(found: LiveStacks) -> dict[str, int]:
+    return {code: n for (_, code), n in found.capture.diagnostics.counts.items()}
+
+
+def test_a_program_with_debug_information(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found = run(program(tmp_path, MAIN.replace("KEEP", ""), "-O0", "-g"))
+    frames = found.capture.tables["frames"].filter(stack_id=0)
+    names = [SYMBOL, "run_conv", "convolution", "conv2d", "forward", "step", "main"]
+    assert frames["function"].to_list() == names
+    assert frames["library"].to_list() == ["libstandin.so", *[None] * 6]
+    assert frames["has_debug_info"].to_list() == [False, *[True] * 6]
+    assert frames["file"].to_list() == [None, *["program.c"] * 6]
+    assert frames["line"].to_list()[1:] == [5, 6, 7, 8, 9, 12]
+    assert frames["kind"].to_list() == ["native"] * 7
+    stacks = found.capture.tables["stacks"]
+    assert stacks.select("symbol", "hit", "depth", "truncated", "python_frames", "implementation").rows() == [
+        (SYMBOL, hit, 7, False, "none", "program") for hit in (1, 2, 3)
+    ]
+    assert (stacks["thread_id"] == stacks["process_id"]).all()
+    assert found.exit_code == 0
+    assert found.capture.complete
+    assert found.capture.settings["build_kinds"]["libstandin.so"] == "release"
+    assert found.capture.settings["build_kinds"]["program"] == "debug"
+    assert capfd.readouterr().out == "sum 6\n"
+
+
+def test_tail_calls_of_a_stripped_program_leave_no_frames(tmp_path: Path) -> None:
+    found = run(program(tmp_path, MAIN.replace("KEEP", ""), "-O2", "-s"))
+    names = functions(found)
+    assert names[:2] == [SYMBOL, "??"]
+    # The five functions between are gone; main has no name, so gdb goes on to what called it.
+    assert any(name.startswith("__libc_start") for name in names[2:4])
+    assert counted(found)["unnamed_frames"] >= 3  # main's, once a stop
+
+
+def test_a_function_that_was_inlined_is_a_frame(tmp_path: Path) -> None:
+    text = """
+int cudnnConvolutionForward(int);
+static inline __attribute__((always_inline)) int glue(int n) { return cudnnConvolutionForward(n) * 3; }
+int main(void) { return glue(1) - 6; }
+"""
+    frames = run(program(tmp_path, text, "-O2", "-g")).capture.tables["frames"]
+    assert frames.select("function", "kind").rows() == [(SYMBOL, "native"), ("glue", "inline"), ("main", "native")]
+
+
+PYTHON = """
+import ctypes, sys
+lib = ctypes.CDLL(sys.argv[1])
+
+def inner():
+    return lib.cudnnConvolutionForward(1)
+
+class Net:
+    def forward(self):
+        return inner()
+
+print(list(map(lambda net: net.forward(), [Net()])))
+"""
+
+
+def test_python_frames_stand_inside_the_loop_that_runs_them(tmp_path: Path) -> None:
+    if targets.find_py_spy() is None:
+        pytest.skip("needs py-spy")
+    (tmp_path / "net.py").write_text(PYTHON)
+    found = run(sys.executable, tmp_path / "net.py", library(tmp_path))
+    frames = found.capture.tables["frames"]
+    python = frames.filter(kind="python")
+    qualified = sys.version_info >= (3, 11)
+    assert python.select("function", "file", "line").rows() == [
+        ("inner", "net.py", 6),
+        ("Net.forward" if qualified else "forward", "net.py", 10),
+        ("<lambda>", "net.py", 12),
+        ("<module>", "net.py", 12),
+    ]
+    assert set(python["role"]) == {"python"}
+    # Two activations of the loop: map's C code calls the lambda anew. Each has its frames right inside it.
+    levels = dict(python.select("function", "level").iter_rows())
+    loops = frames.filter(pl.col("function") == "_PyEval_EvalFrameDefault")["level"].to_list()
+    assert loops == [levels["<lambda>"] + 1, levels["<module>"] + 1]
+    stack = found.capture.tables["stacks"].row(0, named=True)
+    assert (stack["python_frames"], stack["implementation"]) == ("merged", "net")
+    assert stack["depth"] == frames.height
+    assert frames["level"].to_list() == list(range(frames.height))
+
+
+def test_without_py_spy_python_frames_are_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stops, "find_py_spy", lambda: None)
+    (tmp_path / "net.py").write_text(PYTHON)
+    found = run(sys.executable, tmp_path / "net.py", library(tmp_path))
+    assert found.capture.tables["stacks"]["python_frames"].to_list() == ["unavailable"]
+    assert found.capture.tables["frames"].filter(kind="python").is_empty()
+    (text,) = found.capture.diagnostics.frame().filter(code="python_frames_unavailable")["text"]
+    assert "pip install" in text
+
+
+def test_the_thread_is_the_one_that_stopped(tmp_path: Path) -> None:
+    text = """
+#include <pthread.h>
+int cudnnConvolutionForward(int);
+static void *work(void *none) { cudnnConvolutionForward(1); return none; }
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, work, 0);
+    pthread_join(thread, 0);
+    return cudnnConvolutionForward(2) - 3;
+}
+"""
+    found = run(program(tmp_path, text, "-O0", "-g", "-pthread"))
+    first, second = found.capture.tables["stacks"].iter_rows(named=True)
+    assert first["thread_id"] != first["process_id"]
+    assert second["thread_id"] == second["process_id"]
+    assert functions(found, 0)[:2] == [SYMBOL, "work"]
+    assert functions(found, 1) == [SYMBOL, "main"]
+
+
+@pytest.mark.parametrize("afterwards", ["", " + 1"], ids=["jumps", "calls"])
+def test_a_call_forwarded_between_libraries_counts_once(tmp_path: Path, afterwards: str) -> None:
+    inner = library(tmp_path)
+    text = FORWARDER.replace("AFTERWARDS", afterwards).replace("STAND_IN", f'"{inner}"')
+    outer = compile_c(tmp_path, "libforwarder.so", text, "-shared", "-fPIC", "-O2")
+    main = compile_c(
+        tmp_path, "main", MAIN.replace("KEEP", ""), "-O0", "-g", f"-Wl,-rpath,{tmp_path}", str(outer), "-ldl"
+    )
+    found = run(main)
+    # The first call opens the second library: until then the breakpoint is in one place.
+    assert found.capture.tables["stacks"]["hit"].to_list() == [1, 2, 3]
+    libraries = found.capture.tables["frames"].filter(level=0)["library"].to_list()
+    assert libraries == ["libforwarder.so"] * 3
+    assert counted(found)["doubled_stop"] == 3
+
+
+def test_calls_are_skipped_and_limited_by_symbol(tmp_path: Path) -> None:
+    text = """
+int cudnnConvolutionForward(int), cudnnBackendExecute(int);
+int one(int n) { return cudnnConvolutionForward(n); }
+int two(int n) { return cudnnConvolutionForward(n) + cudnnBackendExecute(n); }
+int main(void) { for (int i = 0; i < 6; i++) i % 2 ? one(i) : two(i); return 0; }
+"""
+    made = program(tmp_path, text, "-O0", "-g")
+    both = (SYMBOL, "cudnnBackendExecute")
+
+    def hits(**limits: object) -> list[tuple[object, ...]]:
+        return run(made, breaks=both, **limits).capture.tables["stacks"].select("symbol", "hit").rows()
+
+    # Calls in order: forward 1 and execute 1 (by two), forward 2 (by one), forward 3 and execute 2, …
+    assert hits(skip=2, hits=2) == [(SYMBOL, 3), (SYMBOL, 4), ("cudnnBackendExecute", 3)]
+    assert hits(where_frame="one") == [(SYMBOL, 2), (SYMBOL, 4), (SYMBOL, 6)]
+    assert hits(where_frame="one", skip=1, hits=1) == [(SYMBOL, 4)]
+
+
+def test_16000_frames_are_counted_and_a_thousand_listed(tmp_path: Path) -> None:
+    text = """
+int cudnnConvolutionForward(int);
+int descend(int n) { return n ? descend(n - 1) + 1 : cudnnConvolutionForward(n); }
+int main(void) { return descend(15997) < 0; }
+"""
+    found = run(program(tmp_path, text, "-O0", "-g"))
+    stack = found.capture.tables["stacks"].row(0, named=True)
+    # main, descend for 15,997 down to 0, the library's
+    assert (stack["depth"], stack["truncated"]) == (16_000, True)
+    assert found.capture.tables["frames"].height == 1000
+    assert counted(found)["frames_cut"] == 1
+    assert not found.capture.complete
+
+
+CRASHES = """
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+int cudnnConvolutionForward(int);
+int main(void) { FIRST; cudnnConvolutionForward(1); END; return 0; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "complete"),
+    [("exit(3)", 3, True), ("abort()", 128 + signal.SIGABRT, False), ("*(volatile int *)0 = 1", 139, False)],
+    ids=["exits", "aborts", "crashes"],
+)
+def test_a_program_that_fails_keeps_its_code_and_stacks(tmp_path: Path, end: str, code: int, complete: bool) -> None:
+    found = run(program(tmp_path, CRASHES.replace("FIRST", "").replace("END", end), "-O0"))
+    assert found.exit_code == code
+    assert found.capture.tables["stacks"].height == 1
+    assert found.capture.complete is complete
+
+
+@pytest.mark.parametrize("obstinate", ["", "signal(SIGTERM, SIG_IGN)"], ids=["ends", "must be killed"])
+def test_a_program_that_hangs_is_killed_and_its_stacks_kept(
+    tmp_path: Path, obstinate: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracelens.collectors.gdb.live._GRACE_S", 0.5)
+    made = program(tmp_path, CRASHES.replace("FIRST", obstinate).replace("END", "for (;;) pause()"), "-O0")
+    found = run(made, timeout_s=5.0)
+    assert found.exit_code == 128 + (signal.SIGKILL if obstinate else signal.SIGTERM)
+    assert found.capture.tables["stacks"].height == 1
+    assert not found.capture.complete
+    assert "killed after 5 s" in found.remarks[0]
+    (process_id,) = found.capture.tables["stacks"]["process_id"]
+    assert not Path(f"/proc/{process_id}").exists()
+
+
+def test_a_signal_that_the_program_handles_is_its_own_affair(tmp_path: Path) -> None:
+    text = """
+#include <signal.h>
+#include <stdlib.h>
+int cudnnConvolutionForward(int);
+static void handled(int number) { exit(number == SIGSEGV ? 9 : 1); }
+int main(void) { signal(SIGSEGV, handled); cudnnConvolutionForward(1); raise(SIGSEGV); return 0; }
+"""
+    assert run(program(tmp_path, text, "-O0")).exit_code == 9
+
+
+@pytest.mark.parametrize(
+    ("symbol", "expected"),
+    [
+        ("cudnnNoSuchFunction", "cudnnNoSuchFunction: never found, the breakpoint is still pending"),
+        ("cudnnBackendExecute", "cudnnBackendExecute: found, but never called"),
+    ],
+)
+def test_a_symbol_that_is_never_hit(tmp_path: Path, symbol: str, expected: str) -> None:
+    made = program(tmp_path, MAIN.replace("KEEP", ""), "-O0")
+    with pytest.raises(ToolError, match=f"^no stack was captured, and the program ended with exit code 0. {expected}"):
+        run(made, breaks=(symbol,))
+    found = run(made, breaks=(SYMBOL, symbol))
+    assert expected in found.remarks[1]
+
+
+def test_torch_going_past_the_old_cudnn_interface_is_said_with_both_remedies(tmp_path: Path) -> None:
+    made = program(tmp_path, "int cudnnBackendExecute(int); int main(void) { return cudnnBackendExecute(1) - 3; }")
+    with pytest.raises(ToolError) as raised:
+        run(made)
+    for words in ("found, but never called", "--break cudnnBackendExecute", "TORCH_CUDNN_V8_API_DISABLED=1"):
+        assert words in str(raised.value)
+
+
+def test_calls_that_were_all_passed_over_are_said(tmp_path: Path) -> None:
+    made = program(tmp_path, MAIN.replace("KEEP", ""), "-O0")
+    with pytest.raises(ToolError, match="was called 3 times, and no call was kept: check --where-frame"):
+        run(made, where_frame="no_such_frame")
+    with pytest.raises(ToolError, match="killed after 1 s"):
+        run("/bin/sleep", "20", timeout_s=1.0)
+
+
+def test_scripts_are_run_by_what_interprets_them(tmp_path: Path) -> None:
+    made = program(tmp_path, MAIN.replace("KEEP", ""), "-O0", "-g")
+    script, shim = tmp_path / "train", tmp_path / "python3"
+    script.write_text(f"#!/bin/sh\nexec {made}\n")
+    shim.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    for path in (script, shim):
+        path.chmod(0o755)
+    assert functions(run(script))[-1] == "main"
+    (tmp_path / "net.py").write_text(PYTHON)
+    assert SYMBOL in functions(run(shim, tmp_path / "net.py", library(tmp_path)))
+    assert targets.resolve([str(shim), "-c", "pass"])[0] == sys.executable
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("#!/bin/sh -e", ["/bin/sh", "-e"]),
+        ("#!/usr/bin/env sh", ["sh"]),
+        ("#!/usr/bin/env -S sh -e", ["sh", "-e"]),
+        ("# no program", None),
+    ],
+)
+def test_the_first_line_of_a_script(tmp_path: Path, line: str, expected: list[str] | None) -> None:
+    script = tmp_path / "script"
+    script.write_text(f"{line}\n")
+    script.chmod(0o755)
+    if expected is None:
+        with pytest.raises(ToolError, match="found a script that leads to none"):
+            targets.resolve([str(script), "word"])
+        return
+    name, *options = expected
+    resolved = targets.resolve([str(script), "word"])
+    assert Path(resolved[0]).name == Path(name).name
+    assert resolved[1:] == [*options, str(script), "word"]
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ToolError, match="no_such_program: cannot be run"):
+        run(tmp_path / "no_such_program")
+    with pytest.raises(ToolError, match="--gdb /nowhere/gdb: no such program"):
+        gdb.run(["/bin/true"], gdb="/nowhere/gdb")
+    with pytest.raises(UsageError, match="at least one symbol"):
+        run("/bin/true", breaks=())
+    with pytest.raises(UsageError, match="above 0"):
+        run("/bin/true", hits=0)
+    with pytest.raises(UsageError, match="expected the name of a function"):
+        run("/bin/true", breaks=("one\ntwo",))
+    monkeypatch.setitem(sys.modules, "pygdbmi.IoManager", None)
+    with pytest.raises(ToolError, match="needs pygdbmi"):
+        run("/bin/true")
+
+
+def test_cuda_gdb_is_found_where_gdb_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(targets, "_CUDA_FOLDERS", str(tmp_path / "cuda*" / "bin"))
+    with pytest.raises(ToolError, match="needs gdb or cuda-gdb: neither is on PATH"):
+        targets.find_gdb()
+    for version in ("12.8", "13.0"):
+        folder = tmp_path / f"cuda-{version}" / "bin"
+        folder.mkdir(parents=True)
+        (folder / "cuda-gdb").write_text("#!/bin/sh\n")
+        (folder / "cuda-gdb").chmod(0o755)
+    assert targets.find_gdb() == str(tmp_path / "cuda-13.0" / "bin" / "cuda-gdb")
+    (tmp_path / "gdb").write_text("#!/bin/sh\n")
+    (tmp_path / "gdb").chmod(0o755)
+    assert targets.find_gdb() == str(tmp_path / "gdb")
+
+
+TORCH = """
+import torch
+conv = torch.nn.Conv2d(3, 8, 3)
+x = torch.randn(2, 3, 16, 16)
+with torch.no_grad():
+    for _ in range(4):
+        conv(x)
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch, on the CPU")
+def test_convolutions_of_torch_on_the_cpu(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(TORCH)
+    found = run(
+        sys.executable,
+        tmp_path / "net.py",
+        breaks=gdb.PRESETS["cpu"],
+        where_frame="ideep::convolution_forward::do_compute",
+    )
+    frames = found.capture.tables["frames"].sort("stack_id", "level")
+    second = frames.filter(level=2).filter(pl.col("function") == "ideep::convolution_forward::do_compute")
+    assert second.height == 4  # each convolution computes once, whatever it reorders before
+    stack = frames.filter(stack_id=second["stack_id"][0])
+    names = stack["function"].to_list()
+    assert names[:3] == ["dnnl_primitive_execute", "dnnl::primitive::execute", "ideep::convolution_forward::do_compute"]
+    order = ["at::_ops::conv2d::call", "torch::autograd::THPVariable_conv2d", "_PyEval_EvalFrameDefault"]
+    assert [names.index(name) for name in order] == sorted(names.index(name) for name in order)
+    assert set(found.capture.tables["stacks"]["build_kind"]) == {"release"}
+    assert found.capture.settings["build_kinds"]["libtorch_cpu.so"] == "release"
+    if targets.find_py_spy() is not None:
+        # As torch.nn.Module calls its forward.
+        assert stack.filter(kind="python")["function"].to_list() == [
+            "Conv2d._conv_forward", "Conv2d.forward", "Module._call_impl", "Module._wrapped_call_impl", "<module>",
+        ]  # fmt: skip
+    assert found.exit_code == 0
+
+
+def test_nothing_of_the_surroundings_is_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "s3cret"
+    folder.mkdir()
+    made = program(folder, MAIN.replace("KEEP", ""), "-O0", "-g")
+    os.environ["S3CRET"] = "s3cret"
+    found = run(made, "s3cret")
+    kept = str([frame.rows() for frame in found.capture.tables.values()]) + str(found.capture)
+    assert "s3cret" not in kept
