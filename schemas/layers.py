@@ -64,7 +64,11 @@ TIMINGS = Table(
             "How it was timed.",
             values=("e2e", "layer", "subtraction", "profiler", "cuda_event", "unknown"),
         ),
-        Column("synchronized", pl.Boolean, "Whether the device was synchronised around it."),
+        Column(
+            "synchronized",
+            pl.Boolean,
+            "Whether the device was synchronised around each layer; a whole execution always ends with it.",
+        ),
         Column("profiled", pl.Boolean, "Whether a profiler was on."),
         Column("clock", pl.String, "Clock that was read.", values=("wall", "cuda_event", "unknown")),
         Column(

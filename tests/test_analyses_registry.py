@@ -9,6 +9,7 @@ import pytest
 import tracelens as tl
 from tests.cases import make_trace
 from tests.sources import SAMPLES, collected, torch_trace
+from tests.test_timing_methods import MEASURED
 from tracelens.analyses import ANALYSES, Analysis
 from tracelens.errors import MissingTableError
 from tracelens.report import build_report, run_section
@@ -21,11 +22,12 @@ SENTENCE = re.compile(r"^\w.*\.$", re.DOTALL)
 
 @pytest.fixture(scope="module")
 def samples() -> list[Trace]:
-    """A trace of every kind of sample: eager with modules, training with copies, stacks."""
+    """A trace of every kind of sample: eager with modules, training with copies, stacks, measured times."""
     return [
         torch_trace("alexnet_eager"),
         torch_trace("resnet50_train_f64_pageable"),
         collected(SAMPLES / "stacks" / "h200_torch211_cudnn_v8.txt"),
+        MEASURED,
     ]
 
 

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 from tests.sample_reports import ESCAPES, LONG_KERNEL, ROWS, SCRIPT, TOP_KERNELS, VERDICT, report, section, trace
 from tracelens.analyses import ANALYSES
 from tracelens.report import Report, Section
+from tracelens.schemas.results.layers import COMPARE_LAYERS
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.table import Column, Table
 from tracelens.views.chart_parts import labels
@@ -199,6 +200,24 @@ def test_kernels_that_shorten_to_the_same_text_stay_apart() -> None:
     names = [f"gemm<{'x' * 80}{i}{'y' * 80}>" for i in range(2)]
     first, second = labels(pl.DataFrame({"name": names}), ["name"])
     assert second == f"{first} #2"
+
+
+def test_speedups_are_drawn_as_a_density_of_their_logarithm_with_a_line_at_1() -> None:
+    rows = [
+        dict.fromkeys(COMPARE_LAYERS.names) | {
+            "rank": 0, "layer": layer, "method": "kernels", "match": "both", "speedup": speedup, "saved_ns": 1.0,
+            "base_estimate_ns": 4.0, "other_estimate_ns": 4.0 / speedup, "outcome": "faster",
+        }
+        for layer, speedup in (("a", 0.5), ("b", 1.0), ("c", 4.0), ("(unattributed)", 9.0))
+    ]  # fmt: skip
+    drawing, *_ = draw(section(COMPARE_LAYERS, rows))
+    assert [(row["group"], row["log2"]) for row in rows_of(drawing)] == [("kernels", x) for x in (-1.0, 0.0, 2.0)]
+    curve, line = drawing.chart.to_dict()["layer"]
+    assert curve["transform"][0] == {
+        "density": "log2", "groupby": ["group"], "as": ["log2", "density"], "extent": [-1.75, 2.75],
+    }  # fmt: skip
+    assert curve["encoding"]["x"]["scale"]["type"] == "log"
+    assert line["encoding"]["x"] == {"datum": 1}
 
 
 def test_nothing_is_drawn_of_nothing_or_of_a_verdict() -> None:

@@ -38,6 +38,7 @@ _COLLECTORS = {
     "provenance": "tracelens collect torch --compile-provenance",
     "spans": "tracelens collect torch, or tracelens collect nsys with NVTX ranges",
     "layers": "tracelens collect torch, of a profile taken with with_stack=True, with_modules=True",
+    "timings": "tracelens collect timings, or tl.measure",
     "devices": "tracelens collect torch or nsys",
 }
 

@@ -12,18 +12,21 @@ import polars as pl
 
 from tracelens.analyses import compare_copies as _compare_copies
 from tracelens.analyses import compare_grids as _compare_grids
+from tracelens.analyses import compare_layers as _compare_layers
 from tracelens.analyses import copy_cost as _copy_cost
 from tracelens.analyses import data_quality as _data_quality
 from tracelens.analyses import dispatch_depth as _dispatch_depth
 from tracelens.analyses import kernel_grids as _kernel_grids
 from tracelens.analyses import launch_delay as _launch_delay
 from tracelens.analyses import layer_attribution as _layer_attribution
+from tracelens.analyses import layer_oracle as _layer_oracle
 from tracelens.analyses import stack_alignment as _stack_alignment
 from tracelens.analyses import time_breakdown as _time_breakdown
+from tracelens.analyses import timing_methods as _timing_methods
 from tracelens.analyses import top_kernels as _top_kernels
 from tracelens.analyses import top_ops as _top_ops
 from tracelens.analyses import verdict as _verdict
-from tracelens.schemas.results import grids, stacks, time, work
+from tracelens.schemas.results import grids, layers, stacks, time, work
 from tracelens.table import Table
 
 
@@ -48,6 +51,9 @@ class Analysis:
 verdict = _verdict.verdict
 time_breakdown = _time_breakdown.time_breakdown
 layer_attribution = _layer_attribution.layer_attribution
+compare_layers = _compare_layers.compare_layers
+layer_oracle = _layer_oracle.layer_oracle
+timing_methods = _timing_methods.timing_methods
 dispatch_depth = _dispatch_depth.dispatch_depth
 stack_alignment = _stack_alignment.stack_alignment
 kernel_grids = _kernel_grids.kernel_grids
@@ -76,6 +82,29 @@ ANALYSES: dict[str, Analysis] = {
             work.LAYER_ATTRIBUTION,
             layer_attribution,
             notes=_layer_attribution.notes,
+        ),
+        Analysis(
+            "compare_layers",
+            "Which layers does the other run make faster, and which slower?",
+            layers.COMPARE_LAYERS,
+            compare_layers,
+            notes=_compare_layers.notes,
+            is_pair=True,
+        ),
+        Analysis(
+            "layer_oracle",
+            "How fast could the model be, with each layer eager or compiled?",
+            layers.LAYER_ORACLE,
+            layer_oracle,
+            notes=_layer_oracle.notes,
+            is_pair=True,
+        ),
+        Analysis(
+            "timing_methods",
+            "What does measuring cost?",
+            layers.TIMING_METHODS,
+            timing_methods,
+            notes=_timing_methods.notes,
         ),
         Analysis(
             "dispatch_depth",
@@ -150,14 +179,17 @@ __all__ = [
     "Analysis",
     "compare_copies",
     "compare_grids",
+    "compare_layers",
     "copy_cost",
     "data_quality",
     "dispatch_depth",
     "kernel_grids",
     "launch_delay",
     "layer_attribution",
+    "layer_oracle",
     "stack_alignment",
     "time_breakdown",
+    "timing_methods",
     "top_kernels",
     "top_ops",
     "verdict",

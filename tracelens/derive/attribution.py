@@ -15,14 +15,17 @@ _KEY = ["rank", "layer", "class_name", "phase"]
 UNATTRIBUTED = "(unattributed)"
 
 
-def attribute_kernels(trace: Trace) -> pl.DataFrame:
-    """A row a layer and phase of each rank, most time first, as LAYER_ATTRIBUTION declares; none without kernels."""
+def attribute_kernels(trace: Trace, *, in_steps: bool = False) -> pl.DataFrame:
+    """A row a layer and phase of each rank, most time first, as LAYER_ATTRIBUTION declares; none without kernels.
+
+    `in_steps` leaves out kernels that belong to no step, of ranks that mark steps.
+    """
     ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
-    sorts = (
-        place_parts(trace)
-        .group_by(*_KEY, "evidence", "library", "primitive")
-        .agg(ns.sum(), pl.col(bounds).sum(), n=pl.len())
-    )
+    placed = place_parts(trace)
+    if in_steps:
+        unmarked = pl.col("step").is_null() & pl.col("step").is_not_null().any().over("rank")
+        placed = placed.join(trace.kernels.filter(unmarked), on=["rank", "kernel_id"], how="anti")
+    sorts = placed.group_by(*_KEY, "evidence", "library", "primitive").agg(ns.sum(), pl.col(bounds).sum(), n=pl.len())
     by_evidence = sorts.group_by(*_KEY, "evidence").agg(ns.sum()).sort("duration_ns", "evidence", descending=True)
     evidence = by_evidence.group_by(_KEY).agg(pl.col("evidence").first())
     frame = (

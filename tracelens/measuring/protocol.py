@@ -21,7 +21,8 @@ class Protocol:
     """Rounds of executions, warm-up apart; by default the thesis's ten rounds of two.
 
     `warmup_rounds` come first and are kept as warm-up; the first one of a compiled configuration includes compiling.
-    `synchronized` and `profiled`: with each of these, the device is waited for, and the profiler is on, or not.
+    `synchronized` and `profiled`: with each of these, the device is waited for around each layer (it always is at the
+    end of an execution), and the profiler is on.
     `compile_modes`: torch.compile's modes for cpp and triton.
     """
 

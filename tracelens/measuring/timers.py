@@ -12,6 +12,21 @@ RANGE = "tracelens layer: "
 EXECUTION = "tracelens execution"
 
 
+class Waits:
+    """Waits for the device around each layer, and times nothing."""
+
+    def __init__(self, wait: Callable[[], None]) -> None:
+        self._wait = wait
+
+    def begin(self, _: str) -> None:
+        """Before a layer's forward pass."""
+        self._wait()
+
+    def end(self, _: str) -> None:
+        """After it."""
+        self._wait()
+
+
 class WallTimers:
     """Nanoseconds of the wall clock in each layer, summed over its calls; `wait` is called before each reading."""
 
@@ -91,7 +106,7 @@ class Ranges:
         self._open.pop(path).__exit__(None, None, None)
 
 
-Timers = WallTimers | EventTimers | Ranges
+Timers = Waits | WallTimers | EventTimers | Ranges
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from tracelens.measuring.layers import Layers
 from tracelens.measuring.profiles import QUANTITIES, profiler, sums_of_executions
 from tracelens.measuring.protocol import COMPILED, Protocol
 from tracelens.measuring.subtraction import compiled_prefixes, differences, eager_prefixes
-from tracelens.measuring.timers import EXECUTION, EventTimers, Ranges, WallTimers, around
+from tracelens.measuring.timers import EXECUTION, EventTimers, Ranges, Waits, WallTimers, around
 from tracelens.plan import compile_module
 
 REGION = "(compiled region)"
@@ -71,9 +71,10 @@ def variants(subject: Subject, methods: Sequence[str], protocol: Protocol, diagn
     """The variants that the methods ask for and the configuration allows; what it does not is said in diagnostics."""
     found: list[Variant] = []
     conditions = [(s, p) for p in protocol.profiled for s in protocol.synchronized]
+    is_custom = subject.configuration == "custom"
     if "e2e" in methods:
-        found += [_variant(subject, "e2e", condition, _plain) for condition in conditions]
-    if subject.configuration == "custom":
+        found += [_variant(subject, "e2e", c, _plain) for c in conditions if not (is_custom and c[0])]
+    if is_custom:
         if set(methods) - {"e2e"}:
             text = "a custom configuration is timed end to end only: hooks in its compiled regions would change them"
             diagnostics.add("info", "custom_end_to_end", text)
@@ -83,7 +84,7 @@ def variants(subject: Subject, methods: Sequence[str], protocol: Protocol, diagn
     if subject.configuration in COMPILED:
         found.append(Variant(_key("layer", (False, False)), _region_cost(subject)))
     if "subtraction" in methods:
-        found += _subtraction(subject, protocol, diagnostics)
+        found += _subtraction(subject, diagnostics)
     if "profiler" in methods:
         found.append(Variant(_key("profiler", (False, True)), lambda n: _profiled_sums(subject, n)))
     if "cuda_event" in methods and subject.device.type == "cuda":
@@ -115,20 +116,20 @@ def _variant(
     return Variant(_key(method, condition), one_round)
 
 
-def _clocked(subject: Subject, synchronized: bool, *, by_layer: bool) -> int:
-    """Nanoseconds of one forward pass, begun on an idle device; synchronised, until the device is idle again."""
+def _clocked(subject: Subject, *, by_layer: bool) -> int:
+    """Nanoseconds of one forward pass, from an idle device until it is idle again."""
     subject.wait()
     start = time.perf_counter_ns()
     subject.run(by_layer=by_layer)
-    if synchronized:
-        subject.wait()
+    subject.wait()
     return time.perf_counter_ns() - start
 
 
 def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
-    """The whole model, nothing in it."""
-    for _ in range(n):
-        yield {(None, None): _clocked(subject, synchronized, by_layer=False)}
+    """The whole model: nothing in it, or waiting for the device around each layer."""
+    with around(subject.timed, Waits(subject.wait)) if synchronized else nullcontext():
+        for _ in range(n):
+            yield {(None, None): _clocked(subject, by_layer=synchronized)}
 
 
 def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
@@ -136,7 +137,7 @@ def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
     timers = WallTimers(subject.wait if synchronized else None)
     with around(subject.timed, timers):
         for _ in range(n):
-            total = _clocked(subject, synchronized, by_layer=True)
+            total = _clocked(subject, by_layer=True)
             yield _with_sum(total, timers.read())
 
 
@@ -173,37 +174,30 @@ def _profiled_sums(subject: Subject, n: int) -> list[Found]:
     ]
 
 
-def _subtraction(subject: Subject, protocol: Protocol, diagnostics: Diagnostics) -> list[Variant]:
+def _subtraction(subject: Subject, diagnostics: Diagnostics) -> list[Variant]:
     """Runs of the first n layers, by hooks where eager and by cut graphs where compiled."""
     calls: Sequence[str] = subject.layers.calls
     if not calls:
         return []
-    run: Sequence[Callable[[], Any]]
     if subject.configuration in COMPILED:
         try:
             run, calls = _cut_runs(subject)
         except ToolError as error:
             diagnostics.add("warning", "subtraction_left_out", str(error))
             return []
-        prefixes = {s: [_timed_call(subject, one, s) for one in run] for s in protocol.synchronized}
+        prefixes = [_timed_call(subject, one) for one in run]
     else:
-        prefixes = {
-            s: eager_prefixes(subject.layers, subject.run, subject.wait if s else lambda: None)
-            for s in protocol.synchronized
-        }
+        prefixes = eager_prefixes(subject.layers, subject.run, subject.wait)
 
-    def one_round(synchronized: bool) -> Callable[[int], list[Found]]:
-        def executed(n: int) -> list[Found]:
-            found = []
-            for _ in range(n):
-                cumulative = [prefix() for prefix in prefixes[synchronized]]
-                each: Found = {(path, None): ns for path, ns in differences(calls, cumulative).items()}
-                found.append({(None, "arr_sum"): cumulative[-1] - cumulative[0]} | each)
-            return found
+    def one_round(n: int) -> list[Found]:
+        found = []
+        for _ in range(n):
+            cumulative = [prefix() for prefix in prefixes]
+            each: Found = {(path, None): ns for path, ns in differences(calls, cumulative).items()}
+            found.append({(None, "arr_sum"): cumulative[-1] - cumulative[0]} | each)
+        return found
 
-        return executed
-
-    return [Variant(_key("subtraction", (s, False)), one_round(s)) for s in protocol.synchronized]
+    return [Variant(_key("subtraction", (True, False)), one_round)]
 
 
 def _cut_runs(subject: Subject) -> tuple[list[Callable[[], Any]], list[str]]:
@@ -214,13 +208,12 @@ def _cut_runs(subject: Subject) -> tuple[list[Callable[[], Any]], list[str]]:
     return [partial(prefix, *arguments, **keywords) for prefix in prefixes], paths
 
 
-def _timed_call(subject: Subject, run: Callable[[], Any], synchronized: bool) -> Callable[[], int]:
+def _timed_call(subject: Subject, run: Callable[[], Any]) -> Callable[[], int]:
     def timed() -> int:
         subject.wait()
         start = time.perf_counter_ns()
         run()
-        if synchronized:
-            subject.wait()
+        subject.wait()
         return time.perf_counter_ns() - start
 
     return timed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -138,6 +139,45 @@ def points(subject: Subject, axes: tuple[str, str], color: str) -> Drawing | Non
         tooltip=[alt.Tooltip("label:N", title="name"), *said],
     )
     return Drawing(subject.title, chart)
+
+
+def density(subject: Subject, measure: str, group: str) -> Drawing | None:
+    """How a ratio is distributed, a curve a group of three different values or more, on a log axis with a line at 1.
+
+    The density is of the logarithm, by Vega's Gaussian kernel with the bandwidth of Scott's rule.
+    """
+    finite = pl.col(measure).is_finite() & (pl.col(measure) > 0)
+    frame = subject.frame.filter(finite.fill_null(False)).filter(pl.col(measure).n_unique().over(group) >= 3)
+    if frame.is_empty():
+        return None
+    rows = [
+        {"log2": math.log2(value), "group": printable(str(name)), "value": value}
+        for value, name in frame.select(measure, group).iter_rows()
+    ]
+    lowest, highest = min(row["log2"] for row in rows), max(row["log2"] for row in rows)
+    margin = max((highest - lowest) / 4, 0.1)
+    words = list(dict.fromkeys(row["group"] for row in rows))
+    axis, _ = _axis(subject, [measure])
+    curves = (
+        alt.Chart()
+        .transform_density(
+            "log2",
+            groupby=["group"],
+            as_=["log2", "density"],
+            extent=[min(lowest, 0) - margin, max(highest, 0) + margin],
+        )
+        .transform_calculate(ratio="pow(2, datum.log2)")
+        .mark_area(opacity=0.45, line=True)
+        .encode(
+            x=alt.X("ratio:Q", title=axis, scale=alt.Scale(type="log", nice=False), axis=_NUMBERS),
+            y=alt.Y("density:Q", title="density", stack=None, axis=_NUMBERS),
+            color=_color("group", words),
+            tooltip=[alt.Tooltip("group:N"), alt.Tooltip("ratio:Q", title=axis, format=",.3~g")],
+        )
+    )
+    even = alt.Chart().mark_rule(strokeDash=[4, 4], color=_GREY).encode(x=alt.XDatum(1))
+    chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=[curves, even])
+    return Drawing(subject.title, chart.properties(width="container", height=220, background="transparent"))
 
 
 def labels(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:

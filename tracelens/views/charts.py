@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from tracelens.report import Section
-from tracelens.views.chart_parts import TOP, Drawing, Subject, bars, points, split_bars
+from tracelens.views.chart_parts import TOP, Drawing, Subject, bars, density, points, split_bars
 
 _MEASURES = (
     "speedup", "duration_total_ns", "total_ns", "duration_ns", "exposed_ns", "duration_median_ns", "duration_mean_ns",
@@ -149,6 +149,44 @@ def _layer_attribution(section: Section) -> Sequence[Drawing | None]:
     return drawings
 
 
+def _compare_layers(section: Section) -> Sequence[Drawing | None]:
+    frame = section.frame.filter((pl.col("match") == "both") & ~pl.col("layer").str.starts_with("("))
+    way = pl.concat_str("method", "other_configuration", "compile_mode", separator=", ", ignore_nulls=True)
+    frame = frame.with_columns(timed_by=way)
+    names = _named(frame, "layer", "phase", "timed_by")
+    worst = frame.filter(pl.col("outcome") == "slower").sort("saved_ns").head(TOP).with_columns(-pl.col("saved_ns"))
+    title = "How the layers' speedups are distributed; right of 1, this trace is faster"
+    return [
+        density(Subject(section, frame, names, title), "speedup", "timed_by"),
+        bars(
+            Subject(
+                section,
+                frame.sort("base_estimate_ns", descending=True).head(TOP),
+                names,
+                "Speedup of the layers that take most time in base",
+            ),
+            "speedup",
+        ),
+        bars(Subject(section, worst, names, "Time that layers lose in this trace"), "saved_ns"),
+    ]
+
+
+def _layer_oracle(section: Section) -> Sequence[Drawing | None]:
+    totals = section.frame.filter(pl.col("position").is_null())
+    parts = {"base_ns": "base", "other_ns": "this trace", "chosen_ns": "chosen", "switch_ns": "changes"}
+    names = _named(totals, "oracle")
+    return [
+        split_bars(Subject(section, totals, names, "Time of the layers by oracle", in_order=True), parts, stacked=False)
+    ]
+
+
+def _timing_methods(section: Section) -> Sequence[Drawing | None]:
+    on = pl.when(pl.col("profiled")).then(pl.lit("profiled")).otherwise(pl.lit("not profiled"))
+    frame = section.frame.with_columns(profiler=on)
+    names = _named(frame, "configuration", "compile_mode", "variant", "quantity", "profiler")
+    return [bars(Subject(section, frame, names, "Time by each way of measuring"), "median_ns", "variant")]
+
+
 def _dispatch_depth(section: Section) -> Sequence[Drawing | None]:
     spans = section.frame.filter(pl.col("source") == "span").sort("n_launches", descending=True).head(TOP)
     stacks = section.frame.filter((pl.col("source") == "stack") & pl.col("role").is_not_null())
@@ -179,6 +217,9 @@ CHARTS: dict[str, Callable[[Section], Sequence[Drawing | None]]] = {
     "copy_cost": _copy_cost,
     "compare_copies": _compare_copies,
     "layer_attribution": _layer_attribution,
+    "compare_layers": _compare_layers,
+    "layer_oracle": _layer_oracle,
+    "timing_methods": _timing_methods,
     "dispatch_depth": _dispatch_depth,
     "stack_alignment": _stack_alignment,
 }

@@ -38,6 +38,18 @@ VIEW_COLUMNS: dict[str, tuple[str, ...]] = {
         "segment", "role", "n_edges_base", "n_edges_other", "n_common", "start_base", "start_other", "diverges_base",
         "diverges_other", "symbol_base", "symbol_other",
     ),
+    "compare_layers": (
+        "rank", "layer", "class_name", "phase", "method", "other_configuration", "compile_mode", "base_estimate_ns",
+        "other_estimate_ns", "speedup", "speedup_low", "speedup_high", "outcome", "match",
+    ),
+    "layer_oracle": (
+        "rank", "oracle", "position", "layer", "choice", "base_ns", "other_ns", "chosen_ns", "switch_ns",
+        "cumulative_ns", "speedup_over_base", "speedup_over_other", "speedup_over_best",
+    ),
+    "timing_methods": (
+        "rank", "configuration", "compile_mode", "variant", "quantity", "profiled", "synchronized", "median_ns",
+        "cost_ratio", "low_ns", "high_ns", "n_rounds", "n_executions", "first_ns",
+    ),
     "layer_attribution": (
         "rank", "layer", "class_name", "phase", "duration_total_ns", "share_frac", "layout_frac", "n_kernels",
     ),

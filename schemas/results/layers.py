@@ -1,0 +1,185 @@
+"""Results about layers in two configurations, the best choice between them, and how layers were timed."""
+
+import polars as pl
+
+from tracelens.schemas.layers import TIMINGS
+from tracelens.schemas.results.common import PHASE, RANK
+from tracelens.table import Column, Table
+
+I64, F64, STR = pl.Int64, pl.Float64, pl.String
+_TIMED = {column.name: column.values for column in TIMINGS}
+CONFIGURATIONS = _TIMED["configuration"]
+PAIR_METHODS = ("kernels", *_TIMED["method"])
+ORACLES = ("best_of_two", "profile_timed", "dynamic")
+CHOICES = ("eager", "compiled", "mixed")
+
+_METHOD = Column(
+    "method",
+    STR,
+    "Where the times come from: kernels (GPU time of the layer's kernels, a step), or how `timings` were measured "
+    "(medians over the executions; of the variants that both have, an unprofiled, synchronised one).",
+    values=PAIR_METHODS,
+)
+_CLASS = Column("class_name", STR, "Class of the module; null for rows in brackets.", nullable=True)
+
+
+def _configuration(which: str) -> Column:
+    return Column(
+        f"{which}_configuration",
+        STR,
+        f"How {which} ran, where it was measured; null for kernels.",
+        nullable=True,
+        values=CONFIGURATIONS,
+    )
+
+
+def _times(which: str) -> tuple[Column, ...]:
+    """A layer's time in one of the two, with its range."""
+    return (
+        Column(
+            f"{which}_low_ns",
+            F64,
+            f"Least time in {which}: the split of fused kernels that gives it least; of measured times the lower "
+            "quartile.",
+            "ns",
+            nullable=True,
+        ),
+        Column(f"{which}_estimate_ns", F64, f"Best estimate in {which}; null where it lacks it.", "ns", nullable=True),
+        Column(f"{which}_high_ns", F64, f"Most time in {which}, likewise.", "ns", nullable=True),
+        Column(f"n_{which}", I64, f"Kernels a step, or executions measured, in {which}.", nullable=True),
+        Column(f"{which}_evidence", STR, f"How the time was found in {which}.", nullable=True),
+    )
+
+
+COMPARE_LAYERS = Table(
+    "compare_layers",
+    "A layer and phase in two runs, matched by module path, by one way of timing; base is meant to be eager, other "
+    "compiled. Rows in brackets are time that belongs to no layer.",
+    (
+        RANK,
+        Column("layer", STR, "Module path, or a row in brackets."),
+        _CLASS,
+        PHASE,
+        _METHOD,
+        _configuration("base"),
+        _configuration("other"),
+        Column("compile_mode", STR, "torch.compile mode of other, where it was measured.", nullable=True),
+        Column(
+            "match",
+            STR,
+            "Whether both have the layer.",
+            values=("both", "only_base", "only_other", "unknown"),
+        ),
+        *_times("base"),
+        *_times("other"),
+        Column("speedup", F64, "Estimate in base over that in other; above 1, other is faster.", "1", nullable=True),
+        Column("speedup_low", F64, "Least time in base over most in other.", "1", nullable=True),
+        Column("speedup_high", F64, "Most time in base over least in other.", "1", nullable=True),
+        Column("saved_ns", F64, "Estimate in base less that in other; below 0, the layer loses.", "ns", nullable=True),
+        Column(
+            "outcome",
+            STR,
+            "faster or slower in other where the whole range of the speedup says so, unclear where it spans 1; null "
+            "for what only one has.",
+            nullable=True,
+            values=("faster", "slower", "unclear"),
+        ),
+    ),
+)
+
+LAYER_ORACLE = Table(
+    "layer_oracle",
+    "A layer on the path that an oracle takes through the model, choosing eager (base) or compiled (other) for each; "
+    "the row (total) sums them.",
+    (
+        RANK,
+        Column(
+            "oracle",
+            STR,
+            "best_of_two: the faster one for each layer; profile_timed: for each operation in it; dynamic: the "
+            "cheapest path with the cost of changing between the two.",
+            values=ORACLES,
+        ),
+        Column("position", I64, "Place in the order of first calls, from 0; null for (total).", nullable=True),
+        Column("layer", STR, "Module path, or (total)."),
+        _CLASS,
+        _METHOD,
+        Column(
+            "choice",
+            STR,
+            "What the oracle takes; mixed: by operation. Null for (total).",
+            nullable=True,
+            values=CHOICES,
+        ),
+        Column("is_forced", pl.Boolean, "Whether only one run has a time for the layer, so that there is no choice."),
+        Column("base_ns", F64, "Time in base, all phases; (total): of layers that both have.", "ns", nullable=True),
+        Column(
+            "other_ns",
+            F64,
+            "Time in other, likewise; in dynamic without what calling it as a compiled region of its own cost.",
+            "ns",
+            nullable=True,
+        ),
+        Column("chosen_ns", F64, "Time of the choice; (total): of layers that both have.", "ns"),
+        Column(
+            "switch_ns", F64, "Cost of changing to this choice; the last layer's also of returning to the caller.", "ns"
+        ),
+        Column("cumulative_ns", F64, "Time and changes up to and with this layer.", "ns"),
+        Column(
+            "speedup_over_base",
+            F64,
+            "Of (total): base_ns over chosen_ns and switch_ns, the theoretical speedup over the eager run.",
+            "1",
+            nullable=True,
+        ),
+        Column("speedup_over_other", F64, "Of (total): likewise over the compiled run.", "1", nullable=True),
+        Column("speedup_over_best", F64, "Of (total): likewise over the faster of the two.", "1", nullable=True),
+    ),
+)
+
+TIMING_METHODS = Table(
+    "timing_methods",
+    "A way of timing the whole model in one configuration, beside the pure run, which measures nothing within it.",
+    (
+        RANK,
+        Column("configuration", STR, "How the model ran.", values=CONFIGURATIONS),
+        Column("compile_mode", STR, "torch.compile mode.", nullable=True),
+        Column(
+            "variant",
+            STR,
+            "pure: end to end, with nothing in it; sync: waiting for the device around each layer; timed: timers "
+            "around each layer; timed-sync: both; events: CUDA events around each layer; subtraction, profiler: by "
+            "these methods. But for pure and subtraction, each layer of a compiled configuration is a region of its "
+            "own.",
+            values=("pure", "sync", "timed", "timed-sync", "events", "subtraction", "profiler", "unknown"),
+        ),
+        Column(
+            "quantity",
+            STR,
+            "wall: the execution; arr_sum: the sum of what the layers' timers say; CPU_self, CUDA_self, CUDA_total: "
+            "the profiler's sums; cuda_event: between two events.",
+            values=("wall", "cuda_event", "arr_sum", "CPU_self", "CUDA_self", "CUDA_total", "unknown"),
+        ),
+        Column("profiled", pl.Boolean, "Whether a profiler was on."),
+        Column("synchronized", pl.Boolean, "Whether the device was waited for around each layer."),
+        Column("n_rounds", I64, "Rounds, without warm-up."),
+        Column("n_executions", I64, "Executions in them."),
+        Column("median_ns", F64, "Median over the executions.", "ns"),
+        Column("low_ns", F64, "Lower quartile.", "ns"),
+        Column("high_ns", F64, "Upper quartile.", "ns"),
+        Column(
+            "cost_ratio",
+            F64,
+            "median_ns over that of the configuration's pure run without a profiler.",
+            "1",
+            nullable=True,
+        ),
+        Column(
+            "first_ns",
+            I64,
+            "The first execution of the warm-up, which compiles in a compiled configuration.",
+            "ns",
+            nullable=True,
+        ),
+    ),
+)

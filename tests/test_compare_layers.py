@@ -1,0 +1,143 @@
+"""compare_layers: layers of two runs by module path, by hand."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cases import make_trace
+from tests.test_timing_methods import MEASURED, timing
+from tracelens.analyses.compare_layers import compare_layers, notes
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.layers import COMPARE_LAYERS
+from tracelens.trace import Trace
+
+CLASSES = {"conv": "Conv2d", "bn": "BatchNorm2d", "fc": "Linear"}
+
+
+def run(steps: int, *times: tuple[str | None, int], **tables: Any) -> Trace:
+    """Each layer's kernel in each of the steps; null is work outside any module."""
+    layers = [{"module_path": path, "class_name": name, "call_order": at} for at, (path, name) in
+              enumerate(CLASSES.items())]  # fmt: skip
+    spans = [{"name": "op", "module_path": path, "phase": "forward"} for path in CLASSES]
+    place = {path: at for at, path in enumerate(CLASSES)} | {None: None}
+    kernels = [
+        {"span_id": place[path], "duration_ns": ns, "step": step, "library": "cudnn", "primitive": "conv"}
+        for step in range(steps)
+        for path, ns in times
+    ]
+    return make_trace(layers=layers, spans=spans, kernels=kernels, **tables)
+
+
+BASE = run(2, ("conv", 600), ("bn", 300), ("fc", 100), (None, 50))
+OTHER = run(1, ("conv", 200), ("fc", 125), (None, 75))
+
+
+def test_times_a_step_and_speedups() -> None:
+    found = COMPARE_LAYERS.check(compare_layers(BASE, OTHER))
+    columns = ["layer", "class_name", "match", "base_estimate_ns", "other_estimate_ns", "speedup", "saved_ns",
+               "outcome"]  # fmt: skip
+    assert found.select(columns).rows() == [
+        ("conv", "Conv2d", "both", 600, 200, 3.0, 400, "faster"),
+        ("fc", "Linear", "both", 100, 125, 0.8, -25, "slower"),
+        ("(unattributed)", None, "both", 50, 75, 50 / 75, -25, "slower"),
+        ("bn", "BatchNorm2d", "only_base", 300, None, None, None, None),
+    ]
+    assert set(found["method"]) == {"kernels"}
+    assert found.select("n_base", "n_other").row(0) == (1, 1)
+
+
+def test_the_finding_in_words() -> None:
+    said = " ".join(notes(BASE, OTHER, compare_layers(BASE, OTHER)))
+    assert "of 2 layers and phases in both, 1 are faster in other, 1 slower, 0 unclear" in said
+    assert "0.001 ms in base and 0.000 ms in other, a speedup of 2.15" in said  # 700 over 325
+    assert "most of all fc (0.80)" in said
+    assert "1 layers and phases are in base only, 0 in other only" in said
+    assert "4.8% of base's kernel time belongs to no layer." in said  # 50 of 1050
+    assert "18.8% of other's" in said  # 75 of 400
+
+
+def test_kernels_outside_of_marked_steps_do_not_count() -> None:
+    kernels: list[dict[str, Any]] = [{"duration_ns": 10, "step": 0}, {"duration_ns": 99, "step": None}]
+    marked, unmarked = make_trace(kernels=kernels), make_trace(kernels=kernels[1:])
+    found = compare_layers(marked, unmarked)
+    assert found.select("base_estimate_ns", "other_estimate_ns").row(0) == (10, 99)
+    assert "No step is marked in other" in notes(marked, unmarked, found)[-1]
+
+
+def test_measured_layers_with_the_range_of_their_quartiles() -> None:
+    found = compare_layers(MEASURED, MEASURED)
+    columns = ["layer", "method", "base_configuration", "other_configuration", "compile_mode", "phase", "speedup",
+               "speedup_low", "speedup_high", "outcome"]  # fmt: skip
+    assert found.select(columns).rows() == [
+        ("conv", "layer", "interpreted", "cpp", "default", "forward", 55 / 20, 52.5 / 20, 57.5 / 20, "faster"),
+        ("fc", "layer", "interpreted", "cpp", "default", "forward", 0.5, 0.5, 0.5, "slower"),
+    ]
+    assert found["base_evidence"].to_list() == ["measured: layer, synchronised"] * 2
+
+
+def test_a_range_that_spans_1_is_unclear() -> None:
+    base = make_trace(timings=timing("layer", 10, 10, 20, 20, module_path="fc"))
+    other = make_trace(timings=timing("layer", 12, 12, 12, 12, module_path="fc", configuration="cpp"))
+    row = compare_layers(base, other).row(0, named=True)
+    assert (row["speedup"], row["speedup_low"], row["outcome"]) == (15 / 12, 10 / 12, "unclear")
+
+
+@pytest.mark.parametrize(
+    ("base", "other", "pairs"),
+    [
+        # on the same device where there is one
+        (["interpreted", "cuda"], ["cpp", "triton"], [("cuda", "triton"), ("interpreted", "cpp")]),
+        (["interpreted"], ["cuda"], [("interpreted", "cuda")]),
+        (["cuda"], ["triton", "custom"], [("cuda", "custom"), ("cuda", "triton")]),
+        (["cpp"], ["cpp"], [("cpp", "cpp")]),
+    ],
+)
+def test_which_configurations_are_compared(base: list[str], other: list[str], pairs: list[tuple[str, str]]) -> None:
+    sides = [
+        make_trace(timings=[row for name in names for row in timing("layer", 10, module_path="fc", configuration=name)])
+        for names in (base, other)
+    ]
+    found = compare_layers(*sides).select("base_configuration", "other_configuration").unique().rows()
+    assert sorted(found) == pairs
+
+
+def test_variants_that_only_one_has_are_not_mixed() -> None:
+    base = make_trace(timings=timing("layer", 10, module_path="fc", synchronized=True))
+    other = make_trace(timings=timing("layer", 10, module_path="fc", configuration="cpp"))
+    with pytest.raises(MissingTableError, match="by the same method"):
+        compare_layers(base, other)
+
+
+def test_paths_of_two_kinds_never_match_and_it_says_so() -> None:
+    numbered = make_trace(
+        layers=[
+            {"module_path": "Net_0", "class_name": "Net"},
+            {"module_path": "Net_0.Linear_0", "class_name": "Linear"},
+        ],
+        spans=[{"name": "op", "module_path": "Net_0.Linear_0", "phase": "forward"}],
+        kernels=[{"span_id": 0, "duration_ns": 5, "step": 0}],
+    )  # fmt: skip
+    found = compare_layers(numbered, OTHER)
+    assert set(found.filter(layer="Net_0.Linear_0")["match"]) == {"only_base"}
+    (said, *_) = notes(numbered, OTHER, found)
+    assert "base names layers as the trace numbers them (Net_0.Linear_0), other by attribute path (conv)" in said
+
+
+def test_differences_below_zero_have_no_speedup() -> None:
+    base = make_trace(timings=timing("subtraction", -5, module_path="fc"))
+    other = make_trace(timings=timing("subtraction", 5, module_path="fc", configuration="cpp"))
+    row = compare_layers(base, other).row(0, named=True)
+    assert (row["speedup"], row["saved_ns"], row["outcome"]) == (None, -10, "unclear")
+
+
+TIMES = st.lists(st.tuples(st.sampled_from([*CLASSES, None]), st.integers(0, 10**9)), min_size=1, max_size=6)
+
+
+@given(TIMES, st.integers(1, 3))
+def test_a_run_against_itself_and_in_pieces(times: list[tuple[str | None, int]], steps: int) -> None:
+    found = compare_layers(run(steps, *times), run(1, *times))
+    assert set(found["match"]) == {"both"}
+    assert all(speedup in {1.0, None} for speedup in found["speedup"])
+    assert found["base_estimate_ns"].sum() == pytest.approx(sum(ns for _, ns in times))

@@ -1,0 +1,155 @@
+"""layer_oracle: the best mixture of an eager and a compiled run, by hand."""
+
+import itertools
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.cases import make_trace
+from tests.test_timing_methods import MEASURED
+from tracelens.analyses.layer_oracle import layer_oracle, notes
+from tracelens.errors import MissingTableError, UsageError
+from tracelens.schemas.results.layers import LAYER_ORACLE
+from tracelens.trace import Trace
+
+NAMES = ("stem", "block.conv", "block.bn", "fc")
+
+
+def run(*kernels: tuple[str, int, str]) -> Trace:
+    """Kernels of (layer, time, primitive) of one step; the layers are called in the order of NAMES."""
+    layers = [{"module_path": name, "class_name": "Layer", "call_order": at} for at, name in enumerate(NAMES)]
+    spans = [{"name": "op", "module_path": name, "phase": "forward"} for name in NAMES]
+    rows = [
+        {"span_id": NAMES.index(name), "duration_ns": ns, "primitive": primitive} for name, ns, primitive in kernels
+    ]
+    return make_trace(layers=layers, spans=spans, kernels=rows)
+
+
+BASE = run(("fc", 100, "gemm"), ("stem", 90, "conv"), ("block.conv", 100, "conv"), ("block.bn", 30, "normalization"))
+OTHER = run(("stem", 50, "conv"), ("block.conv", 120, "conv"), ("block.bn", 10, "fused"), ("fc", 40, "gemm"))
+TOLD = ["layer", "choice", "chosen_ns", "switch_ns", "cumulative_ns"]
+
+
+def path(found: pl.DataFrame, oracle: str) -> list[tuple[Any, ...]]:
+    return found.filter(oracle=oracle).filter(pl.col("position").is_not_null()).select(TOLD).rows()
+
+
+def total(found: pl.DataFrame, oracle: str) -> dict[str, Any]:
+    return found.filter(oracle=oracle, layer="(total)").row(0, named=True)
+
+
+def test_best_of_two_takes_the_faster_run_for_each_layer() -> None:
+    found = LAYER_ORACLE.check(layer_oracle(BASE, OTHER))
+    assert path(found, "best_of_two") == [
+        ("stem", "compiled", 50, 0, 50),
+        ("block.conv", "eager", 100, 0, 150),
+        ("block.bn", "compiled", 10, 0, 160),
+        ("fc", "compiled", 40, 0, 200),
+    ]
+    row = total(found, "best_of_two")
+    assert (row["base_ns"], row["other_ns"], row["chosen_ns"]) == (320, 220, 200)
+    assert (row["speedup_over_base"], row["speedup_over_other"], row["speedup_over_best"]) == (1.6, 1.1, 1.1)
+
+
+def test_dynamic_pays_for_every_change() -> None:
+    """Leaving and entering again costs 18 or 22, staying compiled 20 more; the ends are paid for too."""
+    free = layer_oracle(BASE, OTHER)
+    assert path(free, "dynamic") == path(free, "best_of_two")
+    cheap = layer_oracle(BASE, OTHER, switch_cost_ns=9)
+    assert path(cheap, "dynamic") == [
+        ("stem", "compiled", 50, 9, 59),
+        ("block.conv", "eager", 100, 9, 168),
+        ("block.bn", "compiled", 10, 9, 187),
+        ("fc", "compiled", 40, 9, 236),
+    ]
+    assert total(cheap, "dynamic")["speedup_over_other"] == 220 / 236
+    dear = layer_oracle(BASE, OTHER, switch_cost_ns=11)
+    assert path(dear, "dynamic") == [
+        ("stem", "compiled", 50, 11, 61),
+        ("block.conv", "compiled", 120, 0, 181),
+        ("block.bn", "compiled", 10, 0, 191),
+        ("fc", "compiled", 40, 11, 242),
+    ]
+    never = layer_oracle(BASE, OTHER, switch_cost_ns=51)
+    assert {choice for _, choice, *_ in path(never, "dynamic")} == {"eager"}
+    assert total(never, "dynamic")["speedup_over_base"] == 1.0
+
+
+def test_profile_timed_chooses_by_operation_where_both_runs_have_the_same() -> None:
+    """A block that adds (eager 10, compiled 40) and normalises (50, 20); its layout transforms belong to the latter."""
+    base = run(("fc", 10, "elementwise"), ("fc", 30, "normalization"), ("fc", 20, "layout"), ("stem", 5, "conv"))
+    other = run(("fc", 40, "elementwise"), ("fc", 20, "normalization"), ("stem", 7, "fused"))
+    found = layer_oracle(base, other)
+    assert path(found, "profile_timed") == [("stem", "eager", 5, 0, 5), ("fc", "mixed", 30, 0, 35)]
+    assert path(found, "best_of_two") == [("stem", "eager", 5, 0, 5), ("fc", "eager", 60, 0, 65)]
+    fused = run(("fc", 50, "fused"), ("stem", 7, "conv"))
+    assert path(layer_oracle(base, fused), "profile_timed")[1] == ("fc", "compiled", 50, 0, 55)
+
+
+def test_a_layer_of_one_run_is_kept_as_it_is_and_counts_in_no_speedup() -> None:
+    other = run(("stem", 50, "conv"), ("block.conv", 120, "conv"), ("fc", 40, "gemm"))
+    found = layer_oracle(BASE, other)
+    assert found.filter(oracle="best_of_two", layer="block.bn").select("choice", "is_forced", "chosen_ns").rows() == [
+        ("eager", True, 30)
+    ]
+    row = total(found, "best_of_two")
+    assert (row["base_ns"], row["chosen_ns"], row["cumulative_ns"]) == (290, 190, 220)
+    assert any("1 layers have a time in one run only" in note for note in notes(BASE, other, found))
+
+
+def test_measured_layers_with_the_measured_cost_of_a_region() -> None:
+    """Conv takes 55 eager and 20 compiled, fc 30 and 60; a region costs 10, which is in 20 and 60, a change half."""
+    found = layer_oracle(MEASURED, MEASURED)
+    assert path(found, "best_of_two") == [("conv", "compiled", 20, 0, 20), ("fc", "eager", 30, 0, 50)]
+    assert path(found, "dynamic") == [("conv", "compiled", 10, 5, 15), ("fc", "eager", 30, 5, 50)]
+    assert set(found["oracle"]) == {"best_of_two", "dynamic"}  # the profiler was on in one configuration only
+    said = " ".join(notes(MEASURED, MEASURED, found))
+    assert "Calling a compiled region was measured to cost 0.0 µs; each change counts half" in said
+    assert "measure with the method profiler as well" in said
+
+
+def test_the_finding_in_words() -> None:
+    said = notes(BASE, OTHER, layer_oracle(BASE, OTHER))
+    assert said[0] == (
+        "best_of_two: 1 eager, 3 compiled; 0.000 ms, 1.600 times as fast as base, 1.100 times as fast as other "
+        "(in theory)."
+    )
+    assert "by default it is 0 in dynamic" in said[3]
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "message"),
+    [
+        ({"method": "guess"}, UsageError, "no method is called guess; the methods are kernels"),
+        ({"switch_cost_ns": -1}, UsageError, "nanoseconds from 0 on, found -1"),
+        ({"switch_cost_ns": float("nan")}, UsageError, "found nan"),
+        ({"method": "subtraction"}, MissingTableError, "layers with times by subtraction in both"),
+    ],
+)
+def test_what_cannot_be_asked(asked: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        layer_oracle(BASE, OTHER, **asked)
+
+
+def test_without_a_layer_in_common() -> None:
+    with pytest.raises(MissingTableError, match="none is matched; see compare_layers"):
+        layer_oracle(run(("stem", 1, "conv")), run(("fc", 1, "gemm")))
+
+
+TIMES = st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=len(NAMES), max_size=len(NAMES))
+
+
+@given(TIMES, st.integers(0, 60))
+def test_dynamic_is_what_an_exhaustive_search_finds(times: list[tuple[int, int]], change: int) -> None:
+    sides = [run(*((name, time[at], "conv") for name, time in zip(NAMES, times, strict=True))) for at in (0, 1)]
+    found = total(layer_oracle(*sides, switch_cost_ns=change), "dynamic")
+    costs = []
+    for choices in itertools.product((0, 1), repeat=len(NAMES)):
+        around = (0, *choices, 0)
+        n_changes = sum(a != b for a, b in itertools.pairwise(around))
+        costs.append(sum(time[at] for time, at in zip(times, choices, strict=True)) + change * n_changes)
+    assert found["chosen_ns"] + found["switch_ns"] == min(costs)
+    assert found["cumulative_ns"] == min(costs)

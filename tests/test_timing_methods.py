@@ -1,0 +1,106 @@
+"""timing_methods: what measuring costs, by hand."""
+
+from typing import Any
+
+import pytest
+from polars.testing import assert_frame_equal
+
+from tests.cases import make_trace
+from tracelens.analyses.timing_methods import notes, timing_methods
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.layers import TIMING_METHODS
+from tracelens.trace import Trace
+
+
+def timing(method: str, *durations: int, warmup: tuple[int, ...] = (), **more: Any) -> list[dict[str, Any]]:
+    """A row an execution; two executions a round, warm-up first."""
+    every = [*warmup, *durations]
+    common = {"configuration": "interpreted", "method": method, "clock": "wall"} | more
+    return [
+        common | {"duration_ns": ns, "round": at // 2, "is_warmup": at < len(warmup)} for at, ns in enumerate(every)
+    ]
+
+
+LAYERS = [
+    {"module_path": "conv", "class_name": "Conv2d", "call_order": 0},
+    {"module_path": "fc", "class_name": "Linear", "call_order": 1},
+]
+TIMINGS = [
+    *timing("e2e", 100, 104, 96, 100, warmup=(900, 100)),
+    *timing("e2e", 110, 130, synchronized=True),
+    *timing("e2e", 200, 200, profiled=True),
+    *timing("layer", 120, 120),
+    *timing("layer", 80, 80, quantity="arr_sum"),
+    *timing("layer", 150, 150, synchronized=True),
+    *timing("layer", 90, 90, quantity="arr_sum", synchronized=True),
+    *timing("layer", 300, 300, synchronized=True, profiled=True),
+    *timing("layer", 50, 60, module_path="conv", synchronized=True),
+    *timing("layer", 30, 30, module_path="fc", synchronized=True),
+    *timing("profiler", 70, 70, quantity="CPU_self", profiled=True),
+    *timing("profiler", 45, 45, quantity="CPU_self", profiled=True, module_path="conv"),
+    *timing("e2e", 40, 60, warmup=(5000, 50), configuration="cpp", compile_mode="default"),
+    *timing("layer", 75, 75, configuration="cpp", compile_mode="default"),
+    *timing("layer", 20, 20, configuration="cpp", compile_mode="default", module_path="conv", synchronized=True),
+    *timing("layer", 60, 60, configuration="cpp", compile_mode="default", module_path="fc", synchronized=True),
+    *timing("layer", 8, 12, configuration="cpp", compile_mode="default", module_path="(compiled region)"),
+]
+MEASURED = make_trace(layers=LAYERS, timings=TIMINGS)
+
+
+def test_every_way_of_timing_beside_the_pure_run() -> None:
+    found = TIMING_METHODS.check(timing_methods(MEASURED))
+    columns = ["configuration", "variant", "quantity", "profiled", "median_ns", "cost_ratio"]
+    assert found.select(columns).rows() == [
+        ("interpreted", "pure", "wall", False, 100, 1.0),
+        ("interpreted", "sync", "wall", False, 120, 1.2),
+        ("interpreted", "timed", "wall", False, 120, 1.2),
+        ("interpreted", "timed", "arr_sum", False, 80, 0.8),
+        ("interpreted", "timed-sync", "wall", False, 150, 1.5),
+        ("interpreted", "timed-sync", "arr_sum", False, 90, 0.9),
+        ("interpreted", "pure", "wall", True, 200, 2.0),
+        ("interpreted", "timed-sync", "wall", True, 300, 3.0),
+        ("interpreted", "profiler", "CPU_self", True, 70, 0.7),
+        ("cpp", "pure", "wall", False, 50, 1.0),
+        ("cpp", "timed", "wall", False, 75, 1.5),
+    ]
+    pure = found.row(0, named=True)
+    assert (pure["n_rounds"], pure["n_executions"], pure["first_ns"]) == (2, 4, 900)
+    assert (pure["low_ns"], pure["high_ns"]) == (99.0, 101.0)  # of 96, 100, 100, 104
+    assert found.filter(configuration="cpp", variant="pure")["first_ns"][0] == 5000  # compiling
+
+
+def test_the_finding_in_words() -> None:
+    said = notes(MEASURED, timing_methods(MEASURED))
+    assert said[0].startswith("interpreted: measured otherwise")
+    assert "around each layer 1.20, timers 1.20, both 1.50, the profiler alone 2.00, all three 3.00." in said[0]
+    assert "sum to 0.90 of the pure run" in said[1]
+    assert "timers 1.50" in said[2]
+    assert "a compiled region of its own" in said[3]
+
+
+def test_events_are_told_from_the_wall_clock() -> None:
+    rows = [*timing("e2e", 100), *timing("cuda_event", 60, clock="cuda_event")]
+    found = timing_methods(make_trace(timings=rows)).select("variant", "quantity", "cost_ratio")
+    assert found.rows() == [("pure", "wall", 1.0), ("events", "cuda_event", 0.6)]
+
+
+def test_without_a_pure_run_there_is_no_ratio() -> None:
+    found = timing_methods(make_trace(timings=timing("layer", 10)))
+    assert found["cost_ratio"].to_list() == [None]
+    assert notes(make_trace(), found) == []
+
+
+def test_warm_up_alone_says_nothing() -> None:
+    assert timing_methods(make_trace(timings=timing("e2e", warmup=(5,)))).is_empty()
+
+
+def test_the_order_of_rows_does_not_matter() -> None:
+    assert_frame_equal(
+        timing_methods(make_trace(timings=TIMINGS[::-1])).drop("first_ns"), timing_methods(MEASURED).drop("first_ns")
+    )
+
+
+def test_without_timings() -> None:
+    empty: Trace = make_trace()
+    with pytest.raises(MissingTableError, match="tracelens collect timings"):
+        timing_methods(empty)

@@ -1,0 +1,146 @@
+"""Each layer in two runs, an eager and a compiled one: times, speedup with its range, and who loses."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.layer_pairs import layer_pairs
+from tracelens.derive.layer_times import are_numbered
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.layers import COMPARE_LAYERS
+from tracelens.trace import Trace
+
+_WAY = ("method", "base_configuration", "other_configuration", "compile_mode")
+_TOLD = 3
+
+
+def compare_layers(base: Trace, other: Trace) -> pl.DataFrame:
+    """A row a layer, phase and way of timing, by way, then longest in base first; layers of one side come last.
+
+    Kernel times are a step's (the whole trace's where no step is marked). Raises MissingTableError where the two have
+    no way of timing in common: neither kernels nor layers measured by the same method.
+    """
+    pairs = layer_pairs(base, other)
+    if pairs.is_empty():
+        raise MissingTableError(
+            "compare_layers needs the table kernels, or timings of layers by the same method, in both traces; "
+            "tracelens collect torch of a run on a GPU gives the first, tracelens collect timings the second"
+        )
+    outcome = (
+        pl.when(pl.col("match") != "both")
+        .then(None)
+        .when(pl.col("speedup_low") > 1)
+        .then(pl.lit("faster"))
+        .when(pl.col("speedup_high") < 1)
+        .then(pl.lit("slower"))
+        .otherwise(pl.lit("unclear"))
+    )
+    frame = pairs.with_columns(
+        speedup=_ratio("base_estimate_ns", "other_estimate_ns"),
+        speedup_low=_ratio("base_low_ns", "other_high_ns"),
+        speedup_high=_ratio("base_high_ns", "other_low_ns"),
+        saved_ns=pl.col("base_estimate_ns") - pl.col("other_estimate_ns"),
+    )
+    frame = COMPARE_LAYERS.conform(frame.with_columns(outcome=outcome))
+    order = pl.col("method").replace_strict({"kernels": 0}, default=1, return_dtype=pl.Int64)
+    return frame.sort(
+        order,
+        *_WAY,
+        pl.col("match") != "both",
+        pl.coalesce("base_estimate_ns", "other_estimate_ns"),
+        "rank",
+        "layer",
+        "phase",
+        descending=[False] * 6 + [True] + [False] * 3,
+    )
+
+
+def _ratio(above: str, below: str) -> pl.Expr:
+    """The quotient of two times; null where either is none, or not above 0 as differences of noisy times can be."""
+    return pl.when((pl.col(above) > 0) & (pl.col(below) > 0)).then(pl.col(above) / pl.col(below))
+
+
+def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
+    """How many layers win and lose, which lose most, and what the comparison leaves out."""
+    found = []
+    layers = frame.filter(~pl.col("layer").str.starts_with("("))
+    for way, part in layers.group_by(_WAY, maintain_order=True):
+        both = part.filter(pl.col("match") == "both")
+        if both.is_empty():
+            found.append(_unmatched(_name(way), part))
+            continue
+        slower = both.filter(pl.col("outcome") == "slower")
+        total = _ratio_of(both, "base_estimate_ns", "other_estimate_ns")
+        found.append(
+            f"{_name(way)}: of {both.height:,} layers and phases in both, "
+            f"{(both['outcome'] == 'faster').sum():,} are faster in other, {slower.height:,} slower, "
+            f"{(both['outcome'] == 'unclear').sum():,} unclear; together {total}.{_losers(slower)}"
+        )
+        if part.height > both.height:
+            found.append(
+                f"{_name(way)}: {(part['match'] == 'only_base').sum():,} layers and phases are in base only, "
+                f"{(part['match'] == 'only_other').sum():,} in other only: fused into others, optimised away, or not "
+                "attributed."
+            )
+    kernels = frame.filter(pl.col("method") == "kernels")
+    if kernels.height:
+        found += [_unplaced(kernels, which) for which in ("base", "other")]
+        steps = [_marks_steps(trace) for trace in (base, other)]
+        if not all(steps):
+            where = "either trace" if not any(steps) else "base" if not steps[0] else "other"
+            found.append(
+                f"No step is marked in {where}, so the whole trace counts as one: compare only runs of equal length."
+            )
+    return found
+
+
+def _name(way: tuple[object, ...]) -> str:
+    method, base, other, mode = way
+    if method == "kernels":
+        return "GPU time of kernels, a step"
+    return f"Measured by {method}, {base} against {other}" + (f" ({mode})" if mode else "")
+
+
+def _ratio_of(both: pl.DataFrame, above: str, below: str) -> str:
+    one, two = _sum(both, above), _sum(both, below)
+    ratio = f", a speedup of {one / two:.2f}" if one > 0 and two > 0 else ""
+    return f"{one / 1e6:.3f} ms in base and {two / 1e6:.3f} ms in other{ratio}"
+
+
+def _sum(frame: pl.DataFrame, column: str) -> float:
+    return float(frame.select(pl.col(column).sum()).item())
+
+
+def _losers(slower: pl.DataFrame) -> str:
+    if slower.is_empty():
+        return ""
+    lost = -_sum(slower, "saved_ns")
+    worst = slower.sort("saved_ns", "layer").head(_TOLD).select("layer", "speedup").iter_rows()
+    named = ", ".join(f"{layer} ({speedup:.2f})" for layer, speedup in worst)
+    return f" The slower ones lose {lost / 1e6:.3f} ms, most of all {named}."
+
+
+def _unmatched(name: str, part: pl.DataFrame) -> str:
+    sides = [part.filter(pl.col("match") == which) for which in ("only_base", "only_other")]
+    if any(side.is_empty() for side in sides):
+        which = "base" if sides[0].is_empty() else "other"
+        return f"{name}: no layer of {which} is known, so none could be matched."
+    numbered = [are_numbered(side) for side in sides]
+    if numbered[0] != numbered[1]:
+        kinds = ["as the trace numbers them" if one else "by attribute path" for one in numbered]
+        return (
+            f"{name}: no layer matched: base names layers {kinds[0]} ({sides[0]['layer'][0]}), other {kinds[1]} "
+            f"({sides[1]['layer'][0]}); capture both with tracelens collect torch, which knows attribute paths."
+        )
+    return f"{name}: no layer matched, as base has {sides[0]['layer'][0]} and other {sides[1]['layer'][0]}."
+
+
+def _unplaced(kernels: pl.DataFrame, which: str) -> str:
+    time = f"{which}_estimate_ns"
+    total = _sum(kernels, time) or 1.0
+    outside = _sum(kernels.filter(pl.col("layer").str.starts_with("(")), time)
+    return f"{outside / total:.1%} of {which}'s kernel time belongs to no layer."
+
+
+def _marks_steps(trace: Trace) -> bool:
+    return trace.kernels["step"].count() > 0

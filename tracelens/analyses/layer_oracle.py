@@ -1,0 +1,158 @@
+"""How fast the model could be if every layer ran eager or compiled, whichever serves the whole best."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from tracelens.derive.layer_pairs import layer_pairs
+from tracelens.derive.layer_times import are_numbered, region_cost
+from tracelens.derive.oracles import TOTAL, best_of_two, by_operation, dynamic, operations, with_total
+from tracelens.errors import MissingTableError, UsageError
+from tracelens.schemas.results.layers import LAYER_ORACLE
+from tracelens.trace import Trace
+
+_METHODS = ("kernels", "cuda_event", "layer", "subtraction", "profiler")
+"""Which way of timing is taken where several are there: the first of these."""
+_WAY = ["method", "base_configuration", "other_configuration", "compile_mode"]
+
+
+def layer_oracle(
+    base: Trace, other: Trace, *, switch_cost_ns: float | None = None, method: str | None = None
+) -> pl.DataFrame:
+    """A row a layer of the path of each oracle, in the order of first calls, after the row (total).
+
+    Base is the eager run, other the compiled one. `method` says which times are taken (as compare_layers names them;
+    by default kernels, else the first measured). `switch_cost_ns` is what each change between eager and compiled
+    costs, the model's caller being eager; by default half of what calling a compiled region was measured to cost (in
+    timings), and 0 where it never was, which is the thesis's recurrence. A layer that one run has no time for stays as
+    the other has it, and counts in no speedup; rows in brackets of compare_layers are left out. Raises
+    MissingTableError where no layer is matched, UsageError for a method or cost that is none.
+    """
+    if method is not None and method not in _METHODS:
+        raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")
+    if switch_cost_ns is not None and not 0 <= switch_cost_ns < float("inf"):
+        raise UsageError(f"switch_cost_ns is a number of nanoseconds from 0 on, found {switch_cost_ns}")
+    pairs = layer_pairs(base, other)
+    way = _chosen_way(pairs, method)
+    layers = _ordered(pairs, way, base, other)
+    change_cost, region = _costs(base, other, way, switch_cost_ns)
+    rows: list[dict[str, Any]] = []
+    for rank in layers["rank"].unique().sort():
+        mine = layers.filter(pl.col("rank") == rank).to_dicts()
+        found = {"best_of_two": best_of_two(mine), "dynamic": dynamic(mine, change_cost, region)}
+        if way["method"] == "kernels":
+            found["profile_timed"] = by_operation(mine, operations(base, other, rank))
+        elif (profiled := _profiled_way(pairs, way)) is not None:
+            by_profiler = _ordered(pairs, profiled, base, other).filter(pl.col("rank") == rank)
+            found["profile_timed"] = best_of_two(by_profiler.to_dicts())
+        for oracle in ("best_of_two", "profile_timed", "dynamic"):
+            rows += [
+                {"oracle": oracle, "rank": rank, "method": way["method"]} | row
+                for row in with_total(found.get(oracle, []))
+                if oracle in found
+            ]
+    return LAYER_ORACLE.conform(pl.DataFrame(rows, infer_schema_length=None))
+
+
+def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
+    """The way of timing to take: of those with a layer on both sides the first method, compiled as a whole first."""
+    if not pairs.is_empty():
+        pairs = pairs.filter((pl.col("match") == "both") & ~pl.col("layer").str.starts_with("("))
+        known = [*_METHODS] if method is None else [method]
+        pairs = pairs.filter(pl.col("method").is_in(known))
+    if pairs.is_empty():
+        raise MissingTableError(
+            f"layer_oracle needs layers with times{f' by {method}' if method else ''} in both traces, under the same "
+            "paths, and none is matched; see compare_layers, and capture both runs with tracelens collect torch, or "
+            "with tracelens collect timings"
+        )
+    ways = pairs.select(c for c in [*_WAY] if c in pairs.columns).unique(maintain_order=True).to_dicts()
+    return min(ways, key=lambda way: (_METHODS.index(way["method"]), way.get("other_configuration") == "custom"))
+
+
+def _profiled_way(pairs: pl.DataFrame, way: dict[str, Any]) -> dict[str, Any] | None:
+    """The same configurations timed by the profiler, which sums over the operations of each layer."""
+    wanted = way | {"method": "profiler"}
+    return wanted if _of(pairs, wanted).height else None
+
+
+def _of(pairs: pl.DataFrame, way: dict[str, Any]) -> pl.DataFrame:
+    return pairs.filter(pl.col(name).eq_missing(pl.lit(value)) for name, value in way.items())
+
+
+def _ordered(pairs: pl.DataFrame, way: dict[str, Any], base: Trace, other: Trace) -> pl.DataFrame:
+    """rank, position, layer, class_name, base_ns and other_ns of each layer in the order called; all phases summed."""
+    calls = pl.concat(trace.layers.select("rank", "call_order", layer="module_path") for trace in (base, other))
+    calls = calls.unique(["rank", "layer"], keep="first", maintain_order=True)
+    layers = _of(pairs, way).filter(~pl.col("layer").str.starts_with("("))
+    return (
+        layers.group_by("rank", "layer", "class_name", maintain_order=True)
+        .agg(_summed("base"), _summed("other"))
+        .join(calls, on=["rank", "layer"], how="left", maintain_order="left")
+        .sort("rank", "call_order", "layer", nulls_last=True)
+        .with_columns(position=pl.int_range(pl.len()).over("rank"))
+        .drop("call_order")
+    )
+
+
+def _summed(which: str) -> pl.Expr:
+    """The layer's time in all phases, at least 0; null where the run has none for it."""
+    time = pl.col(f"{which}_estimate_ns")
+    return pl.when(time.count() > 0).then(time.sum().clip(0)).alias(f"{which}_ns")
+
+
+def _costs(base: Trace, other: Trace, way: dict[str, Any], given: float | None) -> tuple[float, float]:
+    """What a change costs, and what is in the time of each layer that was compiled and timed on its own."""
+    region = _measured_region(base, other, way)
+    change = given if given is not None else (region or 0.0) / 2
+    return change, (region or 0.0) if way["method"] == "layer" else 0.0
+
+
+def _measured_region(base: Trace, other: Trace, way: dict[str, Any]) -> float | None:
+    configuration = way.get("other_configuration")
+    found = region_cost(other, configuration)
+    return region_cost(base, configuration) if found is None else found
+
+
+def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
+    """What each oracle would gain, and what its number rests on."""
+    found = []
+    several = frame["rank"].n_unique() > 1
+    for row in frame.filter(pl.col("layer") == TOTAL).iter_rows(named=True):
+        path = frame.filter(rank=row["rank"], oracle=row["oracle"]).filter(pl.col("layer") != TOTAL)
+        counts = dict(path.group_by("choice").len().iter_rows())
+        chosen = ", ".join(f"{counts[word]:,} {word}" for word in ("eager", "compiled", "mixed") if word in counts)
+        if row["speedup_over_best"] is None:
+            continue
+        where = f"Rank {row['rank']}, " if several else ""
+        found.append(
+            f"{where}{row['oracle']}: {chosen}; "
+            f"{(row['chosen_ns'] + row['switch_ns']) / 1e6:.3f} ms, {row['speedup_over_base']:.3f} times as fast as "
+            f"base, {row['speedup_over_other']:.3f} times as fast as other (in theory)."
+        )
+    method = frame["method"][0]
+    way = {"method": method, "other_configuration": None}
+    region = _measured_region(base, other, way)
+    measured = (
+        "Nothing says what changing between eager and compiled costs, so by default it is 0 in dynamic, as in the "
+        "thesis; give switch_cost_ns, or measure it with tracelens collect timings."
+        if region is None
+        else f"Calling a compiled region was measured to cost {region / 1e3:.1f} µs; each change counts half of it in "
+        "dynamic unless switch_cost_ns is given."
+    )
+    found.append(measured)
+    forced = frame.filter(pl.col("oracle") == frame["oracle"][0], pl.col("is_forced")).height
+    if forced:
+        found.append(
+            f"{forced:,} layers have a time in one run only; they stay as they are there, and count in no speedup."
+        )
+    if "profile_timed" not in frame["oracle"].to_list():
+        found.append("There is no profile-timed oracle: measure with the method profiler as well.")
+    if are_numbered(frame.filter(pl.col("layer") != TOTAL)):
+        found.append(
+            "Layers are named as the trace numbers them, so no plan made of this can be applied; capture both runs "
+            "with tracelens collect torch."
+        )
+    return found

@@ -1,0 +1,97 @@
+"""What measuring costs: every way of timing the whole model beside the run that measures nothing within it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.schemas.results.layers import TIMING_METHODS
+from tracelens.trace import Trace
+
+_CONFIGURATION = ("rank", "configuration", "compile_mode")
+_GROUP = (*_CONFIGURATION, "variant", "quantity", "profiled", "synchronized")
+_CONFIGURATIONS = ("interpreted", "cpp", "cuda", "triton", "custom")
+_VARIANTS = ("pure", "sync", "timed", "timed-sync", "events", "subtraction", "profiler")
+_QUANTITIES = ("wall", "cuda_event", "arr_sum", "CPU_self", "CUDA_self", "CUDA_total")
+
+
+def timing_methods(trace: Trace) -> pl.DataFrame:
+    """A row a configuration, way of timing and quantity: the median over its executions, and its ratio to the pure run.
+
+    Profiled rows follow unprofiled ones. Raises MissingTableError without timings.
+    """
+    trace.require("timing_methods", "timings")
+    synchronized, ns = pl.col("synchronized"), pl.col("duration_ns")
+    plain = {"e2e": ("pure", "sync"), "layer": ("timed", "timed-sync")}
+    variant = pl.coalesce(
+        *(
+            pl.when(pl.col("method") == method).then(pl.when(synchronized).then(pl.lit(sync)).otherwise(pl.lit(not_)))
+            for method, (not_, sync) in plain.items()
+        ),
+        pl.when(pl.col("method") == "cuda_event").then(pl.lit("events")),
+        pl.when(pl.col("method").is_in(["subtraction", "profiler"])).then("method"),
+        pl.lit("unknown"),
+    )
+    clock = pl.when(pl.col("clock") == "cuda_event").then(pl.lit("cuda_event")).otherwise(pl.lit("wall"))
+    whole = trace.timings.filter(pl.col("module_path").is_null()).with_columns(
+        variant=variant, quantity=pl.coalesce("quantity", clock)
+    )
+    measured = ~pl.col("is_warmup")
+    frame = (
+        whole.group_by(_GROUP, maintain_order=True)
+        .agg(
+            n_rounds=pl.col("round").filter(measured).n_unique().cast(pl.Int64),
+            n_executions=measured.sum().cast(pl.Int64),
+            median_ns=ns.filter(measured).median(),
+            low_ns=ns.filter(measured).quantile(0.25, "linear"),
+            high_ns=ns.filter(measured).quantile(0.75, "linear"),
+            first_ns=ns.filter(pl.col("is_warmup")).sort_by(pl.col("round").filter(pl.col("is_warmup"))).first(),
+        )
+        .filter(pl.col("n_executions") > 0)
+    )
+    is_pure = (pl.col("variant") == "pure") & ~pl.col("profiled") & (pl.col("quantity") == "wall")
+    pure = frame.filter(is_pure).select(*_CONFIGURATION, pure_ns="median_ns")
+    frame = frame.join(pure, on=_CONFIGURATION, how="left", nulls_equal=True, maintain_order="left")
+    frame = frame.with_columns(cost_ratio=pl.when(pl.col("pure_ns") > 0).then(pl.col("median_ns") / pl.col("pure_ns")))
+    order = [pl.col(name).cast(pl.Enum([*words, "unknown"])) for name, words in _ORDERS.items()]
+    return TIMING_METHODS.conform(frame.sort("rank", order[0], "compile_mode", "profiled", *order[1:], "synchronized"))
+
+
+_ORDERS = {"configuration": _CONFIGURATIONS, "variant": _VARIANTS, "quantity": _QUANTITIES}
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every analysis's notes take the trace
+    """What timers and the profiler cost in each configuration, and how much of the run the layers' times explain."""
+    found = []
+    for key, part in frame.group_by(_CONFIGURATION, maintain_order=True):
+        name = str(key[1]) + (f" ({key[2]})" if key[2] else "")
+        costs = {
+            words: _ratio(part, variant, profiled)
+            for words, variant, profiled in (
+                ("waiting for the device around each layer", "sync", False),
+                ("timers", "timed", False),
+                ("both", "timed-sync", False),
+                ("the profiler alone", "pure", True),
+                ("all three", "timed-sync", True),
+            )
+        }
+        told = [f"{words} {ratio:.2f}" for words, ratio in costs.items() if ratio is not None]
+        if told:
+            found.append(
+                f"{name}: measured otherwise, a run takes this many times as long as the pure one: {', '.join(told)}."
+            )
+        explained = part.filter(quantity="arr_sum", profiled=False, variant="timed-sync")["cost_ratio"].drop_nulls()
+        if explained.len():
+            found.append(
+                f"{name}: the layers' synchronised timers sum to {explained[0]:.2f} of the pure run (arr_sum)."
+            )
+    if frame["configuration"].is_in(["cpp", "triton"]).any():
+        found.append(
+            "Layers of compiled configurations are timed each as a compiled region of its own: their sum lacks what "
+            "fusing across layers saves, and has what calling each region costs."
+        )
+    return found
+
+
+def _ratio(part: pl.DataFrame, variant: str, profiled: bool) -> float | None:
+    rows = part.filter(variant=variant, profiled=profiled, quantity="wall")["cost_ratio"].drop_nulls()
+    return float(rows[0]) if rows.len() else None
