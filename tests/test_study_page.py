@@ -42,8 +42,8 @@ def stack(*functions: str, build: str = "release", python: str = "merged") -> tl
 
 EAGER = (
     "cudnnConvolutionForward@library", "at::native::cudnn_convolution@vendor_glue", "at::_ops::conv2d::call@dispatcher",
-    "torch::autograd::THPVariable_conv2d@binding", "_PyEval_EvalFrameDefault@python", "_conv_forward@python",
-    "forward@python", "_call_impl@python", "forward@python", "main@user",
+    "torch::autograd::THPVariable_conv2d@binding", "_PyEval_EvalFrameDefault@python", "Conv2d._conv_forward@python",
+    "Conv2d.forward@python", "Module._call_impl@python", "ResNet50.forward@python", "main@user",
 )  # fmt: skip
 LIBTORCH = (*EAGER[:3], "torch::nn::Conv2dImpl::forward@libtorch_nn", "ResNet50Impl::forward@user", "main@user")
 SCRIPT = (*EAGER[:2], "torch::autograd::VariableType::_convolution@autograd", "torch::jit::run@torchscript")
@@ -59,7 +59,7 @@ def test_calls_are_counted_from_the_innermost_convolution(study: Load) -> None:
     depth = study("depth")
     path = depth.path_of("eager", stack(*EAGER))
     # conv2d::call is #2, Conv2d.forward #6 (the model's own forward, #8, is not it).
-    assert (path.start, path.total, path.above, path.below) == ("forward", 6, 4, 2)
+    assert (path.start, path.total, path.above, path.below) == ("Conv2d.forward", 6, 4, 2)
     # Calls by who makes them: #1 to #6.
     assert path.by_role == {"vendor_glue": 1, "dispatcher": 1, "binding": 1, "python": 3}
     assert depth.path_of("cudnn", stack(*CUDNN)).total == 1

@@ -14,14 +14,14 @@ import tracelens as tl
 from tracelens.errors import TracelensError
 
 ENTRIES = {
-    "eager": ("forward", "THPVariable_conv2d"),
-    "compile": ("call", "THPVariable_convolution"),
+    "eager": (r"Conv2d\.forward", "THPVariable_conv2d"),
+    "compile": (r"(?:Runner\.)?call", "THPVariable_convolution"),
     "torchscript": ("VariableType::_convolution", "VariableType::convolution"),
     "libtorch": ("Conv2dImpl::forward",),
     "cudnn": ("Conv2d::forward",),
 }
-"""The framework's convolution: Conv2d.forward where the level has one (Python's innermost `forward`), else what stands
-for it: the code that torch.compile generates, and the operator that TorchScript's interpreter runs, as in the paper.
+"""The framework's convolution: Conv2d.forward where the level has one, else what stands for it: the function that
+torch.compile generates, and the operator that TorchScript's interpreter runs, as in the paper.
 The second name is for stacks in which the first is not, as without Python's frames."""
 
 OLD, NEW = "cudnnConvolutionForward", "cudnnBackendExecute"

@@ -59,7 +59,7 @@ def stacks(gdb: str) -> list[Job]:
     for level in LEVELS:
         command = work(level, iterations=1, batch=4)
         # A traced model and a compiled one run convolutions before their first pass.
-        where = {"torchscript": ("--where-frame", "InterpreterStateImpl")}.get(level, ())
+        where = {"torchscript": ("--where-frame", "InterpreterStateImpl::.*")}.get(level, ())
         tool = ("gdb", "--gdb", gdb, "--skip", str(CONVOLUTIONS), "--hits", "1", "--timeout", "120", *where)
         old = (*tool, "--break", "cudnnConvolutionForward")
         jobs.append(capture(f"stack_{level}_old", old, command, OLD_API if level != "cudnn" else {}))
@@ -68,13 +68,18 @@ def stacks(gdb: str) -> list[Job]:
     return jobs
 
 
+STEPS = ("torch", "--wait", "6", "--warmup", "1", "--active", "3")
+"""What is kept of a program: steps after its own five of warm-up."""
+
+
 def traces() -> list[Job]:
     """torch.profiler's view of the three Python levels, and of what a batch costs to copy."""
     jobs = []
     for level in ("eager", "compile", "torchscript"):
-        jobs += [capture(f"{level}_{mode}", ("torch",), work(level, "--mode", mode)) for mode in ("infer", "train")]
+        jobs += [capture(f"{level}_{mode}", STEPS, work(level, "--mode", mode)) for mode in ("infer", "train")]
     for name, batch, options in COPIES:
-        jobs.append(capture(f"copy_{name}", ("torch",), work("eager", *options, batch=batch, size=256)))
+        tool = (*STEPS, "--no-stacks", "--no-modules")
+        jobs.append(capture(f"copy_{name}", tool, work("eager", *options, batch=batch, size=256)))
     return jobs
 
 
