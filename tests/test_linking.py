@@ -144,3 +144,36 @@ def test_work_that_names_no_process_is_not_given_to_the_wrong_one() -> None:
     assert link_work(filled, CALLS)["api_call_id"].to_list() == [None, 2, None, None, None]
     named = work.with_columns(process_id=pl.lit(5, pl.Int64))
     assert fill_process(named, CALLS, fallback=2)["process_id"].to_list() == [5] * 5
+
+
+def test_ids_of_any_size_link() -> None:
+    """Ids that lie close are looked up in a list, ids far apart are joined; both take the first call, the outer one."""
+    for scale in (1, 10**12):
+        calls = pl.DataFrame(
+            {
+                "process_id": [1, 1, 1, 1, 1],
+                "correlation_id": [scale, 2 * scale, 2 * scale, 3 * scale, 4 * scale],
+                "start_ns": [10, 20, 20, 30, 40],
+                "duration_ns": [1, 1, 5, 1, 1],
+                "api_call_id": [0, 1, 2, 3, 4],
+                "span_id": [None, 7, 8, None, None],
+                "step": [0, 1, 1, 2, 2],
+                "kind": ["memory", "kernel_launch", "kernel_launch", "graph_launch", "sync"],
+            },
+            schema_overrides={"span_id": pl.Int64},
+        )
+        ids = [2 * scale, 3 * scale, 3 * scale, 4 * scale, scale, 5 * scale, None, 0, -1]
+        work = pl.DataFrame({"process_id": [1] * 9, "correlation_id": ids, "start_ns": [50] * 9})
+        answers = link_work(work, calls).select("api_call_id", "span_id", "step", "link").rows()
+        assert answers == [
+            (2, 8, 1, "launched"),
+            (3, None, 2, "graph"),
+            (3, None, 2, "graph"),
+            (4, None, 2, "launched"),
+            (0, None, 0, "launched"),
+            # Null and 0 are no ids; -1 is below every recorded one, and so from before the window.
+            (None, None, None, "unlinked"),
+            (None, None, None, "unlinked"),
+            (None, None, None, "unlinked"),
+            (None, None, None, "pre_window"),
+        ]

@@ -13,8 +13,9 @@ import polars as pl
 
 from tracelens.capture import Diagnostics
 from tracelens.collectors.nsys import codes
-from tracelens.collectors.nsys.events import API_TABLES, Session
+from tracelens.collectors.nsys.events import API_TABLES
 from tracelens.collectors.nsys.export import Export, wanted
+from tracelens.collectors.nsys.session import Session, together
 
 NEWEST_SCHEMA = (3, 25)
 OLDEST_SCHEMA = (2, 9)
@@ -111,39 +112,44 @@ def devices(export: Export) -> pl.DataFrame:
 
 def counters(session: Session) -> pl.DataFrame:
     """GPU metrics, sampled; the low byte of a metric's type is the device, and most are percentages."""
-    raw = session.rows("GPU_METRICS", ["timestamp", "typeId", "metricId", "value"])
     about = session.export.frame("TARGET_INFO_GPU_METRICS", wanted(["typeId", "metricId"], ["metricName"]))
     keys = ["typeId", "metricId"]
-    samples = raw.drop_nulls(["timestamp", "value"]).join(
-        about.unique(keys, keep="first"), on=keys, how="left", maintain_order="left"
-    )
     # Throughputs carry "[Throughput %]" in their names.
     unit = pl.col("metricName").str.extract(r"\[(?:.*\s)?(\S+)\]\s*$")
-    return samples.select(
-        name=pl.col("metricName").fill_null("unknown"),
-        unit=unit,
-        time_ns=pl.col("timestamp") + session.base_ns,
-        value=pl.col("value").cast(pl.Float64),
-        device_id=pl.col("typeId") & 0xFF,
+    about = about.unique(keys, keep="first").select(
+        *keys, pl.col("metricName").fill_null("unknown").cast(pl.Categorical), unit=unit.cast(pl.Categorical)
     )
+    parts = []
+    for raw in session.chunks("GPU_METRICS", ["timestamp", "typeId", "metricId", "value"]):
+        samples = raw.drop_nulls(["timestamp", "value"]).join(about, on=keys, how="left", maintain_order="left")
+        parts.append(
+            samples.select(
+                name=pl.col("metricName").fill_null("unknown"),
+                unit="unit",
+                time_ns=pl.col("timestamp") + session.base_ns,
+                value=pl.col("value").cast(pl.Float64),
+                device_id=(pl.col("typeId") & 0xFF).cast(pl.Int32),
+            )
+        )
+    return together(parts)
 
 
 def note_losses(export: Export, diagnostics: Diagnostics) -> None:
     """Count what the export holds and the trace does not, and what nsys itself warned of."""
-    rows = {table: export.n_rows(table) for table in sorted(export.columns) if not _NO_EVENTS.match(table)}
-    replays = rows.get(f"{_ACTIVITY}GRAPH_TRACE", 0)
+    unread = (table for table in sorted(export.columns) if table not in _READ and not _NO_EVENTS.match(table))
+    hidden = f"{_ACTIVITY}GRAPH_TRACE"
+    replays = export.n_rows(hidden) if export.has(hidden) else 0
     text = (
         "replays of CUDA graphs were recorded whole, which hides their kernels; capture again with "
         "nsys profile --cuda-graph-trace=node"
     )
     diagnostics.add("loss", "graph_kernels_hidden", text, replays)
     text = "frames of call stacks of CUDA API calls (CUDA_CALLCHAINS) are not read"
-    diagnostics.add("info", "callchains_not_read", text, rows.get("CUDA_CALLCHAINS", 0))
-    for table, count in rows.items():
-        if table not in _READ:
-            diagnostics.add(
-                "info", f"not_read_{table.lower()}", f"rows of the export's table {table} are not read", count
-            )
+    chains = export.n_rows("CUDA_CALLCHAINS") if export.has("CUDA_CALLCHAINS") else 0
+    diagnostics.add("info", "callchains_not_read", text, chains)
+    for table in unread:
+        text = f"rows of the export's table {table} are not read"
+        diagnostics.add("info", f"not_read_{table.lower()}", text, export.n_rows(table))
     events = export.frame("DIAGNOSTIC_EVENT", wanted(["severity"], ["text"]))
     for severity, message in events.filter(pl.col("severity").is_in(list(codes.SEVERITIES))).iter_rows():
         text = scrub(message or "", _host_names(export))

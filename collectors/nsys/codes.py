@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import polars as pl
 
 PUSH_POP, START_END, MARK = (59, 70), (60, 71), (34,)
@@ -30,5 +32,16 @@ NONE_U32 = 2**32 - 1
 
 
 def word(code: pl.Expr, words: dict[int, str]) -> pl.Expr:
-    """The word for a code, `unknown` for one that is absent or not listed."""
-    return code.replace_strict(list(words), list(words.values()), default="unknown", return_dtype=pl.String)
+    """The word for a code, `unknown` for one that is absent or not listed; Categorical."""
+    named = code.replace_strict(list(words), as_words(words.values()), default=None, return_dtype=pl.Categorical)
+    return named.fill_null("unknown")
+
+
+def as_words(words: Iterable[str]) -> pl.Series:
+    """Words as Categorical, of which a million take four megabytes."""
+    return pl.Series(list(words), dtype=pl.Categorical)
+
+
+def constant(text: str) -> pl.Expr:
+    """The word on every row, Categorical."""
+    return pl.repeat(text, pl.len()).cast(pl.Categorical)

@@ -10,6 +10,7 @@ from tracelens.capture import Capture, Diagnostics, SourceFile
 from tracelens.collectors.nsys import about, events, nvtx
 from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, first_line, is_nsys_table, open_directory
 from tracelens.collectors.nsys.report_file import RAW_SUFFIX, REPORT_SUFFIXES, exported
+from tracelens.collectors.nsys.session import Session, read_names
 from tracelens.collectors.nsys.sqlite import MAGIC, SqliteExport
 from tracelens.derive.assemble import assemble
 from tracelens.errors import SourceError
@@ -91,7 +92,7 @@ def _read_export(export: Export, source: SourceFile) -> Capture:
     diagnostics = Diagnostics()
     versions, version = about.schema_version(export)
     base_ns, time_base = about.clock(export)
-    session = events.Session(export, events.read_names(export), base_ns, diagnostics)
+    session = Session(export, read_names(export), base_ns, diagnostics)
     raw = _raw_tables(session)
     about.check_version(version, diagnostics)
     about.note_losses(export, diagnostics)
@@ -111,7 +112,7 @@ def _read_export(export: Export, source: SourceFile) -> Capture:
     )
 
 
-def _raw_tables(session: events.Session) -> dict[str, pl.DataFrame]:
+def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
     """Every table the export fills, before sorting and linking."""
     calls = events.api_calls(session)
     raw = {
@@ -122,14 +123,23 @@ def _raw_tables(session: events.Session) -> dict[str, pl.DataFrame]:
         "synchronizations": events.synchronizations(session, calls),
         "counters": about.counters(session),
     }
+    _in_one_width(raw, "correlation_id")
     raw["spans"] = nvtx.spans(session, _last_moment(raw))
     raw["devices"] = _one_numbering(raw, about.devices(session.export), session.diagnostics)
     return raw
 
 
+def _in_one_width(raw: dict[str, pl.DataFrame], column: str) -> None:
+    """Give the column the same type in all tables that have it: they are joined on it."""
+    holders = {name: frame for name, frame in raw.items() if column in frame.columns}
+    if len({frame.schema[column] for frame in holders.values()}) > 1:
+        raw |= {name: frame.with_columns(pl.col(column).cast(pl.Int64)) for name, frame in holders.items()}
+
+
 def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:
     """The last end of anything recorded; None when nothing was."""
-    ends = [(frame["start_ns"] + frame["duration_ns"]).max() for frame in raw.values() if "start_ns" in frame.columns]
+    last = (pl.col("start_ns") + pl.col("duration_ns")).max()
+    ends = [frame.select(last).item() for frame in raw.values() if "start_ns" in frame.columns]
     return max((end for end in ends if isinstance(end, int)), default=None)
 
 
@@ -140,8 +150,10 @@ def _one_numbering(raw: dict[str, pl.DataFrame], devices: pl.DataFrame, diagnost
         keys = ["process_id", "device_id"]
         numbers = devices.select(*keys, "gpu_id").unique(keys, keep="first")
         for name in _DEVICE_TABLES:
-            joined = raw[name].join(numbers, on=keys, how="left", maintain_order="left")
-            raw[name] = joined.with_columns(device_id=pl.coalesce("gpu_id", "device_id")).drop("gpu_id")
+            wide = raw[name].with_columns(pl.col(keys).cast(pl.Int64))
+            joined = wide.join(numbers, on=keys, how="left", maintain_order="left")
+            renumbered = joined.with_columns(device_id=pl.coalesce("gpu_id", "device_id")).drop("gpu_id")
+            raw[name] = renumbered.with_columns(pl.col("process_id").cast(raw[name].schema["process_id"]))
         devices = devices.with_columns(device_id="gpu_id")
         text = "device ordinals that mean different GPUs in different processes; device_id is the GPU's number in nsys"
         diagnostics.add("info", "devices_renumbered", text, clash.height)

@@ -6,7 +6,7 @@ An export is introspected, never assumed: nsys leaves out tables without rows, a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -19,12 +19,20 @@ from tracelens.table import DataType
 
 HOW_TO_EXPORT = "nsys export --type parquetdir --output NAME_pqtdir NAME.nsys-rep"
 _ARROW_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+_CHUNK_CELLS = 1 << 22
+_WHOLE_GROUP = 3
+"""How many times the usual chunk a row group may hold and still be read at once."""
 
 
 def wanted(integers: Iterable[str] = (), texts: Iterable[str] = ()) -> dict[str, DataType]:
     """Columns to ask an export for, with the dtype they shall have."""
     columns: dict[str, DataType] = dict.fromkeys(integers, pl.Int64)
     return columns | dict.fromkeys(texts, pl.String)
+
+
+def chunk_rows(columns: Collection[str]) -> int:
+    """How many rows of so many columns are read at a time."""
+    return max(1, _CHUNK_CELLS // max(1, len(columns)))
 
 
 class Export(ABC):
@@ -44,17 +52,21 @@ class Export(ABC):
         Integers come as Int64 whatever their width in the export, unsigned ones above its range wrapped, as SQLite
         stores them. Raises SourceError when the table cannot be read to its end.
         """
-        present = [name for name in columns if name in self.columns.get(table, ())]
+        return pl.concat([pl.DataFrame(schema=dict(columns)), *self.chunks(table, columns)])
+
+    def chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
+        """What `frame` gives, some million cells at a time, so that a caller who keeps less needs less memory."""
+        present = {name: dtype for name, dtype in columns.items() if name in self.columns.get(table, ())}
         if not self.has(table):
-            return pl.DataFrame(schema=dict(columns))
+            return
         # A table of which no asked-for column exists still has its rows.
-        found = self._read(table, {name: columns[name] for name in present}) if present else self._nothing(table)
-        return found.with_columns(
-            pl.col(name).cast(dtype, strict=False, wrap_numerical=dtype == pl.Int64)
-            if name in present
-            else pl.lit(None, dtype).alias(name)
-            for name, dtype in columns.items()
-        ).select(list(columns))
+        for found in self._chunks(table, present) if present else [self._nothing(table)]:
+            yield found.select(
+                pl.col(name).cast(dtype, strict=False, wrap_numerical=dtype == pl.Int64)
+                if name in present
+                else pl.repeat(None, pl.len(), dtype=dtype).alias(name)
+                for name, dtype in columns.items()
+            )
 
     def _nothing(self, table: str) -> pl.DataFrame:
         return pl.DataFrame({"": pl.repeat(None, self.n_rows(table), dtype=pl.Int8, eager=True)})
@@ -71,8 +83,8 @@ class Export(ABC):
         """Number of rows of a table that is there."""
 
     @abstractmethod
-    def _read(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
-        """Columns that are there, integers as stored."""
+    def _chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
+        """Columns that are there, integers as stored, chunk by chunk in the order stored."""
 
 
 class DirectoryExport(Export):
@@ -80,7 +92,6 @@ class DirectoryExport(Export):
 
     def __init__(self, path: Path, suffix: str) -> None:
         self._suffix = suffix
-        self._load: Callable[..., pa.Table] = _load_parquet if suffix == ".parquet" else _load_arrow
         self.path = path
         try:
             files = sorted(path.glob(f"*{suffix}"))
@@ -100,18 +111,19 @@ class DirectoryExport(Export):
         try:
             if self._suffix == ".parquet":
                 return int(pq.read_metadata(file).num_rows)
-            return int(self._load(file, None).num_rows)
+            return sum(batch.num_rows for batch in _arrow_batches(file, None))
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self.broken(table, error) from error
 
     def _file(self, table: str) -> Path:
         return self.path / f"{table}{self._suffix}"
 
-    def _read(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
+    def _chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
+        read = _parquet_tables if self._suffix == ".parquet" else _arrow_batches
         try:
-            arrow = self._load(self._file(table), list(columns))
-            decoded = [_checked(arrow.column(name)) for name in columns]
-            return pl.DataFrame({name: _series(column) for name, column in zip(columns, decoded, strict=True)})
+            for arrow in read(self._file(table), list(columns)):
+                decoded = [_checked(arrow.column(name)) for name in columns]
+                yield pl.DataFrame({name: _series(column) for name, column in zip(columns, decoded, strict=True)})
         except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
             raise self.broken(table, error) from error
 
@@ -143,18 +155,28 @@ def _schema_of(file: Path) -> pa.Schema:
         return stream.schema
 
 
-def _load_parquet(file: Path, columns: list[str] | None) -> pa.Table:
-    return pq.read_table(file, columns=columns, partitioning=None)
+def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
+    """Row groups one after the other, each decoded by all cores; one of very many rows goes batch by batch."""
+    rows = chunk_rows(columns)
+    with pq.ParquetFile(file) as parquet:
+        sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
+        if max(sizes, default=0) <= _WHOLE_GROUP * rows:
+            for group in range(len(sizes)):
+                yield parquet.read_row_group(group, columns=columns)
+            return
+        for batch in parquet.iter_batches(rows, columns=columns):
+            yield pa.Table.from_batches([batch])
 
 
-def _load_arrow(file: Path, columns: list[str] | None) -> pa.Table:
+def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
     """The stream to its end; Arrow's own reader takes one that was cut between two batches for complete."""
     with pa.memory_map(str(file)) as mapped:
         if mapped.size() < len(_ARROW_END) or mapped.read_at(len(_ARROW_END), mapped.size() - 8) != _ARROW_END:
             raise ValueError("the Arrow stream has no end mark")
         with ipc.open_stream(mapped) as stream:
-            table = stream.read_all()
-    return table if columns is None else table.select(columns)
+            for batch in stream:
+                table = pa.Table.from_batches([batch])
+                yield table if columns is None else table.select(columns)
 
 
 def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.collectors.nsys import codes
-from tracelens.collectors.nsys.events import Session, process_of, thread_of
+from tracelens.collectors.nsys.session import Session, narrow, process_of, thread_of, together
 
 _CATEGORIES = dict.fromkeys(codes.PUSH_POP, "push_pop") | dict.fromkeys(codes.START_END, "start_end")
 _NEEDED = ["start", "eventType", "globalTid"]
@@ -17,8 +17,8 @@ _NEEDED = ["start", "eventType", "globalTid"]
 
 def spans(session: Session, end_ns: int | None) -> pl.DataFrame:
     """NVTX ranges and marks as raw spans; a range still open when the capture ended (`end_ns`) is cut there."""
-    parts = [_of_table(session, table, end_ns) for table in nvtx_tables(session)]
-    return pl.concat(parts) if parts else pl.DataFrame()
+    tables = nvtx_tables(session) or ["NVTX_EVENTS"]
+    return together(_of_table(session, table, end_ns) for table in tables)
 
 
 def nvtx_tables(session: Session) -> list[str]:
@@ -27,37 +27,50 @@ def nvtx_tables(session: Session) -> list[str]:
 
 
 def _of_table(session: Session, table: str, end_ns: int | None) -> pl.DataFrame:
-    raw = session.rows(table, _NEEDED, ["end", "textId", "domainId"], ["text"])
-    raw = raw.with_columns(
-        name=pl.coalesce("text", session.name("textId")),
-        process_id=process_of("globalTid"),
-        thread_id=thread_of("globalTid"),
-        domainId=pl.col("domainId").fill_null(0),
-    )
+    parts, created = [], []
+    for raw in session.chunks(table, _NEEDED, ["end", "textId", "domainId"], ["text"]):
+        named = raw.with_columns(
+            name=_names(session, raw),
+            process_id=process_of("globalTid"),
+            thread_id=thread_of("globalTid"),
+            domainId=pl.col("domainId").fill_null(0),
+        )
+        created.append(named.filter(pl.col("eventType") == codes.DOMAIN_CREATE))
+        parts.append(narrow(_ranges(session, table, named, end_ns)))
+    return _with_domains(together(parts), pl.concat(created)).drop("domainId")
+
+
+def _names(session: Session, raw: pl.DataFrame) -> pl.Series:
+    """The text of each row, written out or referred to; null where it has none."""
+    written = raw["text"].cast(pl.Categorical)
+    return written.zip_with(written.is_not_null(), session.named(raw["textId"]))
+
+
+def _ranges(session: Session, table: str, raw: pl.DataFrame, end_ns: int | None) -> pl.DataFrame:
+    """Of some rows the ranges and marks, as raw spans with their domainId."""
     kind = pl.col("eventType")
-    category = codes.word(kind, _CATEGORIES | dict.fromkeys(codes.MARK, "mark"))
     is_range = kind.is_in([*codes.PUSH_POP, *codes.START_END])
     # Schemas before 2.10 had no NULLs: an open range ends at 0 or -1.
     is_open = is_range & (pl.col("end").is_null() | (pl.col("end") < pl.col("start")))
-    chosen = raw.with_columns(category=category, is_open=is_open).filter(is_range | kind.is_in(codes.MARK))
+    chosen = raw.with_columns(is_open=is_open).filter(is_range | kind.is_in(codes.MARK))
     n_open = int(chosen["is_open"].sum())
     text = "NVTX ranges were still open when the capture ended; they end there"
     session.diagnostics.add("warning", "open_ranges", text, n_open)
     last = pl.lit(end_ns, pl.Int64) - session.base_ns
     chosen = chosen.with_columns(
-        end=pl.when(category == "mark").then("start")
+        end=pl.when(kind.is_in(codes.MARK)).then("start")
         .when("is_open").then(pl.max_horizontal("start", last))
         .otherwise("end")
     )  # fmt: skip
-    chosen = _with_domains(chosen, raw.filter(kind == codes.DOMAIN_CREATE))
     return session.intervals(table, chosen).select(
-        pl.lit("nvtx").alias("kind"),
-        "category",
+        codes.constant("nvtx").alias("kind"),
+        codes.word(kind, _CATEGORIES | dict.fromkeys(codes.MARK, "mark")).alias("category"),
         pl.col("name").fill_null(""),
         "start_ns",
         "duration_ns",
         "process_id",
         "thread_id",
+        "domainId",
     )
 
 
@@ -67,5 +80,10 @@ def _with_domains(ranges: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:
     domains = created.filter(pl.col("domainId") != 0).drop_nulls("name").unique(keys, keep="last")
     if domains.is_empty():
         return ranges
-    named = ranges.join(domains.select(*keys, domain="name"), on=keys, how="left", maintain_order="left")
-    return named.with_columns(pl.concat_str("category", "domain", separator=" ", ignore_nulls=True))
+    domains = domains.select(pl.col("process_id"), pl.col("domainId").cast(ranges.schema["domainId"]), domain="name")
+    seen = ranges.select(*keys, "category").unique().join(domains, on=keys)
+    named = seen.with_columns(
+        longer=pl.concat_str(pl.col("category", "domain").cast(pl.String), separator=" ").cast(pl.Categorical)
+    ).drop("domain")
+    joined = ranges.join(named, on=[*keys, "category"], how="left", maintain_order="left")
+    return joined.with_columns(category=pl.coalesce("longer", "category")).drop("longer")

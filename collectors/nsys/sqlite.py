@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import polars as pl
 
-from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, first_line
+from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, chunk_rows, first_line
 from tracelens.errors import SourceError
 from tracelens.table import DataType
 
 MAGIC = b"SQLite format 3\x00"
-_CHUNK_ROWS = 100_000
+_SLOW_ROWS = 100_000
+_READERS = min(4, os.cpu_count() or 1)
 _FAILURES = (sqlite3.Error, UnicodeError, ValueError, OverflowError, MemoryError)
 
 
@@ -44,40 +49,80 @@ class SqliteExport(Export):
             raise self.broken(table, error) from error
         return int(count)
 
-    def _read(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
-        numbers = self._fast_read(table, [name for name, dtype in columns.items() if dtype != pl.String])
-        if numbers is None:
-            return self._slow_read(table, columns)
-        rest = {name: dtype for name, dtype in columns.items() if name not in numbers.columns}
-        texts = self._slow_read(table, rest) if rest else pl.DataFrame(height=numbers.height)
-        return numbers.hstack(texts) if texts.height == numbers.height else self._slow_read(table, columns)
+    def _chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
+        ranges = self._ranges(table, columns)
+        numbers = [name for name, dtype in columns.items() if dtype != pl.String]
+        if not (ranges and self._is_fast(table, numbers)):
+            yield from self._slow_chunks(table, columns)
+            return
+        # connectorx lets go of the interpreter: while one range is used, as many more are read as there are cores.
+        with ThreadPoolExecutor(_READERS) as pool:
+            ahead: deque[Future[pl.DataFrame]] = deque()
+            try:
+                for rows in ranges:
+                    ahead.append(pool.submit(self._read, table, columns, rows))
+                    if len(ahead) > _READERS:
+                        yield ahead.popleft().result()
+                while ahead:
+                    yield ahead.popleft().result()
+            finally:
+                pool.shutdown(cancel_futures=True)
 
-    def _slow_read(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
-        """Columns by way of Python rows, so many at a time that memory stays bounded."""
-        parts = [pl.DataFrame(schema=dict(columns))]
+    def _ranges(self, table: str, columns: Collection[str]) -> list[tuple[int, int]]:
+        """First and last rowid of each chunk; none where rowids are so sparse that most ranges would be empty."""
         try:
             with closing(_connect(self.path)) as database:
-                cursor = database.execute(_select(table, columns))
-                while rows := cursor.fetchmany(_CHUNK_ROWS):
-                    values = zip(columns.items(), zip(*rows, strict=True), strict=True)
-                    parts.append(pl.DataFrame([_series(name, list(column), dtype) for (name, dtype), column in values]))
+                ends = database.execute(f"SELECT min(rowid), max(rowid) FROM {_quoted(table)}").fetchone()  # noqa: S608
+            first, last = map(int, ends) if None not in ends else (1, 0)
         except _FAILURES as error:
             raise self.broken(table, error) from error
-        return pl.concat(parts)
+        # A row takes two bytes at the very least.
+        if last - first > self.path.stat().st_size:
+            return []
+        step = chunk_rows(columns)
+        return [(at, min(at + step - 1, last)) for at in range(first, last + 1, step)]
 
-    def _fast_read(self, table: str, columns: list[str]) -> pl.DataFrame | None:
-        """Integers by way of connectorx, five times faster than Python rows; None whenever it is absent or balks.
+    def _read(self, table: str, columns: Mapping[str, DataType], rows: tuple[int, int]) -> pl.DataFrame:
+        """Some rows: numbers the fast way and texts the slow one, or all the slow way where the fast one balks."""
+        numbers = self._fast_read(table, [name for name, dtype in columns.items() if dtype != pl.String], rows)
+        if numbers is None:
+            return self._slow_read(table, columns, rows)
+        rest = {name: dtype for name, dtype in columns.items() if name not in numbers.columns}
+        if not rest:
+            return numbers
+        texts = self._slow_read(table, rest, rows)
+        return numbers.hstack(texts) if texts.height == numbers.height else self._slow_read(table, columns, rows)
 
-        It takes a column's word for its type, and refuses one that holds others, which sqlite3 then reads.
-        """
-        kinds = {self._declared[table][name] for name in columns}
-        if not (self._fast and columns and kinds <= {"INTEGER", "INT", "BIGINT"}):
-            return None
-        statement = _select(table, columns)
+    def _slow_read(self, table: str, columns: Mapping[str, DataType], rows: tuple[int, int]) -> pl.DataFrame:
+        return pl.concat([pl.DataFrame(schema=dict(columns)), *self._slow_chunks(table, columns, rows)])
+
+    def _slow_chunks(
+        self, table: str, columns: Mapping[str, DataType], rows: tuple[int, int] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """Columns by way of Python rows, so many at a time that memory stays bounded."""
         try:
-            connectorx = importlib.import_module("connectorx")
+            with closing(_connect(self.path)) as database:
+                cursor = database.execute(_select(table, columns, rows))
+                while found := cursor.fetchmany(_SLOW_ROWS):
+                    values = zip(columns.items(), zip(*found, strict=True), strict=True)
+                    yield pl.DataFrame([_series(name, list(column), dtype) for (name, dtype), column in values])
+        except _FAILURES as error:
+            raise self.broken(table, error) from error
+
+    def _is_fast(self, table: str, numbers: Collection[str]) -> bool:
+        """Whether connectorx may read these columns: it takes a column's word for its type."""
+        kinds = {self._declared[table][name] for name in numbers}
+        return bool(self._fast and numbers) and kinds <= {"INTEGER", "INT", "BIGINT"} and _connectorx() is not None
+
+    def _fast_read(self, table: str, columns: list[str], rows: tuple[int, int]) -> pl.DataFrame | None:
+        """Integers by way of connectorx, five times faster than Python rows; None whenever it balks.
+
+        It refuses a column that holds other things than it was declared to, which sqlite3 then reads.
+        """
+        connectorx = _connectorx()
+        try:
             uri = f"sqlite://{quote(str(self.path.resolve()))}"
-            frame = pl.from_arrow(connectorx.read_sql(uri, statement, return_type="arrow"))
+            frame = pl.from_arrow(connectorx.read_sql(uri, _select(table, columns, rows), return_type="arrow"))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException:  # noqa: BLE001  # a panic in connectorx's Rust is no Exception
@@ -86,6 +131,15 @@ class SqliteExport(Export):
             return None
         frame.columns = columns
         return frame
+
+
+@cache
+def _connectorx() -> Any:
+    """The package, or None where it is not installed or cannot be loaded."""
+    try:
+        return importlib.import_module("connectorx")
+    except ImportError:
+        return None
 
 
 def _check_length(path: Path) -> None:
@@ -136,9 +190,10 @@ def _why_not_opened(path: Path, error: BaseException) -> str:
     )
 
 
-def _select(table: str, columns: Iterable[str]) -> str:
+def _select(table: str, columns: Iterable[str], rows: tuple[int, int] | None) -> str:
     """A statement whose rows come in the order stored, so that two of them can be set side by side."""
-    return f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)} ORDER BY rowid"  # noqa: S608
+    where = "" if rows is None else f" WHERE rowid BETWEEN {rows[0]} AND {rows[1]}"
+    return f"SELECT {', '.join(map(_quoted, columns))} FROM {_quoted(table)}{where} ORDER BY rowid"  # noqa: S608
 
 
 def _quoted(name: str) -> str:

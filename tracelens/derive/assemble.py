@@ -12,7 +12,7 @@ from tracelens.derive.api_names import api_kind, strip_version
 from tracelens.derive.device_limits import complete_devices
 from tracelens.derive.distinct import as_categories, each_once
 from tracelens.derive.kernel_classes import classify
-from tracelens.derive.linking import fill_process, link_work
+from tracelens.derive.linking import Callers, fill_process
 from tracelens.derive.modules import list_layers, mark_modules
 from tracelens.derive.nesting import nest
 from tracelens.derive.steps import mark_phases, mark_steps, step_intervals
@@ -41,11 +41,12 @@ def assemble(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str
     del spans
     main_process = calls["process_id"].mode().min() if calls.height else tables["spans"]["process_id"].mode().min()
     fallback = main_process if isinstance(main_process, int) else 0
+    callers = Callers(calls)
     for name in ("kernels", "memcpys", "memsets", "synchronizations"):
         if name not in raw:
             continue
-        work = _filled(name, raw, ("correlation_id",)).sort("start_ns", maintain_order=True)
-        work = link_work(fill_process(work, calls, fallback), calls)
+        work = _by_start(_filled(name, raw, ("correlation_id",)))
+        work = callers.link(fill_process(work, calls, fallback))
         work = work.with_row_index(_WORK_IDS.get(name, "synchronization_id"))
         days = work.filter(pl.col("duration_ns") > _OVERFLOW_NS).height
         diagnostics.add(
@@ -96,7 +97,12 @@ def _filled(name: str, raw: dict[str, pl.DataFrame], columns: tuple[str, ...]) -
 def _described_calls(calls: pl.DataFrame) -> pl.DataFrame:
     """Calls in order, with api and kind."""
     api = each_once(calls["raw_api"], strip_version).alias("api")
-    return calls.with_columns(api, each_once(api, api_kind).alias("kind")).sort("start_ns", maintain_order=True)
+    return _by_start(calls.with_columns(api, each_once(api, api_kind).alias("kind")))
+
+
+def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows by start; most profilers write them so, and then they stay where they are."""
+    return frame if frame["start_ns"].is_sorted() else frame.sort("start_ns", maintain_order=True)
 
 
 def _nested(spans: pl.DataFrame, calls: pl.DataFrame, diagnostics: Diagnostics) -> tuple[pl.DataFrame, pl.Series]:

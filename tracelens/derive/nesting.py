@@ -78,7 +78,7 @@ def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Row (calls after spans), lane, start, end, sorted so that a parent comes before its children."""
     columns = ["process_id", "thread_id", "start_ns", "duration_ns"]
-    both = pl.concat([spans.select(columns), calls.select(columns)]).with_row_index("row")
+    both = pl.concat([spans.select(columns), calls.select(columns)], how="vertical_relaxed").with_row_index("row")
     return (
         both.with_columns(
             lane=pl.struct("process_id", "thread_id").rank("dense").cast(pl.Int64),

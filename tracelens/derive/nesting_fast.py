@@ -29,7 +29,7 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting | None:
         return None
     n_spans, n_calls = spans.height, calls.height
     columns = ["process_id", "thread_id", "start_ns", "duration_ns"]
-    both = pl.concat([spans.select(columns), calls.select(columns)])
+    both = pl.concat([spans.select(columns), calls.select(columns)], how="vertical_relaxed").cast(pl.Int64)
     starts = both["start_ns"].to_numpy()
     ends = (both["start_ns"] + both["duration_ns"]).to_numpy()
     lanes = _lanes(both)

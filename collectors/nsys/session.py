@@ -1,0 +1,103 @@
+"""One export while it is read: its strings, its time zero, its tables chunk by chunk, and frames kept narrow.
+
+An id of a process or thread is packed as hardware (8 bits), virtual machine (8), process (24), thread (24).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import polars as pl
+
+from tracelens.capture import Diagnostics
+from tracelens.collectors.nsys.export import Export, wanted
+from tracelens.errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What reading any table of one export takes: the strings that names refer to, and what time zero is."""
+
+    export: Export
+    names: pl.DataFrame
+    base_ns: int
+    diagnostics: Diagnostics
+
+    def named(self, ids: pl.Series) -> pl.Series:
+        """The strings that a column of ids refers to, as Categorical; of the export's strings only those asked for."""
+        used = self.names.filter(pl.col("id").is_in(ids.unique().drop_nulls().implode()))
+        values = used["value"].cast(pl.Categorical)
+        return ids.replace_strict(used["id"], values, default=None, return_dtype=pl.Categorical)
+
+    def chunks(
+        self, table: str, needed: Sequence[str], integers: Sequence[str] = (), texts: Sequence[str] = ()
+    ) -> Iterator[pl.DataFrame]:
+        """Columns of a table that may be absent, some rows at a time.
+
+        Raises SourceError when the table is there without a needed column.
+        """
+        if self.export.has(table):
+            missing = [name for name in needed if name not in self.export.columns[table]]
+            if missing:
+                found = ", ".join(sorted(self.export.columns[table]))
+                raise SourceError(
+                    f"{self.export.path}: expected the columns {', '.join(missing)} in {table}, found {found}; "
+                    "upgrade with pip install -U tracelens-toolkit, or export with another version of nsys"
+                )
+        columns = wanted([*needed, *integers], texts)
+        # A frame without rows first: it gives the columns of a table that is absent.
+        return chain([pl.DataFrame(schema=columns)], self.export.chunks(table, columns))
+
+    def intervals(self, table: str, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
+        """The frame with start_ns and duration_ns; rows without times, or that end before they start, are counted."""
+        usable = frame.filter(
+            pl.col("start").is_not_null(), pl.col("end") >= pl.col("start"), *(pl.col(c).is_not_null() for c in needed)
+        )
+        lost = frame.height - usable.height
+        self.diagnostics.add(
+            "loss", "broken_rows", f"rows of {table} had no usable times or ids and were left out", lost
+        )
+        return usable.with_columns(start_ns=pl.col("start") + self.base_ns, duration_ns=pl.col("end") - pl.col("start"))
+
+
+def read_names(export: Export) -> pl.DataFrame:
+    """The export's strings by id; most are names, but the program's environment is among them, so none is kept."""
+    return export.frame("StringIds", wanted(["id"], ["value"])).drop_nulls("id").unique("id", keep="first")
+
+
+def process_of(column: str) -> pl.Expr:
+    """The process in a packed id; 0 where the export has none."""
+    return (pl.col(column) // 2**24 & 0xFFFFFF).fill_null(0).cast(pl.Int32)
+
+
+def thread_of(column: str) -> pl.Expr:
+    """The thread in a packed id; 0 where the export has none."""
+    return (pl.col(column) & 0xFFFFFF).fill_null(0).cast(pl.Int32)
+
+
+def narrow(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with integers in 32 bits where all of a column fit, which a table of millions of rows is kept in."""
+    narrowed = {
+        name: frame[name].cast(pl.Int32, strict=False) for name, dtype in frame.schema.items() if dtype == pl.Int64
+    }
+    return frame.with_columns(
+        column for name, column in narrowed.items() if column.null_count() == frame[name].null_count()
+    )
+
+
+def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Chunks as one frame in one piece; a column that is narrow in some chunks only is as wide as its widest.
+
+    Column by column, so that no more than one of them is there twice.
+    """
+    columns = [part.get_columns() for part in parts]
+    joined = []
+    for _ in range(len(columns[0])):
+        pieces = [part.pop(0) for part in columns]
+        dtypes = {piece.dtype for piece in pieces}
+        widest = pl.Int64 if len(dtypes) > 1 else pieces[0].dtype
+        joined.append(pl.concat([piece.cast(widest) for piece in pieces], rechunk=True))
+        del pieces
+    return pl.DataFrame(joined)
