@@ -2,10 +2,11 @@
 
 from tracelens import analyses
 from tracelens.collectors import collect
+from tracelens.live import capture
 from tracelens.measuring import Protocol, measure
 from tracelens.plan import Plan, apply_plan
 from tracelens.trace import Trace
 
 open = Trace.open  # noqa: A001 - tl.open reads like gzip.open
 
-__all__ = ["Plan", "Protocol", "Trace", "analyses", "apply_plan", "collect", "measure", "open"]
+__all__ = ["Plan", "Protocol", "Trace", "analyses", "apply_plan", "capture", "collect", "measure", "open"]

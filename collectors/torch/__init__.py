@@ -11,6 +11,14 @@ from tracelens.collectors.torch.columns import RawEvents
 from tracelens.collectors.torch.document import Document, ReadEvents
 from tracelens.collectors.torch.fast import read_fast
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
+from tracelens.collectors.torch.sidecar import (
+    describe_layers,
+    exact_paths,
+    is_sidecar,
+    mark_rank,
+    read_sidecar,
+    refuse_sidecar,
+)
 from tracelens.collectors.torch.stream import GZIP_MAGIC, ByteSource, unzipped
 from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
@@ -41,9 +49,11 @@ _REASONS = {
 }
 
 
-def sniff(path: Path, head: bytes) -> bool:  # noqa: ARG001 - every collector's sniff takes both
+def sniff(path: Path, head: bytes) -> bool:
     """Whether the content could be a Chrome trace: JSON, plain or gzip."""
-    return _JSON_START.match(unzipped(head) if head.startswith(GZIP_MAGIC) else head) is not None
+    return (
+        not is_sidecar(path) and _JSON_START.match(unzipped(head) if head.startswith(GZIP_MAGIC) else head) is not None
+    )
 
 
 def read(path: Path) -> list[Capture]:
@@ -54,7 +64,7 @@ def read(path: Path) -> list[Capture]:
     """
     if not path.is_dir():
         return [_read_file(path)]
-    files = sorted(p for p in path.iterdir() if p.name.endswith((".json", ".json.gz")))
+    files = sorted(p for p in path.iterdir() if p.name.endswith((".json", ".json.gz")) and not is_sidecar(p))
     if not files:
         raise SourceError(
             f"{path}: expected a directory of .json or .json.gz traces, found none; name the trace files themselves"
@@ -63,6 +73,7 @@ def read(path: Path) -> list[Capture]:
 
 
 def _read_file(path: Path) -> Capture:
+    refuse_sidecar(path)
     diagnostics = Diagnostics()
     source = ByteSource(path, diagnostics)
     read = _events(source, diagnostics)
@@ -76,12 +87,17 @@ def _read_file(path: Path) -> Capture:
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
     raw = raw_tables(read.frames, base_ns, diagnostics)
     raw["devices"] = devices(facts.get("deviceProperties"), raw.get("kernels"), diagnostics)
+    beside = read_sidecar(path, diagnostics)
+    if "spans" in raw:
+        raw["spans"] = exact_paths(raw["spans"], beside, diagnostics)
     tables = assemble(raw, diagnostics)
+    if "layers" in tables:
+        tables["layers"] = describe_layers(tables["layers"], beside)
     if not read.complete:
         diagnostics.add("loss", "trace_cut", "the file ends before the trace does; whole events before that were kept")
     rank, origin = _rank(path, facts)
     starts = [frame["start_ns"].min() for frame in tables.values() if "start_ns" in frame.columns]
-    return Capture(
+    capture = Capture(
         kind=KIND,
         source=source.describe(KIND),
         tables=tables,
@@ -96,6 +112,8 @@ def _read_file(path: Path) -> Capture:
         reasons={name: _REASONS.get(name, "a torch trace does not hold it") for name in TABLES if name not in tables},
         diagnostics=diagnostics,
     )
+    mark_rank(capture, beside)
+    return capture
 
 
 def _events(source: ByteSource, diagnostics: Diagnostics) -> ReadEvents:

@@ -152,6 +152,20 @@ def nesting(n_spans: str, folder: str) -> Said:
     return {"seconds": time.perf_counter() - begin, "rows": many.height, "overlaps": result.n_overlaps}
 
 
+def nvml_sampler() -> Said:
+    """The processor time that sampling takes, as a share of a core; the GPU is whatever is there, and idle."""
+    from tracelens.nvml import Sampler
+
+    begin = time.perf_counter()
+    with Sampler() as sampler:
+        time.sleep(10)
+    capture = sampler.capture()
+    said: Said = {"seconds": time.perf_counter() - begin, "cpu_frac": capture.settings.get("cpu_frac")}
+    if "counters" not in capture.tables:
+        said["missing"] = capture.reasons["counters"]
+    return said
+
+
 def installed(*modules: str) -> bool:
     """Whether all of the modules could be imported."""
     return all(importlib.util.find_spec(module) is not None for module in modules)
@@ -161,7 +175,7 @@ CONTENDERS: dict[str, Callable[..., Said]] = {
     function.__name__: function
     for function in (
         hta, json_loads, orjson_loads, wanted_columns, connectorx_columns, polars_rewrite, analysis_names,
-        analysis, nesting,
+        analysis, nesting, nvml_sampler,
     )
 }  # fmt: skip
 

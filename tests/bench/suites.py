@@ -11,6 +11,7 @@ from tests.bench.contenders import HTA_PARSERS, installed
 from tests.bench.layouts import LAYOUTS
 from tests.bench.machine import memory_bytes
 from tests.bench.results import Row
+from tests.bench.suite_live import live_capture
 
 COLLECT = "tracelens collect torch"
 COLD = f"{COLLECT}, nothing cached"
@@ -168,5 +169,14 @@ def report(bench: Bench) -> None:
 
 
 SUITES = {
-    function.__name__: function for function in (collect_torch, layouts, several_files, collect_nsys, analyses, report)
+    function.__name__: function
+    for function in (
+        collect_torch,
+        layouts,
+        several_files,
+        collect_nsys,
+        analyses,
+        report,
+        live_capture,
+    )
 }

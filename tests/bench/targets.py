@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.bench import suites
+from tests.bench import suite_live, suites
 from tests.bench.results import Results, Row, Target
 
 NOT_MEASURED = "not measured in this run"
@@ -14,7 +14,7 @@ COMPARED_MB = 530
 
 def judge(results: Results) -> list[Target]:
     """Every target, with what was measured at the largest size there is and whether it was reached there."""
-    parts = (_peers, _cold, _flat, _files_and_layouts, _nesting, _nsys, _analyses)
+    parts = (_peers, _cold, _flat, _files_and_layouts, _nesting, _nsys, _analyses, _live)
     return [target for part in parts for target in part(results)]
 
 
@@ -109,6 +109,19 @@ def _analyses(results: Results) -> Iterator[Target]:
     )
 
 
+def _live(results: Results) -> Iterator[Target]:
+    """What capture costs (issue 4, "Capture")."""
+    ours, bare = (results.find(suite_live.GROUP, name) for name in (suite_live.COLLECT, suite_live.BARE))
+    yield _at_most("a loop under collect torch at most 1.1 times as long as with the bare profiler", ours, bare, 1.1)
+    sampler = results.find("NVML", suite_live.SAMPLER)
+    target = "the NVML sampler at most 1 % of a core at 10 Hz"
+    if sampler is None:
+        yield Target(target, NOT_MEASURED, None)
+        return
+    share = float(sampler.said["cpu_frac"])
+    yield Target(target, f"{share:.2%} of a core", share <= 0.01)
+
+
 def _largest(results: Results, contender: str, form: str, beside: str | None = None) -> Row | None:
     """The contender's row of the largest input of that form, up to the size of the target, that `beside` ran on too."""
     found = [
@@ -126,7 +139,7 @@ def _ratio(row: Row, other: Row) -> float:
 
 def _is_full(row: Row) -> bool:
     """Whether the input is as large as the targets ask of its group."""
-    asked = {"collect torch": 470, "report": 470, "analysis": 1, "nesting": 5}
+    asked = {"collect torch": 470, "report": 470, "analysis": 1, "nesting": 5, "live capture": 30}
     return row.size >= asked.get(row.group, 5 if row.group.startswith("collect nsys") else 0)
 
 

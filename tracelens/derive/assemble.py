@@ -26,11 +26,12 @@ def assemble(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str
     """Tables without the rank column, sorted, with ids, nesting, links, steps, phases, modules and kernel classes.
 
     `raw` holds what the source gave, by table name, rows in any order; spans may bring parent_hint (row number of the
-    recorded caller) and backend, device work may lack process_id. A table the source did not give is left out. Takes
-    each frame out of `raw` as it comes to it, so that no table is held twice. The tables are as `Table.conform` takes
-    them: integers may be narrower than declared, strings Categorical.
+    recorded caller), backend and exact_path (a module call's own path), device work may lack process_id. A table the
+    source did not give is left out. Takes each frame out of `raw` as it comes to it, so that no table is held twice.
+    The tables are as `Table.conform` takes them: integers may be narrower than declared, strings Categorical.
     """
-    spans = in_order(_filled("spans", raw, ("sequence_number", "forward_thread_id", "backend", "module_path")))
+    derived_from = ("sequence_number", "forward_thread_id", "backend", "module_path", "exact_path")
+    spans = in_order(_filled("spans", raw, derived_from))
     calls = _described_calls(_filled("api_calls", raw, ("correlation_id",)))
     spans, enclosing = _nested(spans, calls, diagnostics)
     steps = step_intervals(spans)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.ancestry import nearest
+from tracelens.derive.ancestry import nearest, outermost
 from tracelens.derive.provenance import split_kernels
 from tracelens.derive.span_trees import span_trees
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
@@ -95,15 +95,15 @@ def _with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
 
 def place_kernels(trace: Trace) -> pl.DataFrame:
     """Every kernel with its layer, class_name, phase and evidence; library, primitive and duration as they were."""
-    columns = ["rank", "span_id", "parent_id", "name", "module_path", "phase"]
+    columns = ["rank", "span_id", "parent_id", "kind", "name", "module_path", "phase"]
     trees = [tree.with_columns(_accumulating(tree)) for tree in span_trees(trace.spans.select(columns))]
     spans = pl.concat(trees) if trees else trace.spans.select(*columns, accumulates=pl.lit(False))
-    roots = _roots(trace)
+    roots = _roots(spans)
     placed = (
         trace.kernels.select(
             "rank", "kernel_id", "span_id", "duration_ns", "library", "primitive", "link", "is_communication"
         )
-        .join(spans.drop("parent_id", "name"), on=["rank", "span_id"], how="left", maintain_order="left")
+        .join(spans.drop("parent_id", "kind", "name"), on=["rank", "span_id"], how="left", maintain_order="left")
         .join(roots, on=["rank", "module_path"], how="left", maintain_order="left")
     )
     path, phase = pl.col("module_path"), pl.col("phase")
@@ -124,13 +124,15 @@ def place_kernels(trace: Trace) -> pl.DataFrame:
     return _with_classes(trace, placed.with_columns(layer=layer, evidence=evidence))
 
 
-def _roots(trace: Trace) -> pl.DataFrame:
-    """Rank and module_path of modules that nothing encloses and that have layers of their own."""
-    paths = trace.layers.select("rank", "module_path")
-    parents = paths.filter(pl.col("module_path").str.contains(".", literal=True)).select(
-        "rank", module_path=pl.col("module_path").str.extract(r"^([^.]+)\.")
-    )
-    return parents.unique().with_columns(is_root=pl.lit(True))
+def _roots(spans: pl.DataFrame) -> pl.DataFrame:
+    """Rank and module_path of modules that no module call encloses and that have layers of their own within."""
+    found = [pl.DataFrame(schema={"rank": spans.schema["rank"], "module_path": pl.String})]
+    for tree in span_trees(spans):
+        rows = pl.int_range(tree.height, eager=True).set(tree["kind"] != "module", None)
+        top = outermost(tree["parent_id"], rows)
+        within = tree["module_path"] != tree["module_path"].gather(top)
+        found.append(tree[top.filter(within).unique()].select("rank", "module_path"))
+    return pl.concat(found).unique().with_columns(is_root=pl.lit(True))
 
 
 def _accumulating(tree: pl.DataFrame) -> pl.Series:

@@ -14,7 +14,8 @@ _NODE = ("process_id", "forward_thread_id", "sequence_number")
 def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int]:
     """module_path of each span (null outside any module), and how many backward spans were ambiguous.
 
-    Forward: the chain of module calls around the span. Backward: the path of the forward op that made the autograd
+    Forward: the path of the module call around the span where `exact_path` has it, else the chain of module calls.
+    Backward: the path of the forward op that made the autograd
     node, which is the last op to start with that sequence number; checked against Kineto's own fwdbwd flows. Sequence
     numbers are per thread, and a backward op names its forward thread by a number of torch's own: the thread whose ops
     match most of that number's sequence numbers is taken for it, and where two match as many, none.
@@ -64,13 +65,15 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> pl.Series:
-    """The names of the module calls around each span, outermost first, joined with dots."""
+    """The names of the module calls around each span, outermost first, joined with dots; an exact path starts anew."""
     modules = spans.select((pl.col("kind") == "module") & pl.col("name").is_not_null()).to_series().arg_true()
     if not len(modules):
         return pl.repeat(None, spans.height, dtype=pl.Categorical, eager=True)
     enclosing = nearest(parent, _numbered(modules, spans.height))
     path = each_once(spans["name"].gather(modules), lambda name: name.str.strip_prefix(MODULE_PREFIX))
     up = enclosing.gather(parent.gather(modules))
+    exact = spans["exact_path"].gather(modules).cast(pl.Categorical)
+    path, up = exact.zip_with(exact.is_not_null(), path), up.zip_with(exact.is_null(), up.clear(len(up)))
     while up.null_count() < len(up):
         path = each_pair_once(path.gather(up).alias("above"), path.alias("path"), _below).to_series()
         up = up.gather(up)
@@ -87,12 +90,12 @@ def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
     return (
         spans.filter(pl.col("kind") == "module")
         .group_by("module_path")
-        .agg(pl.col("start_ns").min())
+        .agg(pl.col("start_ns").min(), pl.col("name").sort_by("start_ns").first().cast(pl.String))
         .sort("start_ns", pl.col("module_path").cast(pl.String))
         .with_row_index("call_order")
         .select(
             "module_path",
-            class_name=pl.col("module_path").cast(pl.String).str.extract(r"([^.]+?)(?:_\d+)?$"),
+            class_name=pl.col("name").str.strip_prefix(MODULE_PREFIX).str.replace(r"_\d+$", ""),
             call_order=pl.col("call_order").cast(pl.Int64),
         )
     )

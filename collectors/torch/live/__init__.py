@@ -1,0 +1,18 @@
+"""What runs inside the program that `tracelens collect torch -- COMMAND` starts, or around a `tl.capture` block.
+
+Nothing here imports tracelens: the program's Python may be another one than tracelens runs in. `site/` is put on its
+PYTHONPATH, and `site/sitecustomize.py` loads this folder as the package `_tracelens_live`. Only the standard library
+and torch are used, and torch only once the program has imported it.
+
+- `settings`: what was asked for, through one environment variable.
+- `bootstrap`: which processes record, and when they begin: right after the program's own `import torch`.
+- `steps`: where a step begins, found from the optimizer, the data loader or the outermost module's calls.
+- `recorder`: torch.profiler over the steps or the time asked for, and the end of the program.
+- `modules`: exact paths, parameters and hyperparameters of the modules.
+- `report`: what each process leaves beside its trace, for the collector and for messages.
+
+A further recorder (say, of what torch.compile generates) plugs in by name: a module with `start(settings)`, called once
+torch is imported and before the program uses it, and `write(stem)`, called once at the end of the process with the path
+that its files' names begin with; it stands in `bootstrap.RECORDERS` and is started where `settings.recorders` names it.
+Whatever it raises is caught and told as a note: a recorder never ends the program.
+"""

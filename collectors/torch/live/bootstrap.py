@@ -1,0 +1,99 @@
+"""In every Python of the program: decide whether it may record, and begin once it has imported torch."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from .report import TORCH, Report
+from .settings import Settings
+
+RECORDERS: dict[str, str] = {}
+"""Further recorders: name in the settings, and the module of this package that has `start` and `write`."""
+
+_LAUNCHERS = (
+    "torch.distributed.run",
+    "torch.distributed.launch",
+    "torch.distributed.elastic",
+    "accelerate",
+    "deepspeed",
+)
+_LAUNCHER_PROGRAMS = ("torchrun", "accelerate", "deepspeed")
+_HELPERS = ("torch._inductor.compile_worker", "torch/_inductor/compile_worker", "multiprocessing.resource_tracker",
+            "multiprocessing.forkserver")  # fmt: skip
+
+
+def begin() -> None:
+    """Called at the start of every Python of the program; does nothing in those that are helpers."""
+    settings = Settings.from_environment()
+    if settings is None or is_helper(list(getattr(sys, "orig_argv", []))):
+        return
+    report = Report(settings.folder)
+    report.write()
+    sys.meta_path.insert(0, AfterImport("torch", lambda: _torch_is_here(settings, report)))
+
+
+def is_helper(words: Sequence[str]) -> bool:
+    """Whether the command line is of a launcher or of a worker that runs none of the program's steps."""
+    names = [os.path.basename(word) for word in words[:2]]  # noqa: PTH119 - words need be no paths
+    if any(name in _LAUNCHER_PROGRAMS for name in names):
+        return True
+    if "-m" in words[:-1] and words[words.index("-m") + 1].startswith(_LAUNCHERS):
+        return True
+    return any(helper in word for word in words[1:4] for helper in _HELPERS)
+
+
+def is_spawned(words: Sequence[str]) -> bool:
+    """Whether multiprocessing started this Python: a data loader's worker or, where an optimizer steps, a rank."""
+    return any("multiprocessing.spawn" in word or word == "--multiprocessing-fork" for word in words)
+
+
+def _torch_is_here(settings: Settings, report: Report) -> None:
+    """Begin to record, and say on standard error why where that fails; the program goes on either way."""
+    from .recorder import Recorder  # noqa: PLC0415 - imports torch
+
+    report.reach(TORCH)
+    try:
+        recorder = Recorder(settings, report)
+        for name in settings.recorders:
+            recorder.add(importlib.import_module(f"{__package__}.{RECORDERS[name]}"))
+        recorder.watch(is_child=is_spawned(list(getattr(sys, "orig_argv", []))))
+    except Exception as error:  # noqa: BLE001 - the program must run whatever happens here
+        report.note(f"the capture could not begin: {error!r}")
+        report.write()
+
+
+class AfterImport(importlib.abc.MetaPathFinder):
+    """Calls back once a module has been imported, and is gone then."""
+
+    def __init__(self, name: str, callback: Callable[[], None]) -> None:
+        self.name = name
+        self.callback = callback
+
+    def find_spec(
+        self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The module's own spec, whose loader is asked to call back after it has run the module."""
+        if fullname != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        loader: Any = spec.loader if spec is not None else None
+        if loader is None:
+            return spec
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            del loader.exec_module
+            execute(module)
+            self.callback()
+
+        loader.exec_module = exec_module
+        return spec

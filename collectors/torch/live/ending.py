@@ -1,0 +1,132 @@
+"""The ends that a program can come to, and ways back into its main thread."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from multiprocessing import util
+from types import FrameType
+from typing import Any
+
+_PENDING = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_AGAIN_S = 0.02
+_kept: list[Any] = []
+
+
+def is_main_thread() -> bool:
+    """Whether this is the thread that signals and the profiler's windows of time belong to."""
+    return threading.current_thread() is threading.main_thread()
+
+
+def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable[[], None]:
+    """Call `finish` when this process exits, raises, or is told to terminate; `in_child` in each process it forks.
+
+    Interrupts and exceptions come to an exit by themselves. SIGTERM would not: where the program leaves it alone, it
+    ends the program after `finish`, still as a signal. Returns what takes this back.
+    """
+    own = os.getpid()
+    active = [True]
+
+    def finish_here() -> None:
+        if active and os.getpid() == own:
+            finish()
+
+    def forget() -> None:
+        active.clear()
+        atexit.unregister(finish_here)
+
+    def forked() -> None:
+        if active:
+            in_child()
+
+    atexit.register(finish_here)
+    # multiprocessing ends its children without atexit.
+    util.Finalize(None, finish_here, exitpriority=0)
+    os.register_at_fork(after_in_child=forked)
+    if is_main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, lambda number, _frame: _terminate(number, finish_here))
+    return forget
+
+
+def _terminate(number: int, finish: Callable[[], None]) -> None:
+    finish()
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
+def before_fork(call: Callable[[], None]) -> Callable[[], None]:
+    """Call before each fork of this process; returns what takes it back."""
+    active = [True]
+    os.register_at_fork(before=lambda: call() if active else None)
+    return active.clear
+
+
+def later(seconds: float, call: Callable[[], None], is_busy: Callable[[], bool]) -> Callable[[], None]:
+    """Call in the main thread after some time, without a signal, once it is not busy; returns what takes it back."""
+    timers: list[threading.Timer] = []
+
+    def come() -> None:
+        if not timers:
+            return
+        if is_busy():
+            start(_AGAIN_S)
+        else:
+            call()
+
+    def start(after: float) -> None:
+        timer = threading.Timer(after, lambda: in_main_thread(come))
+        timer.daemon = True
+        timers[:] = [timer]
+        timer.start()
+
+    def forget() -> None:
+        for timer in timers:
+            timer.cancel()
+        timers.clear()
+
+    start(seconds)
+    return forget
+
+
+def is_importing() -> bool:
+    """Whether a module is being imported: what it imports itself may be there by half."""
+    specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
+    return any(getattr(spec, "_initializing", False) is True for spec in specs)
+
+
+def in_main_thread(call: Callable[[], None]) -> None:
+    """Have the main thread call it between two of its own instructions: a profiler stops where it was started."""
+
+    def pending(_: object) -> int:
+        call()
+        return 0
+
+    callback = _PENDING(pending)
+    _kept.append(callback)
+    ctypes.pythonapi.Py_AddPendingCall(callback, None)
+
+
+@contextlib.contextmanager
+def held_interrupts() -> Iterator[None]:
+    """Let a Ctrl-C wait until the body, which writes a file, is done."""
+    held: list[tuple[int, FrameType | None]] = []
+    if not is_main_thread():
+        yield
+        return
+    old = signal.getsignal(signal.SIGINT)
+    if old is None or old is signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: held.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, old)
+        if held and callable(old):
+            old(*held[0])

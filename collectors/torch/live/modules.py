@@ -1,0 +1,127 @@
+"""Exact paths of the modules that the profiler saw, and what is known of them."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch._C._profiler import _EventType
+
+_WRAPPERS = ("_orig_mod.", "module.")
+PREFIX = "nn.Module: "
+
+
+def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
+    """`module_paths`: path by the name the profiler gives each module; `layers`: facts by path.
+
+    Paths are attribute paths below the outermost module (`layer1.0.conv1`), which itself goes by its class; of several
+    models all but the main one's paths begin with the class. `seen` is each module's name in the trace and its address.
+    """
+    alive = _alive()
+    paths = _paths(alive, main, set(seen.values()))
+    named = {name: paths[pointer] for name, pointer in seen.items() if pointer in paths}
+    layers = {paths[pointer]: _facts(alive[pointer]) for pointer in seen.values() if pointer in paths}
+    return {"module_paths": named, "layers": layers, "n_modules_unnamed": len(seen) - len(named)}
+
+
+def numbered_modules(profiler: Any) -> Iterator[tuple[str, int]]:
+    """Each module's name in the trace (`Conv2d_3`) and its address.
+
+    The profiler numbers modules by class in the order of their first call; its event tree alone knows which is which.
+    """
+    stack = list(profiler.profiler.kineto_results.experimental_event_tree())
+    known = set()
+    while stack:
+        event = stack.pop()
+        stack += event.children
+        if event.tag == _EventType.PyCall:
+            module = event.typed[1].module
+            if module is not None and event.name not in known:
+                known.add(event.name)
+                yield event.name.removeprefix(PREFIX), module.self_ptr
+
+
+def _alive() -> dict[int, Any]:
+    """Every module there is, by address. The type is asked, not the object: proxies pretend to be others."""
+    return {id(found): found for found in gc.get_objects() if issubclass(type(found), torch.nn.Module)}
+
+
+def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]:
+    """Path of every module below a root; the main root is the one given, else that with most modules that ran."""
+    inner = {id(child) for module in alive.values() for child in module._modules.values() if child is not None}
+    roots = [module for address, module in alive.items() if address not in inner]
+    trees = [(root, dict(_walk(root))) for root in roots]
+    trees = [(root, tree) for root, tree in trees if called & set(tree)]
+    trees.sort(key=lambda pair: (id(main) in pair[1], len(called & set(pair[1]))), reverse=True)
+    paths: dict[int, str] = {}
+    taken: set[str] = set()
+    for place, (root, tree) in enumerate(trees):
+        name = _unique(_unwrapped(root), taken)
+        for address, path in tree.items():
+            bare = path if place == 0 else f"{name}.{path}"
+            paths.setdefault(address, bare if path else name)
+    return paths
+
+
+def _walk(root: Any) -> Iterator[tuple[int, str]]:
+    """Address and path of each module of a tree, without what wrappers (DDP, torch.compile) add to it."""
+    for path, module in root.named_modules():
+        bare = path + "."
+        while bare.startswith(_WRAPPERS) and _is_wrapper(root):
+            bare = bare.split(".", 1)[1]
+        yield id(module), bare.replace("._orig_mod.", ".").strip(".")
+
+
+def _is_wrapper(module: Any) -> bool:
+    """Whether the module only stands around another one."""
+    return list(module._modules) in (["module"], ["_orig_mod"])
+
+
+def _unwrapped(module: Any) -> str:
+    while _is_wrapper(module):
+        module = next(iter(module._modules.values()))
+    return type(module).__name__
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    found = next(word for n in range(1, len(taken) + 2) if (word := name if n == 1 else f"{name}_{n}") not in taken)
+    taken.add(found)
+    return found
+
+
+def _facts(module: Any) -> dict[str, Any]:
+    """class_name, n_parameters of the module itself, hyperparameters: what its constructor was told, where kept."""
+    counted = [p for p in module._parameters.values() if p is not None]
+    try:
+        n_parameters = sum(p.numel() for p in counted)
+    except (RuntimeError, ValueError):
+        n_parameters = None  # lazy parameters have no size yet
+    return {
+        "class_name": type(module).__name__,
+        "n_parameters": n_parameters,
+        "hyperparameters": _hyperparameters(module),
+    }
+
+
+def _hyperparameters(module: Any) -> dict[str, Any]:
+    """Constructor arguments that the module keeps as attributes: numbers and tuples of them, torch's own words too."""
+    words = type(module).__module__.startswith("torch.nn.")
+    try:
+        names = list(inspect.signature(type(module).__init__).parameters)[1:]
+    except (TypeError, ValueError):
+        return {}
+    found: dict[str, Any] = {}
+    for name in names:
+        value = vars(module).get(name, module._parameters.get(name))
+        if isinstance(value, torch.Tensor):
+            found[name] = True
+        elif isinstance(value, (bool, int, float)) or (words and isinstance(value, str)):
+            found[name] = value
+        elif isinstance(value, (tuple, list)) and all(isinstance(v, (bool, int, float)) for v in value):
+            found[name] = list(value)
+        elif name == "bias" and name in module._parameters:
+            found[name] = False
+    return found

@@ -1,0 +1,340 @@
+"""torch.profiler over the steps or the time that were asked for, in one process of the program."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerAction, ProfilerActivity, profile
+
+from .calls import ModuleCalls
+from .ending import at_end, before_fork, held_interrupts, is_importing, is_main_thread, later
+from .modules import describe_modules, numbered_modules
+from .report import DONE, RECORDING, Report
+from .settings import Settings
+from .steps import LOADER, MODULE, StepFinder
+
+_OPENING_S = 30.0
+_TIMED_AFTER = 10
+FOREIGN = (
+    "the program runs torch.profiler itself, and two cannot run at once; collect the trace that it exports: "
+    "tracelens collect torch FILE"
+)
+
+
+class Recorder:
+    """Records one window of one process: `watch`, then everything happens by itself; `finish` ends it early.
+
+    `report` gets what the collector should know; its trace is written as soon as the window is over.
+    """
+
+    def __init__(self, settings: Settings, report: Report) -> None:
+        self.settings = settings
+        self.report = report
+        self.finder: StepFinder | None = None
+        self.n = 0
+        self.step_ns: list[tuple[int, str, int]] = []
+        self._began_ns: int | None = None
+        self._window: Any = None
+        self._calls: ModuleCalls | None = None
+        self._opening: Any = None
+        self._opening_ended = False
+        self._is_done = False
+        self._is_saved = False
+        self._is_finished = False
+        self._owns = False
+        self._others: list[ModuleType] = []
+        self._undo: list[Callable[[], None]] = []
+
+    def add(self, other: ModuleType) -> None:
+        """Start a further recorder beside the profiler; see the package's documentation."""
+        other.start(self.settings)
+        self._others.append(other)
+
+    def watch(self, *, is_child: bool = False) -> None:
+        """Look out for steps, or for the time asked for, and for the end of the program."""
+        self._undo.append(at_end(self.finish, self._forked))
+        self._guard()
+        self.finder = StepFinder(self._first, self._boundary, child=is_child)
+        self.finder.install()
+        if self.settings.window_s is not None and not is_child:
+            start, length = self.settings.window_s
+            self._undo.append(later(start, lambda: self._begin(length), self._is_busy))
+        elif self.settings.opening and not is_child and is_main_thread():
+            self._open()
+
+    def mark(self) -> None:
+        """A step ends here, says the program."""
+        if self.finder is not None:
+            self.finder.mark()
+
+    def begin_now(self) -> None:
+        """Count step 0 from here on, without waiting for a sign of it."""
+        self._first()
+
+    # ---- steps -------------------------------------------------------------------------------------------------
+
+    def _first(self) -> None:
+        """The work of step 0 begins."""
+        if self._began_ns is None:
+            if self.settings.window_s is None:
+                self._follow(0)
+            self._began_ns = time.perf_counter_ns()
+
+    def _boundary(self) -> None:
+        """One step is over and the next begins."""
+        now = time.perf_counter_ns()
+        if self._is_finished or self._began_ns is None:
+            return
+        self.step_ns.append((self.n, self._state(self.n), now - self._began_ns))
+        self.n += 1
+        with self._telling():
+            if self._window is not None and not self._is_done:
+                self._step()
+            elif self.settings.window_s is None and not self._is_done:
+                self._follow(self.n)
+        if self._is_done and self.n >= self._last() + _TIMED_AFTER and self.finder is not None:
+            self.finder.remove()
+        self._began_ns = time.perf_counter_ns()
+
+    def _state(self, n: int) -> str:
+        """What the profiler does in step n: plain (nothing), warmup, active."""
+        if self.settings.window_s is not None:
+            return "active" if self._window is not None and not self._is_done else "plain"
+        action = self._action(n)
+        if action is ProfilerAction.NONE:
+            return "plain" if n else "first"
+        return "warmup" if action is ProfilerAction.WARMUP else "active"
+
+    def _last(self) -> int:
+        """The step after the window."""
+        settings = self.settings
+        return self.n if settings.active is None else settings.wait + settings.warmup + settings.active
+
+    def _action(self, n: int) -> ProfilerAction:
+        settings = self.settings
+        if settings.window_s is not None:
+            return ProfilerAction.RECORD
+        active = n - settings.wait - settings.warmup
+        if active < 0:
+            return ProfilerAction.WARMUP if n >= settings.wait else ProfilerAction.NONE
+        if settings.active is None or active < settings.active - 1:
+            return ProfilerAction.RECORD
+        return ProfilerAction.RECORD_AND_SAVE if active == settings.active - 1 else ProfilerAction.NONE
+
+    def _follow(self, n: int) -> None:
+        """Do what the schedule says at the beginning of step n while the profiler is off."""
+        if n or self._action(0) is not ProfilerAction.NONE:
+            self._close_opening()
+        if self._action(n) is not ProfilerAction.NONE:
+            self._start()
+
+    # ---- the window --------------------------------------------------------------------------------------------
+
+    def _begin(self, length: float | None) -> None:
+        """The time of the window has come."""
+        with self._telling():
+            self._start()
+        if length is not None:
+            self._undo.append(later(length, self._end, self._is_busy))
+
+    def _start(self) -> None:
+        """Switch the profiler on at step `self.n`."""
+        first = self.n
+        self._window = self._profiler(schedule=lambda n: self._action(max(n, first)), on_trace_ready=self._save)
+        self._window.step_num = first
+        self.report.reach(RECORDING)
+        if self.settings.modules and not self.settings.stacks:
+            assert self.finder is not None
+            self.finder.stop_spying()
+            self._calls = ModuleCalls(self.finder.call_begins)
+            self._calls.install()
+        # The calls that are marked one by one need no module of the profiler's own.
+        marked = self._calls is not None
+        unhooked = self.finder.untouched_calls() if self.finder is not None and not marked else contextlib.nullcontext()
+        with self._own(), unhooked:
+            self._window.start()
+
+    def _step(self) -> None:
+        with self._own():
+            self._window.step()
+        if self._is_done:
+            self._end()
+
+    def _end(self) -> None:
+        """Switch the profiler off; what it has is saved by then."""
+        window, self._window = self._window, None
+        if window is not None:
+            with self._telling(), self._own(), held_interrupts():
+                window.stop()
+            self._is_done = True
+
+    def _profiler(self, **more: Any) -> Any:
+        settings = self.settings
+        activities = [ProfilerActivity.CPU]
+        if torch.cuda.is_available():
+            activities.append(ProfilerActivity.CUDA)
+        if settings.cuda_sync:
+            config = torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)
+            more["experimental_config"] = config
+        return profile(
+            activities=activities,
+            record_shapes=settings.shapes,
+            profile_memory=settings.memory,
+            with_stack=settings.stacks,
+            with_modules=settings.modules and settings.stacks,
+            **more,
+        )
+
+    def _save(self, profiler: Any) -> None:
+        """Write the trace and what is known of its modules. A step that ends the window calls this."""
+        self._is_done = True
+        if self._calls is not None:
+            self._calls.remove()
+        began = time.perf_counter_ns()
+        with held_interrupts():
+            self._export(profiler)
+            facts = self.report.facts
+            if self.settings.modules:
+                main = self.finder.main if self.finder is not None else None
+                facts["is_marked"] = self._calls is not None
+                seen = self._seen(profiler)
+                facts.update(describe_modules(seen, main))
+            self._is_saved = True
+            facts["export_ns"] = time.perf_counter_ns() - began
+            self.report.write()
+
+    def _seen(self, profiler: Any) -> dict[str, int]:
+        """Address of each module by its name in the trace."""
+        if self._calls is None:
+            return dict(numbered_modules(profiler))
+        return {name: id(module) for name, module in self._calls.seen.items()}
+
+    def _export(self, profiler: Any) -> None:
+        part = Path(f"{self.report.trace}.part.json")
+        profiler.export_chrome_trace(str(part))
+        part.replace(self.report.trace)
+
+    # ---- the beginning, kept in case no step is found ----------------------------------------------------------
+
+    def _open(self) -> None:
+        """Record ops from here on, without stacks, until the first step is over or half a minute has passed."""
+        self._opening = profile(activities=[ProfilerActivity.CPU], record_shapes=self.settings.shapes)
+        with self._own():
+            self._opening.start()
+        self._undo.append(later(_OPENING_S, self._close_opening, self._is_busy))
+        self._undo.append(before_fork(self._close_opening))
+        if torch.version.cuda or torch.version.hip:
+            torch.cuda._lazy_call(self._open_with_gpu)
+
+    def _open_with_gpu(self) -> None:
+        """The program has begun to use the GPU: so does the opening."""
+        if self._opening is None or self._opening_ended or not is_main_thread():
+            return
+        with self._telling(), self._own():
+            self._opening.stop()
+            self._opening = profile(
+                activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], record_shapes=self.settings.shapes
+            )
+            self._opening.start()
+
+    def _close_opening(self) -> None:
+        if self._opening is not None and not self._opening_ended and is_main_thread():
+            self._opening_ended = True
+            with self._telling(), self._own():
+                self._opening.stop()
+
+    # ---- the end -----------------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """The program ends, or the capture does: keep what there is."""
+        if self._is_finished:
+            return
+        self._is_finished = True
+        if self.finder is not None:
+            self.finder.remove()
+            if self._began_ns is not None and self.finder.source in (LOADER, MODULE):
+                # Its beginning is known, its end is the program's: a step, but none to time.
+                state = self._state(self.n)
+                self.step_ns.append((self.n, f"{state}, to the end", time.perf_counter_ns() - self._began_ns))
+                self.n += 1
+        self._end()
+        with self._telling():
+            self._close_opening()
+            if not self._is_saved and self._opening is not None:
+                with held_interrupts():
+                    self._export(self._opening)
+                self.report.facts["is_opening"] = True
+        for other in self._others:
+            with self._telling():
+                other.write(self.report.stem)
+        for undo in self._undo:
+            undo()
+        facts = self.report.facts
+        facts["source"] = self.finder.source if self.finder is not None else None
+        facts["n_steps"] = self.n
+        facts["n_active"] = len([1 for _, state, _ in self.step_ns if state.startswith("active")])
+        facts["step_ns"] = self.step_ns[-1000:]
+        self.report.reach(DONE)
+
+    def _forked(self) -> None:
+        """In a forked child: the parent records, the child does not."""
+        self._is_finished = True
+        if self.finder is not None:
+            self.finder.remove()
+
+    def _is_busy(self) -> bool:
+        return self._owns or is_importing()
+
+    @contextlib.contextmanager
+    def _own(self) -> Iterator[None]:
+        """What the profiler is told in the body is told by this recorder, not by the program."""
+        self._owns = True
+        try:
+            yield
+        finally:
+            self._owns = False
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        """A failure of the profiler ends the capture with a note, never the program."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - the program must go on
+            self._is_done = True
+            self._window = None
+            self.report.note(f"the profiler failed: {type(error).__name__}: {str(error)[:300]}")
+
+    def _guard(self) -> None:
+        """Leave the field where the program starts a profiler of its own."""
+        original = profile.start
+
+        def start(profiler: Any) -> None:
+            if not self._owns and not self._is_finished and not self._is_done:
+                self.report.note(FOREIGN)
+                self._is_done = True
+                self._drop()
+            original(profiler)
+
+        profile.start = start
+
+        def undo() -> None:
+            profile.start = original
+
+        self._undo.append(undo)
+
+    def _drop(self) -> None:
+        """Stop without keeping anything."""
+        opening, window = self._opening, self._window
+        self._opening = self._window = None
+        with contextlib.suppress(Exception), self._own():
+            if window is not None:
+                window.on_trace_ready = None
+                window.stop()
+            if opening is not None and not self._opening_ended:
+                opening.stop()

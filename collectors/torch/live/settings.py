@@ -1,0 +1,48 @@
+"""What was asked of a live capture, as it travels to the program in one environment variable."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+
+VARIABLE = "TRACELENS_LIVE"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`folder` is where each process leaves its files.
+
+    Steps count from 0. The first `wait` run without the profiler, the next `warmup` under it without being kept, the
+    next `active` are kept (None: all to the end). With `window_s`, (start, length) in seconds since torch was imported,
+    time decides instead; a length of None is the rest of the run. `opening`: also keep, in case no step is found or the
+    program ends before the active ones, the ops of its beginning.
+    """
+
+    folder: str
+    wait: int = 2
+    warmup: int = 1
+    active: int | None = 3
+    window_s: tuple[float, float | None] | None = None
+    shapes: bool = True
+    stacks: bool = True
+    modules: bool = True
+    memory: bool = False
+    cuda_sync: bool = False
+    opening: bool = True
+    recorders: list[str] = field(default_factory=list)
+
+    def to_text(self) -> str:
+        """As the environment variable's value."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_environment(cls) -> Settings | None:
+        """What the environment asks for; None where it asks for nothing."""
+        text = os.environ.get(VARIABLE)
+        if not text:
+            return None
+        data = json.loads(text)
+        if data.get("window_s") is not None:
+            data["window_s"] = tuple(data["window_s"])
+        return cls(**data)

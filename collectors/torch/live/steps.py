@@ -1,0 +1,191 @@
+"""Where a step of a program begins that marks none itself."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
+from torch.utils.data import get_worker_info
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+OPTIMIZER, LOADER, MODULE, PROGRAM = "optimizer", "data loader", "outermost module", "program"
+_UNDECIDED_CALLS = 20
+_CALLS_OF_ONE_BATCH = 2
+
+
+class StepFinder:
+    """Calls `first()` when the program's work begins and `boundary()` where one step ends and the next begins.
+
+    A step ends with a step of the optimizer that steps first; else it begins where the data loader is asked for a
+    batch; else where the same outermost module with parameters is called again. A program that has made an optimizer is
+    given some calls to step it. Only the thread that was seen first counts. Evaluation before training counts as steps
+    of their own. With `child`, only an optimizer counts: data loaders' workers call modules too.
+    """
+
+    def __init__(self, first: Callable[[], None], boundary: Callable[[], None], *, child: bool = False) -> None:
+        self._first = first
+        self._boundary = boundary
+        self._child = child
+        self.source: str | None = None
+        self.main: Any = None
+        self._thread: int | None = None
+        self._optimizer: int | None = None
+        self._has_optimizer = False
+        self._n_undecided = 0
+        self._called = False
+        self._loads = False
+        self._n_since_batch = 0
+        self._undo: list[Callable[[], None]] = []
+        self._spied: list[Any] = []
+        self._put_back: Callable[[], None] = lambda: None
+        self._spy_again: Callable[[], None] | None = None
+
+    def install(self) -> None:
+        """Hook into torch. The hooks cost under a microsecond a step, and a module's only until it is known."""
+        handle = register_optimizer_step_post_hook(self._stepped)
+        self._undo.append(handle.remove)
+        self._patch(Optimizer, "__init__", self._watch_optimizers)
+        if not self._child:
+            self._patch(_BaseDataLoaderIter, "__next__", self._watch_loaders)
+            self._spy()
+
+    def remove(self) -> None:
+        """Take every hook out of torch again."""
+        while self._undo:
+            self._undo.pop()()
+
+    def mark(self) -> None:
+        """A step that the program marks itself; from the first on, no other sign counts."""
+        found, self.source = self.source, PROGRAM
+        self._see()
+        # A step that was found just now is the one that the program means with its first mark.
+        if found in (None, PROGRAM):
+            self._boundary()
+
+    def _patch(self, owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
+        original = getattr(owner, name)
+        setattr(owner, name, wrap(original))
+        self._undo.append(lambda: setattr(owner, name, original))
+
+    def _see(self) -> bool:
+        """Whether this thread is the one that counts; its first sign begins step 0."""
+        me = threading.get_ident()
+        if self._thread is None:
+            if get_worker_info() is not None:
+                return False
+            self._thread = me
+            self._first()
+        return self._thread == me
+
+    def _watch_optimizers(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
+            self._has_optimizer = True
+            original(optimizer, *args, **kwargs)
+
+        return init
+
+    def _stepped(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        if not self._see() or self.source == PROGRAM:
+            return
+        if self._optimizer is None:
+            self._optimizer = id(optimizer)
+            self.source = OPTIMIZER
+        if self.source == OPTIMIZER and self._optimizer == id(optimizer):
+            self._boundary()
+
+    def _watch_loaders(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def following(iterator: Any) -> Any:
+            if self._see():
+                self._asked_for_batch()
+            return original(iterator)
+
+        return following
+
+    def _asked_for_batch(self) -> None:
+        if self.source is None and self._loads and self._called and self._may_decide():
+            self.source = LOADER
+        if self.source == LOADER:
+            self._boundary()
+        self._loads, self._called, self._n_since_batch = True, False, 0
+
+    def _may_decide(self) -> bool:
+        """Whether to go without the optimizer: there is none, or it has had its time."""
+        self._n_undecided += 1
+        return not self._has_optimizer or self._n_undecided > _UNDECIDED_CALLS
+
+    def _spy(self) -> None:
+        """Watch calls of modules that no other module makes, until it is known what marks steps.
+
+        The class's own __call__ is put back while such a call runs: inner modules cost nothing.
+        """
+        module = torch.nn.Module
+        original = module.__call__
+        finder = self
+        is_compiling = torch.compiler.is_compiling
+
+        # Not named self: the profiler looks for modules under that name in frames of module calls.
+        def call(called: Any, *args: Any, **kwargs: Any) -> Any:
+            if is_compiling():  # torch.compile may have got hold of this function: to it, it is nothing but the call
+                return original(called, *args, **kwargs)
+            module.__call__ = original
+            finder.call_begins(called)
+            try:
+                return original(called, *args, **kwargs)
+            finally:
+                finder._spy_on()
+
+        def put_back() -> None:
+            module.__call__ = original
+
+        def spy_again() -> None:
+            module.__call__ = call
+
+        self._put_back, self._spy_again = put_back, spy_again
+        self._undo.append(put_back)
+        self._spy_on()
+
+    def _spy_on(self) -> None:
+        if self._undo and self.source is None and self._spy_again is not None:
+            self._spy_again()
+
+    def stop_spying(self) -> None:
+        """Watch the outermost calls no more: somebody else watches all calls."""
+        self._put_back()
+        self._spy_again = None
+
+    @contextlib.contextmanager
+    def untouched_calls(self) -> Iterator[None]:
+        """While the body runs nn.Module.__call__ is torch's own: the profiler knows module calls by its code."""
+        self._put_back()
+        try:
+            yield
+        finally:
+            self._spy_on()
+
+    def call_begins(self, module: Any) -> None:
+        """A module is called by what is no module."""
+        if self.source is not None or not self._see():
+            return
+        self._called = True
+        if next(module.parameters(), None) is None:
+            return
+        if not any(seen is module for seen in self._spied):
+            self._spied.append(module)
+            return
+        self._n_since_batch += 1
+        # A batch that is loaded once and used again and again is no step's sign.
+        from_loader = self._loads and self._n_since_batch <= _CALLS_OF_ONE_BATCH
+        if not from_loader and self._may_decide():
+            self.source, self.main = MODULE, module
+            self._undo.append(module.register_forward_pre_hook(self._called_again).remove)
+
+    def _called_again(self, _module: Any, _args: Any) -> None:
+        if self.source == MODULE and self._thread == threading.get_ident():
+            self._boundary()

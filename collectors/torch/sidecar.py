@@ -1,0 +1,114 @@
+"""What a live capture knows beyond the Chrome trace, from the file `NAME.live.json` beside `NAME.pt.trace.json`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tracelens.capture import Capture, Diagnostics
+from tracelens.collectors.torch.values import integer
+from tracelens.derive.distinct import each_once
+from tracelens.derive.modules import MODULE_PREFIX
+from tracelens.errors import SourceError
+
+SUFFIX = ".live.json"
+_ENDINGS = (".gz", ".json", ".trace", ".pt")
+_LAYER_SCHEMA = {
+    "module_path": pl.String, "exact_class": pl.String, "n_parameters": pl.Int64, "hyperparameters": pl.String,
+}  # fmt: skip
+
+
+def sidecar_of(trace: Path) -> Path:
+    """Where a trace's sidecar would be."""
+    name = trace.name
+    for ending in _ENDINGS:
+        name = name.removesuffix(ending)
+    return trace.with_name(name + SUFFIX)
+
+
+def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
+    """The facts beside a trace; empty where there are none. A damaged file is a warning: the trace stands without."""
+    path = sidecar_of(trace)
+    if str(trace) == "-" or not path.is_file():
+        return {}
+    try:
+        facts = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        facts = None
+    if not isinstance(facts, dict):
+        diagnostics.add("warning", "sidecar_damaged", f"{path.name} is damaged: exact module paths are lost")
+        return {}
+    return facts
+
+
+def exact_paths(spans: pl.DataFrame, facts: dict[str, Any], diagnostics: Diagnostics) -> pl.DataFrame:
+    """Raw spans with `exact_path`, the attribute path of module calls that the sidecar names."""
+    paths = facts.get("module_paths")
+    known = {k: v for k, v in paths.items() if isinstance(v, str)} if isinstance(paths, dict) else {}
+    if not known:
+        return spans
+    name = spans["name"]
+    if facts.get("is_marked") is True:
+        # Calls that the capture marked itself come as ops.
+        marked = (spans["kind"] == "op") & each_once(name, lambda text: text.str.starts_with(MODULE_PREFIX))
+        words = spans["kind"].cast(pl.String)
+        spans = spans.with_columns(words.set(marked, "module").cast(pl.Categorical).alias("kind"))
+    found = each_once(
+        name,
+        lambda text: text.str.strip_prefix(MODULE_PREFIX).replace_strict(known, default=None, return_dtype=pl.String),
+    )
+    is_module = pl.col("kind") == "module"
+    spans = spans.with_columns(exact_path=found).with_columns(pl.when(is_module).then("exact_path").alias("exact_path"))
+    unnamed = spans.filter(is_module & pl.col("exact_path").is_null())["name"].n_unique()
+    diagnostics.add(
+        "info", "modules_unnamed", "modules that were gone when the trace was written; named by their calls", unnamed
+    )
+    return spans
+
+
+def describe_layers(layers: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame:
+    """Layers with the class, parameters and hyperparameters that the sidecar tells."""
+    told = facts.get("layers")
+    rows = [
+        (path, str(layer.get("class_name") or "unknown"), integer(layer.get("n_parameters")), _as_json(layer))
+        for path, layer in (told.items() if isinstance(told, dict) else ())
+        if isinstance(layer, dict)
+    ]
+    if not rows:
+        return layers
+    exact = pl.DataFrame(rows, schema=_LAYER_SCHEMA, orient="row")
+    return (
+        layers.drop("n_parameters", "hyperparameters", strict=False)
+        .with_columns(pl.col("module_path", "class_name").cast(pl.String))
+        .join(exact, on="module_path", how="left", maintain_order="left")
+        .with_columns(class_name=pl.coalesce("exact_class", "class_name"))
+        .select("module_path", "class_name", "call_order", "n_parameters", "hyperparameters")
+    )
+
+
+def _as_json(layer: dict[str, Any]) -> str | None:
+    kept = layer.get("hyperparameters")
+    return json.dumps(kept) if isinstance(kept, dict) and kept else None
+
+
+def mark_rank(capture: Capture, facts: dict[str, Any]) -> None:
+    """The rank that the launcher gave the process, where the trace does not say."""
+    rank = integer(facts.get("rank"))
+    if rank is not None and 0 <= rank < 2**31 and capture.rank_origin != "distributedInfo":
+        capture.rank, capture.rank_origin = rank, "launcher"
+
+
+def is_sidecar(path: Path) -> bool:
+    """Whether this is no trace but what stands beside one."""
+    return path.name.endswith(SUFFIX)
+
+
+def refuse_sidecar(path: Path) -> None:
+    """Raise SourceError, naming the trace to read instead, for a sidecar given as a trace."""
+    if is_sidecar(path):
+        raise SourceError(
+            f"{path}: stands beside a trace and is read with it; give {path.name.removesuffix(SUFFIX)}.pt.trace.json"
+        )

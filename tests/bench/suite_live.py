@@ -1,0 +1,31 @@
+"""The part of the benchmark that runs programs: what a live capture costs them."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.bench.bench import Bench, Contender, peer, tracelens
+from tests.bench.contenders import installed
+from tests.bench.results import Row
+
+GROUP = "live capture"
+PLAIN, BARE, COLLECT = "no profiler", "torch.profiler, written into the script", "tracelens collect torch"
+SAMPLER = "NVML sampler at 10 Hz"
+
+
+def live_capture(bench: Bench) -> None:
+    """A training loop alone, with torch.profiler written into it, and unmodified under `collect torch`."""
+    if installed("torch"):
+        loop = (sys.executable, "-m", "tests.bench.workload")
+        contenders = [
+            Contender(PLAIN, (*loop, "plain")),
+            Contender(BARE, (*loop, "bare")),
+            Contender(COLLECT, tracelens("collect", "torch", "--out", "{out}", "--", *loop, "plain")),
+        ]
+        bench.race(contenders, Row(GROUP, "", "30 training steps, 3 of them recorded", 30, "steps"))
+    else:
+        bench.leave_out(GROUP, "torch is not installed")
+    for row in bench.race([Contender(SAMPLER, peer("nvml_sampler"))], Row("NVML", "", "10 s", 10, "s")):
+        if row.said.get("missing"):
+            bench.results.rows.remove(row)
+            bench.leave_out(SAMPLER, str(row.said["missing"]))

@@ -1,0 +1,263 @@
+"""Capture from a running program with torch.profiler: a whole command, or a block of this process (`tl.capture`)."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from types import TracebackType
+from typing import Any, ParamSpec, Self, TypeVar
+
+from tracelens.capture import Capture
+from tracelens.collectors import read_captures
+from tracelens.collectors.torch.live.report import DONE, RECORDING, SUFFIX, TORCH, Report
+from tracelens.collectors.torch.live.settings import VARIABLE, Settings
+from tracelens.combine import combine
+from tracelens.errors import SourceError, ToolError
+from tracelens.nvml import Sampler
+from tracelens.program import Outcome, run_program
+from tracelens.trace import Trace, check_target
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_SITE = Path(__file__).parent / "collectors" / "torch" / "live" / "site"
+_OPENING = (
+    "no step was found, or the program ended before the steps asked for: the ops from torch's import to the end of the "
+    "first step (half a minute at most) were kept, without stacks and modules; --wait 0 --warmup 0 takes steps from "
+    "the first on, --window START:SECONDS goes by time"
+)
+_OTHER_PROCESS = "another process of the same rank recorded too, with fewer steps; its trace was left out"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveRun:
+    """What running a program gave: how it ended, the trace in memory, and what to tell the user of it."""
+
+    outcome: Outcome
+    trace: Trace
+    notes: list[str]
+
+
+def capture_program(
+    command: Sequence[str], settings: Settings, *, ranks: Sequence[int] = (), keep: Path | None = None
+) -> LiveRun:
+    """Run the command with torch.profiler in its Python processes, GPU counters sampled meanwhile.
+
+    `settings.folder` is replaced. `keep` is a folder to which the profiler's own files are copied. Raises ToolError
+    when the command cannot be run, and when nothing was captured: why, and with which code the program ended.
+    """
+    with tempfile.TemporaryDirectory(prefix="tracelens-") as folder:
+        asked = replace(settings, folder=folder)
+        paths = [str(_SITE), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = {VARIABLE: asked.to_text(), "PYTHONPATH": os.pathsep.join(paths)}
+        with Sampler() as sampler:
+            outcome = run_program(command, environment=environment)
+        try:
+            trace, notes = _read(Path(folder), asked, sampler, ranks)
+        except ToolError as error:
+            raise ToolError(f"{error} (the program ended with exit code {outcome.exit_code})") from error
+        finally:
+            _keep(Path(folder), keep)
+    return LiveRun(outcome, trace, notes)
+
+
+def _keep(folder: Path, keep: Path | None) -> None:
+    if keep is not None:
+        keep.mkdir(parents=True, exist_ok=True)
+        for file in folder.iterdir():
+            shutil.copy2(file, keep / file.name)
+
+
+def _read(folder: Path, settings: Settings, sampler: Sampler, ranks: Sequence[int]) -> tuple[Trace, list[str]]:
+    """The trace of what the processes left in the folder, and notes. Raises ToolError when they left nothing."""
+    reports = [json.loads(path.read_text()) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    notes = list(dict.fromkeys(note for report in reports for note in report["notes"]))
+    read: list[tuple[dict[str, Any], Capture]] = []
+    for report in _recorded(reports, folder):
+        try:
+            read += [(report, capture) for capture in read_captures(_trace_of(report, folder), "torch")]
+        except SourceError as error:
+            notes.append(str(error))
+    if not read:
+        raise ToolError(f"nothing was captured: {'; '.join(notes) or _why_nothing(reports)}")
+    chosen = _one_a_rank(read)
+    for report, capture in chosen:
+        capture.settings |= _facts(report, settings)
+        if report.get("is_opening"):
+            capture.diagnostics.add("warning", "opening_only", _OPENING)
+        elif report["stage"] != DONE:
+            capture.diagnostics.add("info", "killed_later", "the process was killed after its trace had been written")
+    lowest = min((capture.rank or 0 for _, capture in chosen), default=0)
+    others = [path for path in folder.iterdir() if not _is_ours(path)]
+    captures = [capture for _, capture in chosen] + (read_captures(others) if others else [])
+    trace = combine([*captures, sampler.capture(lowest)], ranks=ranks)
+    return trace, [*notes, *_of_steps(chosen[0][0], settings)]
+
+
+def _is_ours(path: Path) -> bool:
+    return path.name.endswith((SUFFIX, ".part", ".part.json", ".pt.trace.json"))
+
+
+def _trace_of(report: Mapping[str, Any], folder: Path) -> Path:
+    rank = report.get("rank")
+    return folder / f"{'process' if rank is None else f'rank{rank}'}.{report['process_id']}.pt.trace.json"
+
+
+def _recorded(reports: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """The processes that wrote a trace; where one found steps, only those that did."""
+    found = [report for report in reports if _trace_of(report, folder).is_file()]
+    with_steps = [report for report in found if not report.get("is_opening")]
+    return with_steps or found
+
+
+def _one_a_rank(read: Iterable[tuple[dict[str, Any], Capture]]) -> list[tuple[dict[str, Any], Capture]]:
+    """Of each rank the process with most recorded steps, of several the one that ran longest."""
+    chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
+    for report, capture in sorted(read, key=lambda pair: (pair[0].get("n_active", 0), pair[1].source.size_bytes)):
+        rank = capture.rank or 0
+        if rank in chosen:
+            capture.diagnostics.add("warning", "other_process", _OTHER_PROCESS)
+        chosen[rank] = (report, capture)
+    return [chosen[rank] for rank in sorted(chosen)]
+
+
+def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
+    """The stage that the processes of the program came to, in words."""
+    stages = {report["stage"] for report in reports}
+    if not stages:
+        return (
+            "the command started no Python that tracelens could enter: it is another kind of program, or a Python that "
+            "was told to ignore PYTHONPATH (-I, -E, -S)"
+        )
+    if RECORDING in stages:
+        return "the program was killed before its trace was written"
+    if DONE in stages:
+        return "the program ended before any step or op ran under the profiler; give --wait 0 --warmup 0, or --window"
+    if TORCH in stages:
+        return "the program was killed, or left by os._exit, before its first recorded step"
+    return "the program never imported torch"
+
+
+def _facts(report: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """What the manifest says of the capture: options, where steps came from, and what a profiled step cost."""
+    plain, active = _step_ns(report, "plain"), _step_ns(report, "active")
+    return {
+        "live": True,
+        "wait": settings.wait,
+        "warmup": settings.warmup,
+        "active": settings.active,
+        "window_s": list(settings.window_s) if settings.window_s else None,
+        "step_source": report.get("source"),
+        "n_steps": report.get("n_steps", 0),
+        "n_active": report.get("n_active", 0),
+        "step_median_ns": round(median(plain)) if plain else None,
+        "profiled_step_median_ns": round(median(active)) if active else None,
+        "export_ns": report.get("export_ns"),
+    }
+
+
+def _step_ns(report: Mapping[str, Any], state: str) -> list[int]:
+    return [duration for _, kind, duration in report.get("step_ns", ()) if kind == state]
+
+
+def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
+    """Which steps were recorded, and what that cost, in words."""
+    steps = [n for n, kind, _ in report.get("step_ns", ()) if kind.startswith("active")]
+    plain, active = _step_ns(report, "plain"), _step_ns(report, "active")
+    said = []
+    if steps:
+        source = f"found from the {report['source']}" if report.get("source") != "program" else "marked by the program"
+        which = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
+        said.append(f"recorded {which} of {report.get('n_steps', len(steps))}, {source}")
+        wanted = settings.active if settings.window_s is None else None
+        if wanted is not None and len(steps) < wanted:
+            said.append(f"the program ended before all {wanted} steps asked for; the last one may be cut")
+    warning = "do not read end-to-end time from this trace"
+    if plain and active:
+        ratio = median(active) / median(plain)
+        said.append(
+            f"a step took {median(active) / 1e6:.3f} ms under the profiler and {median(plain) / 1e6:.3f} ms without "
+            f"(medians of {len(active)} and {len(plain)}): {ratio:.2f} times as long; {warning}"
+        )
+    else:
+        said.append(f"what the profiler cost is unknown, for no step ran both with and without it; {warning}")
+    return said
+
+
+class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` read like open and lru_cache
+    """Record a block or a function with torch.profiler into a trace: `with tl.capture("run.tracelens") as cap: …`.
+
+    Everything from the beginning of the block to its end is recorded, or by steps: `wait` of them are left out,
+    `warmup` run under the profiler without being kept, `active` are kept (None: all). `cap.step()` ends a step; where
+    it is never called, steps are found as `tracelens collect torch` finds them. `shapes`, `stacks`, `modules`,
+    `memory` and `cuda_sync` as there. After the block the trace is written and `cap.trace` is that Trace; `cap.notes`
+    says what was recorded and what it cost. As a decorator it records the function's first call.
+
+    Raises SourceError before the block when the target exists (unless `force`), ToolError after it when nothing was
+    recorded. What the block raises goes on, after what was recorded is written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, force: bool = False, **options: Any) -> None:
+        self.path = Path(path)
+        self.force = force
+        self.trace: Trace | None = None
+        self.notes: list[str] = []
+        # Everything is recorded unless steps are asked for.
+        everything: dict[str, Any] = {"wait": 0, "warmup": 0, "active": None}
+        self._settings = Settings("", opening=False, **(everything | options))
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._recorder: Any = None
+        self._sampler: Sampler | None = None
+
+    def __enter__(self) -> Self:
+        check_target(self.path, force=self.force)
+        try:
+            module = importlib.import_module("tracelens.collectors.torch.live.recorder")
+        except ImportError as error:
+            raise ToolError(f"torch cannot be imported ({error}); pip install 'tracelens-toolkit[torch]'") from error
+        self._folder = tempfile.TemporaryDirectory(prefix="tracelens-")
+        self._settings = replace(self._settings, folder=self._folder.name)
+        self._sampler = Sampler()
+        self._sampler.start()
+        self._recorder = module.Recorder(self._settings, Report(self._folder.name))
+        self._recorder.watch()
+        self._recorder.begin_now()
+        return self
+
+    def step(self) -> None:
+        """One step is over and the next begins."""
+        self._recorder.mark()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._folder is not None
+        assert self._sampler is not None
+        self._recorder.finish()
+        self._sampler.stop()
+        try:
+            with suppress(*((ToolError, SourceError) if error is not None else ())):
+                read, self.notes = _read(Path(self._folder.name), self._settings, self._sampler, ())
+                self.trace = read.write(self.path, force=self.force)
+        finally:
+            self._folder.cleanup()
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Record the first call of the function; later ones run as they are."""
+
+        @functools.wraps(function)
+        def recorded(*args: P.args, **kwargs: P.kwargs) -> R:
+            if self._folder is not None:
+                return function(*args, **kwargs)
+            with self:
+                return function(*args, **kwargs)
+
+        return recorded
