@@ -35,7 +35,7 @@ LEVELS = (
     ("tracelens.views", "tracelens.exports"),
     ("tracelens",),
     ("tracelens.cli_io",),
-    ("tracelens.cli_collect",),
+    ("tracelens.cli_collect", "tracelens.cli_plan"),
     ("tracelens.cli",),
     ("tracelens.__main__",),
 )

@@ -2,11 +2,24 @@
 
 from tracelens import analyses
 from tracelens.collectors import collect
+from tracelens.combine import add_timings
 from tracelens.live import capture
 from tracelens.measuring import Protocol, measure
-from tracelens.plan import Plan, apply_plan
+from tracelens.plan import Plan, apply_plan, make_plan
 from tracelens.trace import Trace
 
 open = Trace.open  # noqa: A001 - tl.open reads like gzip.open
 
-__all__ = ["Plan", "Protocol", "Trace", "analyses", "apply_plan", "capture", "collect", "measure", "open"]
+__all__ = [
+    "Plan",
+    "Protocol",
+    "Trace",
+    "add_timings",
+    "analyses",
+    "apply_plan",
+    "capture",
+    "collect",
+    "make_plan",
+    "measure",
+    "open",
+]

@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 import tracelens
-from tracelens import cli_collect, doctor
+from tracelens import cli_collect, cli_plan, doctor
 from tracelens.analyses import ANALYSES
 from tracelens.cli_io import Format, emit, keep_sources, open_any, print_report, screen, tell, write_page
 from tracelens.errors import SourceError, TracelensError, UsageError
@@ -194,6 +194,9 @@ def _check_format(names: Sequence[str], form: Format | None, out: Path | None) -
         raise UsageError(f"{form} holds one table: give exactly one --section; the sections are {', '.join(ANALYSES)}")
     if form is Format.parquet and out is None:
         raise UsageError("parquet is not text: say where it goes with --out FILE")
+
+
+app.command()(cli_plan.plan)
 
 
 @app.command()

@@ -28,7 +28,7 @@ SUFFIXES = (
     ".gz", ".zst", ".json", ".pt.trace", ".trace", ".sqlite", ".nsys-rep", ".txt", ".log", "_parquetdir", "_arrowdir",
 )  # fmt: skip
 """Endings that say what a source is, not what it is of."""
-MAIN_TABLES = ("spans", "api_calls", "kernels", "memcpys", "stacks")
+MAIN_TABLES = ("spans", "api_calls", "kernels", "memcpys", "stacks", "timings")
 STANDARD_INPUT = Path("-")
 
 

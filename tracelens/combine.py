@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 
 import polars as pl
@@ -160,6 +160,26 @@ def _why_empty(name: str, captures: Sequence[Capture]) -> str:
         return "nothing was lost or odd"
     told = dict.fromkeys(capture.reasons[name] for capture in captures if name in capture.reasons)
     return "; ".join(told or dict.fromkeys(f"a {capture.kind} source does not hold it" for capture in captures))
+
+
+def add_timings(trace: Trace, measured: Trace) -> Trace:
+    """The trace with the timings of another one of the same program beside its own, and layers that it does not know.
+
+    Events and stacks stay the trace's.
+    """
+    tables = {name: trace.frame(name) for name in TABLES}
+    for name in ("timings", "diagnostics", "layers"):
+        tables[name] = pl.concat([tables[name], measured.frame(name)])
+    tables["layers"] = tables["layers"].unique(["rank", "module_path"], keep="first", maintain_order=True)
+    manifest = replace(
+        trace.manifest,
+        sources=[*trace.manifest.sources, *measured.manifest.sources],
+        ranks=sorted({*trace.manifest.ranks, *measured.manifest.ranks}),
+        complete=trace.manifest.complete and measured.manifest.complete,
+        n_rows={},
+        empty_tables={name: why for name, why in trace.manifest.empty_tables.items() if not tables[name].height},
+    )
+    return Trace(manifest, {name: frame.lazy() for name, frame in tables.items()})
 
 
 def installed_version() -> str:

@@ -10,8 +10,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
+from tracelens.analyses import layer_oracle
+from tracelens.derive.layer_times import are_numbered
 from tracelens.derive.module_regions import ROOT, regions
-from tracelens.errors import SchemaError, SourceError, ToolError, UsageError
+from tracelens.errors import MissingTableError, SchemaError, SourceError, ToolError, UsageError
+from tracelens.schemas.results.layers import ORACLES
+from tracelens.trace import Trace
 
 PLAN_VERSION = 1
 FORMAT = "tracelens compile plan"
@@ -61,11 +67,14 @@ class Plan:
             )
         return _checked(file, data)
 
+    def to_json(self) -> str:
+        """The plan as it stands in a file."""
+        return json.dumps({"format": FORMAT, "plan_version": PLAN_VERSION} | asdict(self), indent=1) + "\n"
+
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as JSON. Raises SourceError when the file cannot be written."""
-        content = {"format": FORMAT, "plan_version": PLAN_VERSION} | asdict(self)
         try:
-            Path(path).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+            Path(path).write_text(self.to_json(), encoding="utf-8")
         except OSError as error:
             raise SourceError(f"{path}: cannot be written: {error.strerror or error}") from error
 
@@ -86,6 +95,40 @@ def _checked(file: Path, data: Mapping[str, Any]) -> Plan:
     if paths not in {"attribute", "instance"} or not isinstance(made_from, dict):
         raise SourceError(f"{file}: paths should be attribute or instance, and made_from an object")
     return Plan(names("compile"), names("disable"), layers, paths, made_from)
+
+
+def make_plan(
+    base: Trace,
+    other: Trace,
+    *,
+    oracle: str = "dynamic",
+    switch_cost_ns: float | None = None,
+    method: str | None = None,
+) -> Plan:
+    """The plan of an oracle's path through an eager run (base) and a compiled one, of the lowest rank.
+
+    The rest is as in layer_oracle. A layer whose operations were chosen apart goes with its faster run as a whole.
+    Raises UsageError for an oracle that is none, MissingTableError where the runs do not tell its path.
+    """
+    if oracle not in ORACLES:
+        raise UsageError(f"no oracle is called {oracle}; the oracles are {', '.join(ORACLES)}")
+    found = layer_oracle(base, other, switch_cost_ns=switch_cost_ns, method=method)
+    found = found.filter((pl.col("rank") == pl.col("rank").min()) & (pl.col("oracle") == oracle))
+    if found.is_empty():
+        raise MissingTableError(
+            f"the runs tell no {oracle} path; tracelens collect timings with --method profiler measures what it needs"
+        )
+    is_total = pl.col("position").is_null()
+    total, path = found.row(by_predicate=is_total, named=True), found.filter(~is_total)
+    faster = pl.when(pl.col("other_ns") < pl.col("base_ns")).then(pl.lit("compiled")).otherwise(pl.lit("eager"))
+    choice = pl.when(pl.col("choice") == "mixed").then(faster).otherwise("choice")
+    told = ("base_ns", "other_ns", "chosen_ns", "switch_ns", "speedup_over_base", "speedup_over_other")
+    return Plan.of(
+        dict(path.select("layer", choice).iter_rows()),
+        paths="instance" if are_numbered(path) else "attribute",
+        made_from={"base": base.name, "other": other.name, "oracle": oracle, "method": total["method"]}
+        | {f"predicted_{name}": total[name] for name in told},
+    )
 
 
 def apply_plan(model: Any, plan: Plan | str | os.PathLike[str], **options: Any) -> Any:
@@ -162,4 +205,4 @@ def load_torch(what: str) -> Any:
     return torch
 
 
-__all__ = ["FORMAT", "PLAN_VERSION", "ROOT", "Plan", "apply_plan", "compile_module", "load_torch"]
+__all__ = ["FORMAT", "PLAN_VERSION", "ROOT", "Plan", "apply_plan", "compile_module", "load_torch", "make_plan"]

@@ -7,6 +7,7 @@ import typer
 from tracelens.cli_collect.files import collect_files
 from tracelens.cli_collect.gdb import collect_gdb
 from tracelens.cli_collect.nsys import collect_nsys
+from tracelens.cli_collect.timings import collect_timings
 from tracelens.cli_collect.torch import collect_torch
 
 app = typer.Typer(
@@ -18,4 +19,5 @@ app = typer.Typer(
 app.command("torch")(collect_torch)
 app.command("nsys")(collect_nsys)
 app.command("gdb")(collect_gdb)
+app.command("timings")(collect_timings)
 app.command("files")(collect_files)

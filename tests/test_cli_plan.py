@@ -1,0 +1,113 @@
+"""Plans from the command line, and the times that they are made from."""
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import tracelens as tl
+from tests.test_layer_oracle import BASE, OTHER
+from tests.test_timing_methods import MEASURED
+from tracelens.cli import app
+from tracelens.errors import MissingTableError, UsageError
+from tracelens.plan import make_plan
+
+needs_torch = pytest.mark.skipif(
+    find_spec("torch") is None, reason="times a PyTorch model; torch is not installed here"
+)
+
+
+def test_a_plan_follows_the_oracle() -> None:
+    """Of stem, block.conv, block.bn and fc all but block.conv are faster compiled, by 20 where it is not."""
+    free = make_plan(BASE, OTHER)
+    assert (free.compile, free.disable) == (("stem", "block.bn", "fc"), ())
+    assert free.layers["block.conv"] == "eager"
+    assert free.made_from["predicted_speedup_over_base"] == 1.6
+    dear = make_plan(BASE, OTHER, switch_cost_ns=11)
+    assert (dear.compile, dear.disable) == (("",), ())
+    assert make_plan(BASE, OTHER, oracle="best_of_two", switch_cost_ns=11).compile == free.compile
+
+
+def test_what_no_plan_can_be_made_of() -> None:
+    with pytest.raises(UsageError, match="the oracles are best_of_two, profile_timed, dynamic"):
+        make_plan(BASE, OTHER, oracle="best")
+    with pytest.raises(MissingTableError, match="tell no profile_timed path; tracelens collect timings"):
+        make_plan(MEASURED, MEASURED, oracle="profile_timed")
+
+
+def test_the_command_writes_a_plan_that_can_be_read(tmp_path: Path) -> None:
+    BASE.write(tmp_path / "base.tracelens")
+    OTHER.write(tmp_path / "other.tracelens")
+    words = ["plan", str(tmp_path / "base.tracelens"), str(tmp_path / "other.tracelens")]
+    printed = CliRunner().invoke(app, words)
+    assert printed.exit_code == 0
+    assert json.loads(printed.stdout)["compile"] == ["stem", "block.bn", "fc"]
+    assert "3 of 4 layers compiled, in 3 regions with 0 exceptions" in printed.stderr
+    assert "1.600 times as fast as base and 1.100 times as fast as other" in printed.stderr
+    out = tmp_path / "plan.json"
+    assert CliRunner().invoke(app, [*words, "--switch-cost-ns", "11", "--out", str(out)]).exit_code == 0
+    assert tl.Plan.read(out).compile == ("",)
+    assert CliRunner().invoke(app, [*words, "--oracle", "best"]).exit_code == 2
+
+
+def test_timings_join_a_trace_of_the_same_program() -> None:
+    joined = tl.add_timings(OTHER, MEASURED)
+    assert joined.timings.equals(MEASURED.timings)
+    assert joined.kernels.equals(OTHER.kernels)
+    assert joined.layers["module_path"].to_list() == [*OTHER.layers["module_path"], "conv"]  # both have fc
+    assert OTHER.timings.is_empty()
+
+
+SUBJECT = """
+import torch
+
+def make():
+    return torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU()).eval(), torch.ones(2, 3)
+
+def nothing():
+    return 3
+"""
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+def test_times_are_collected_of_a_function_in_a_file_and_of_a_plan(tmp_path: Path) -> None:
+    (tmp_path / "subject_of_timings.py").write_text(SUBJECT)
+    tl.Plan(("1",)).write(tmp_path / "plan.json")
+    out = tmp_path / "out.tracelens"
+    words = ["collect", "timings", f"{tmp_path}/subject_of_timings.py:make", "--configuration", "interpreted",
+             "--method", "layer", "--method", "e2e", "--rounds", "2", "--executions", "1", "--warmup", "1",
+             "--plan", str(tmp_path / "plan.json"), "--out", str(out)]  # fmt: skip
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.stderr
+    timings = tl.open(out).timings
+    assert set(timings["configuration"]) == {"interpreted", "custom"}
+    assert set(timings.drop_nulls("module_path")["module_path"]) == {"0", "1"}
+    pure = timings.filter(configuration="custom", profiled=False)
+    assert pure["round"].to_list() == [0, 1, 2]
+    assert pure["is_warmup"].to_list() == [True, False, False]
+    assert pl.Series(["0", "1"]).equals(tl.open(out).layers["module_path"])
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("subject", "code", "message"),
+    [
+        ("subject_of_timings.py", 2, "expected FILE.py:FUNCTION or MODULE:FUNCTION"),
+        ("absent.py:make", 1, "no such file"),
+        ("no_such_module_anywhere:make", 1, "cannot be imported: ModuleNotFoundError"),
+        ("subject_of_timings.py:other", 1, "expected a function other, found none"),
+        ("subject_of_timings.py:nothing", 1, "expected it to return (model, inputs), found int"),
+    ],
+)
+def test_what_cannot_be_timed(
+    subject: str, code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("subject_of_timings.py").write_text(SUBJECT)
+    result = CliRunner().invoke(app, ["collect", "timings", subject])
+    assert result.exit_code == code
+    assert message in " ".join(result.stderr.split())
