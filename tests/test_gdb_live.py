@@ -330,7 +330,7 @@ def test_what_cannot_be_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_cuda_gdb_is_found_where_gdb_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(targets, "_CUDA_FOLDERS", str(tmp_path / "cuda*" / "bin"))
+    monkeypatch.setattr(targets, "CUDA_FOLDERS", str(tmp_path / "cuda*" / "bin"))
     with pytest.raises(ToolError, match="needs gdb or cuda-gdb: neither is on PATH"):
         targets.find_gdb()
     for version in ("12.8", "13.0"):

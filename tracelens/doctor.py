@@ -13,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
+from tracelens.collectors.gdb import find_cuda_gdb
 from tracelens.table import Column, Table
 
 FINDINGS = Table(
@@ -95,6 +96,8 @@ def _row(wanted: _Wanted, found: bool, version: str | None) -> dict[str, object]
 def _program(name: str) -> tuple[bool, str | None]:
     """Whether the program is on PATH or beside this Python, and the version that it prints first."""
     path = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
+    if name == "cuda-gdb":
+        path = find_cuda_gdb()
     if path is None:
         return False, None
     try:

@@ -15,7 +15,9 @@ from pathlib import Path
 from tracelens.errors import ToolError
 from tracelens.program import find_program
 
-_CUDA_FOLDERS = "/usr/local/cuda*/bin"
+CUDA_FOLDERS = "/usr/local/cuda*/bin"
+"""Where CUDA is installed, which few have on PATH."""
+
 _PYTHON = re.compile(r"python(\d+(\.\d+)?)?$")
 _MOST_SCRIPTS = 4
 _PATIENCE_S = 20
@@ -31,16 +33,19 @@ def find_gdb(asked: str | None = None) -> str:
         if found is None:
             raise ToolError(f"--gdb {asked}: no such program; give the path of gdb or cuda-gdb")
         return found
-    newest_first = sorted(glob.glob(_CUDA_FOLDERS), reverse=True)  # noqa: PTH207 - which() takes text
-    found = (
-        shutil.which("gdb") or shutil.which("cuda-gdb") or shutil.which("cuda-gdb", path=os.pathsep.join(newest_first))
-    )
+    found = shutil.which("gdb") or find_cuda_gdb()
     if found is None:
         raise ToolError(
-            f"a live capture needs gdb or cuda-gdb: neither is on PATH, nor cuda-gdb in {_CUDA_FOLDERS}; install gdb "
+            f"a live capture needs gdb or cuda-gdb: neither is on PATH, nor cuda-gdb in {CUDA_FOLDERS}; install gdb "
             "with the system's package manager (cuda-gdb comes with the CUDA toolkit), or name one with --gdb PATH"
         )
     return found
+
+
+def find_cuda_gdb() -> str | None:
+    """The path of cuda-gdb, on PATH or of the newest CUDA that is installed; null where there is none."""
+    newest_first = sorted(glob.glob(CUDA_FOLDERS), reverse=True)  # noqa: PTH207 - which() takes text
+    return shutil.which("cuda-gdb") or shutil.which("cuda-gdb", path=os.pathsep.join(newest_first))
 
 
 def resolve(command: Sequence[str]) -> list[str]:
