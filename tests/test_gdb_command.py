@@ -50,11 +50,12 @@ int main(void) {
 
 def collect(*words: str | Path, **options: object) -> "subprocess.Popen[bytes]":
     environment = {name: value for name, value in os.environ.items() if name not in {"COLUMNS", "LINES"}}
-    return subprocess.Popen(
+    process: subprocess.Popen[bytes] = subprocess.Popen(
         [*COLLECT, *map(str, words)],
         env=environment | {"PYTHONPATH": str(ROOT)},
         **{"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options,  # type: ignore[call-overload]
     )
+    return process
 
 
 def has_ended(pidfd: int) -> bool:
@@ -169,7 +170,7 @@ def test_a_killed_capture_leaves_neither_gdb_nor_the_program(tmp_path: Path) -> 
 SHELL = """
 import fcntl, os, subprocess, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-code = subprocess.run(sys.argv[1:], preexec_fn=lambda: None).returncode
+code = subprocess.run(sys.argv[1:]).returncode
 print("code", code, "mine", os.tcgetpgrp(0) == os.getpgrp(), flush=True)
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.bench import suite_live, suites
+from tests.bench import suite_gdb, suite_live, suites
 from tests.bench.results import Results, Row, Target
 
 NOT_MEASURED = "not measured in this run"
@@ -14,7 +14,7 @@ COMPARED_MB = 530
 
 def judge(results: Results) -> list[Target]:
     """Every target, with what was measured at the largest size there is and whether it was reached there."""
-    parts = (_peers, _cold, _flat, _files_and_layouts, _nesting, _nsys, _analyses, _live)
+    parts = (_peers, _cold, _flat, _files_and_layouts, _nesting, _nsys, _analyses, _live, _gdb)
     return [target for part in parts for target in part(results)]
 
 
@@ -120,6 +120,17 @@ def _live(results: Results) -> Iterator[Target]:
         return
     share = float(sampler.said["cpu_frac"])
     yield Target(target, f"{share:.2%} of a core", share <= 0.01)
+
+
+def _gdb(results: Results) -> Iterator[Target]:
+    """What a stop costs (issue 4, "Capture")."""
+    row = results.find(suite_gdb.GROUP, suite_gdb.HIT)
+    target = "a stop under gdb with Python's frames merged in at most 100 ms after the first"
+    if row is None:
+        yield Target(target, NOT_MEASURED, None)
+        return
+    said = f"{row.median_s * 1e3:.0f} ms (a stack of {row.said['depth_median']:g} frames, {row.input})"
+    yield Target(target, said, row.median_s <= 0.1)
 
 
 def _largest(results: Results, contender: str, form: str, beside: str | None = None) -> Row | None:
