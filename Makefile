@@ -4,6 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 # HTA pulls in a notebook server; it is only wanted to check our numbers against, so only the tests install it.
 TEST_EXTRAS := fast,gdb,hta,nvml,sqlite
+# The CPU build is a tenth of what the index of packages gives on Linux; where this one is out of reach, that will do.
+TORCH := torch==2.13.0
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
+INSTALL_TORCH = -m pip install --quiet --retries 1 --timeout 15 --index-url $(TORCH_INDEX) $(TORCH)
 
 .PHONY: demo test test-lowest check docs study clean
 
@@ -42,6 +46,7 @@ $(VENV)/installed: pyproject.toml
 	touch $@
 
 $(VENV)/installed-for-tests: $(VENV)/installed
+	$(BIN)/python $(INSTALL_TORCH) || $(BIN)/python -m pip install --quiet $(TORCH)
 	$(BIN)/python -m pip install --quiet --editable '.[$(TEST_EXTRAS)]' --group dev
 	touch $@
 
@@ -53,7 +58,8 @@ $(VENV)-lowest/installed: pyproject.toml tests/lowest.txt
 
 $(VENV)/installed-for-bench: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --editable '.[hta,sqlite]' orjson
-	-$(BIN)/python -m pip install --quiet ijson numba isal
+	-$(BIN)/python -m pip install --quiet ijson numba isal nvidia-ml-py
+	-$(BIN)/python $(INSTALL_TORCH) || $(BIN)/python -m pip install --quiet $(TORCH)
 	touch $@
 
 clean:

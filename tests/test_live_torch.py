@@ -237,7 +237,7 @@ def test_the_scripts_end_passes_through_and_what_was_captured_is_kept(
     done = run(tmp_path, TRAIN + f"for i in range(9):\n    step()\n    if i == 4: {end}")
     assert done.outcome.exit_code == code
     assert said in capfd.readouterr().err
-    assert steps(done)[:2] == ["ProfilerStep#3", "ProfilerStep#4"]
+    assert steps(done)[:2] == ["ProfilerStep#3", "ProfilerStep#4"], done.notes
     assert "the program ended before all 3 steps asked for; the last one may be cut" in done.notes
     assert done.trace.spans.filter(pl.col("name") == "aten::conv2d").height == 6
 
@@ -299,7 +299,7 @@ def test_modules_console_scripts_and_another_sitecustomize(
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{package}")
     settings = Settings("", wait=0, warmup=0, active=1)
     by_name = capture_program([sys.executable, "-m", "pkg.work"], settings)
-    assert steps(by_name) == ["ProfilerStep#0"]
+    assert steps(by_name) == ["ProfilerStep#0"], by_name.notes
     assert capfd.readouterr().out == "custom\n"
     script = tmp_path / "work"
     script.write_text(f"#!{sys.executable}\n" + TRAIN + "for _ in range(2): step()")

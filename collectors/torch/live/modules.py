@@ -46,7 +46,8 @@ def numbered_modules(profiler: Any) -> Iterator[tuple[str, int]]:
 
 def _alive() -> dict[int, Any]:
     """Every module there is, by address. The type is asked, not the object: proxies pretend to be others."""
-    return {id(found): found for found in gc.get_objects() if issubclass(type(found), torch.nn.Module)}
+    found = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)]
+    return {id(module): module for module in found if "_modules" in vars(module)}  # else it is half made
 
 
 def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]:

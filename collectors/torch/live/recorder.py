@@ -199,13 +199,13 @@ class Recorder:
         began = time.perf_counter_ns()
         with held_interrupts():
             self._export(profiler)
+            self._is_saved = True
             facts = self.report.facts
             if self.settings.modules:
                 main = self.finder.main if self.finder is not None else None
                 facts["is_marked"] = self._calls is not None
-                seen = self._seen(profiler)
-                facts.update(describe_modules(seen, main))
-            self._is_saved = True
+                with self._telling():
+                    facts.update(describe_modules(self._seen(profiler), main))
             facts["export_ns"] = time.perf_counter_ns() - began
             self.report.write()
 
@@ -224,9 +224,10 @@ class Recorder:
 
     def _open(self) -> None:
         """Record ops from here on, without stacks, until the first step is over or half a minute has passed."""
-        self._opening = profile(activities=[ProfilerActivity.CPU], record_shapes=self.settings.shapes)
+        opening = profile(activities=[ProfilerActivity.CPU], record_shapes=self.settings.shapes)
         with self._own():
-            self._opening.start()
+            opening.start()
+        self._opening = opening
         self._undo.append(later(_OPENING_S, self._close_opening, self._is_busy))
         self._undo.append(before_fork(self._close_opening))
         if torch.version.cuda or torch.version.hip:

@@ -1,0 +1,101 @@
+"""What stands beside a live capture's trace: exact paths, layers, rank; and which processes of a program record."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tracelens as tl
+from tests.torch_files import codes, read, rows, span, write
+from tracelens.collectors.torch.live.bootstrap import is_helper, is_spawned
+from tracelens.errors import SourceError, UsageError
+
+MODULES = (
+    span("nn.Module: Net_0", 0, 100, cat="python_function"), span("in net", 1, 1),
+    span("nn.Module: Conv2d_0", 10, 10, cat="python_function"), span("aten::conv2d", 11, 5),
+    span("nn.Module: Gone_0", 30, 40, cat="python_function"),
+    span("nn.Module: ReLU_0", 31, 9, cat="python_function"), span("aten::relu", 32, 5),
+    span("nn.Module: Linear_0", 50, 9, cat="python_function"), span("aten::linear", 51, 5),
+)  # fmt: skip
+BESIDE = {
+    "rank": 3,
+    "module_paths": {"Net_0": "Net", "Conv2d_0": "layer1.0.conv1", "Linear_0": "fc"},
+    "layers": {
+        "layer1.0.conv1": {"class_name": "Conv2d", "n_parameters": 9, "hyperparameters": {"kernel_size": [3, 3]}},
+        "fc": {"class_name": "Linear", "n_parameters": 4, "hyperparameters": {}},
+    },
+}
+
+
+def traced(folder: Path, beside: Any, *events: dict[str, Any]) -> Path:
+    """A trace with a sidecar, which is written as it is where it is text."""
+    text = beside if isinstance(beside, str) else json.dumps(beside)
+    (folder / "run.live.json").write_text(text)
+    return write(folder / "run.pt.trace.json", events or MODULES)
+
+
+def test_a_module_has_its_own_path_and_one_that_is_gone_the_chain_below_it(tmp_path: Path) -> None:
+    capture = read(traced(tmp_path, BESIDE))
+    ops = {name: path for name, path in rows(capture, "spans", "name", "module_path") if not name.startswith("nn.")}
+    assert ops == {
+        "in net": "Net", "aten::conv2d": "layer1.0.conv1", "aten::relu": "Net.Gone_0.ReLU_0", "aten::linear": "fc",
+    }  # fmt: skip
+    assert rows(capture, "layers", "module_path", "class_name", "call_order", "n_parameters", "hyperparameters") == [
+        ("Net", "Net", 0, None, None),
+        ("layer1.0.conv1", "Conv2d", 1, 9, '{"kernel_size": [3, 3]}'),
+        ("Net.Gone_0", "Gone", 2, None, None),
+        ("Net.Gone_0.ReLU_0", "ReLU", 3, None, None),
+        ("fc", "Linear", 4, 4, None),
+    ]
+    assert (capture.rank, capture.rank_origin) == (3, "launcher")
+    assert codes(capture)["modules_unnamed"] == 2
+
+
+def test_calls_marked_one_by_one_are_modules(tmp_path: Path) -> None:
+    events = (span("nn.Module: Conv2d_0", 10, 10), span("aten::conv2d", 11, 5))
+    capture = read(traced(tmp_path, {**BESIDE, "is_marked": True}, *events))
+    assert rows(capture, "spans", "name", "kind", "module_path") == [
+        ("nn.Module: Conv2d_0", "module", "layer1.0.conv1"), ("aten::conv2d", "op", "layer1.0.conv1"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("beside", ["{", "[1]", '{"module_paths": 3, "layers": {"fc": 1}, "rank": "x"}', "{}"])
+def test_a_damaged_sidecar_costs_nothing_but_what_it_held(tmp_path: Path, beside: str) -> None:
+    capture = read(traced(tmp_path, beside))
+    assert ("Net_0.Conv2d_0" in [path for _, path in rows(capture, "spans", "name", "module_path")]) is True
+    assert ("sidecar_damaged" in codes(capture)) is (beside in ("{", "[1]"))
+    assert capture.rank is None
+
+
+def test_a_sidecar_is_no_trace_of_its_own(tmp_path: Path) -> None:
+    trace = traced(tmp_path, BESIDE)
+    assert tl.collect(tmp_path).manifest.ranks == [3]
+    with pytest.raises(SourceError, match=r"give run\.pt\.trace\.json"):
+        tl.collect(trace.with_name("run.live.json"), kind="torch")
+
+
+@pytest.mark.parametrize(
+    ("words", "helper", "spawned"),
+    [
+        ("python train.py", False, False),
+        ("python -m pkg.train", False, False),
+        ("/venv/bin/python /venv/bin/torchrun --nproc-per-node 2 train.py", True, False),
+        ("python -m torch.distributed.run train.py", True, False),
+        ("python -m accelerate.commands.launch train.py", True, False),
+        ("python /venv/lib/torch/_inductor/compile_worker/__main__.py --workers=4", True, False),
+        ("python -c from_multiprocessing.resource_tracker_import_main;main(5)", True, False),
+        ("python -c from_multiprocessing.spawn_import_spawn_main --multiprocessing-fork", False, True),
+    ],
+)
+def test_launchers_and_helpers_do_not_record(words: str, helper: bool, spawned: bool) -> None:
+    assert (is_helper(words.split()), is_spawned(words.split())) == (helper, spawned)
+
+
+@pytest.mark.parametrize("window", ["5", "a:2", "-1:2", "1:0", ":"])
+def test_a_window_is_two_numbers(window: str) -> None:
+    from tracelens.cli_collect.torch import _window  # noqa: PLC0415 - of this test alone
+
+    with pytest.raises(UsageError, match="expected START:SECONDS"):
+        _window(window)
+    assert (_window("5:2"), _window("0.5:")) == ((5.0, 2.0), (0.5, None))
