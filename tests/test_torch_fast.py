@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("numpy", reason="the fast path needs numpy")
 
-from tests.fast_and_slow import changed, same_of_bytes, same_of_file, strings, traces
+from tests.fast_and_slow import changed, plain, same_of_bytes, same_of_file, traces
 from tests.torch_files import CAPTURES
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.events import Args
@@ -83,7 +83,7 @@ def test_against_the_standard_library(path: Path) -> None:
         events = [
             e for e in events if number(e.get("ts")) and (number(e.get("dur")) or name in {"allocations", "counters"})
         ]
-        frame = strings(found.frames[name]) if name in found.frames else None
+        frame = plain(found.frames[name]) if name in found.frames else None
         assert (0 if frame is None else frame.height) == len(events)
         for column in table:
             if frame is not None and column.name in frame.columns:

@@ -57,12 +57,19 @@ def raw_tables(frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagn
     if "kernels" in raw:
         raw["kernels"] = raw["kernels"].sort("start_ns", maintain_order=True)
         raw["collectives"] = _collectives(raw["kernels"])
-    return raw
+    return {name: _without_empty(raw.pop(name)) for name in list(raw)}
+
+
+def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame without columns of nothing but nulls, which need not be carried along."""
+    empty = [column.name for column in frame.get_columns() if column.null_count() == frame.height]
+    return frame.drop(empty) if frame.height else frame
 
 
 def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with null for what a 32-bit column cannot hold: one wrong number must not cost the trace."""
-    narrow = [column for column, dtype in TABLES[name].schema.items() if dtype == pl.Int32 and column in frame.columns]
+    declared = TABLES[name].schema
+    narrow = [c for c, dtype in frame.schema.items() if dtype == pl.Int64 and declared.get(c) == pl.Int32]
     return frame.with_columns(
         pl.when(pl.col(column).is_between(-(2**31), 2**31 - 1)).then(column).alias(column) for column in narrow
     )
@@ -89,7 +96,7 @@ def _without_folders(name: pl.Expr) -> pl.Expr:
 
 def _callers(spans: pl.DataFrame) -> pl.Series:
     """The row of the Python call that each call names as its parent, the first of that number in its process."""
-    numbered = spans.with_row_index("row")
+    numbered = spans.with_row_index("row").with_columns(pl.col("python_id", "python_parent_id").cast(pl.Int64))
     callees = numbered.select("row", "process_id", "python_parent_id").drop_nulls("python_parent_id")
     callers = (
         numbered.select("process_id", python_parent_id="python_id", caller="row")

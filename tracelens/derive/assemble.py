@@ -19,6 +19,7 @@ from tracelens.derive.steps import mark_phases, mark_steps, step_intervals
 from tracelens.schemas import TABLES
 
 _WORK_IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
+_NOTHING = pl.DataFrame()
 _OVERFLOW_NS = 86_400 * 10**9
 
 
@@ -30,9 +31,9 @@ def assemble(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str
     source did not give is left out. Takes each frame out of `raw` as it comes to it, so that no table is held twice.
     The tables are as `Table.conform` takes them: integers may be narrower than declared, strings Categorical.
     """
-    derived_from = ("sequence_number", "forward_thread_id", "backend", "module_path", "exact_path")
-    spans = in_order(_filled("spans", raw, derived_from))
-    calls = _described_calls(_filled("api_calls", raw, ("correlation_id",)))
+    derived_from = ("sequence_number", "forward_thread_id", "backend", "exact_path")
+    spans = _filled(_in_order(raw.pop("spans", _NOTHING)), "spans", derived_from)
+    calls = _described_calls(_filled(raw.pop("api_calls", _NOTHING), "api_calls", ("correlation_id",)))
     spans, enclosing = _nested(spans, calls, diagnostics)
     steps = step_intervals(spans)
     spans, calls = mark_steps(spans, steps), mark_steps(calls, steps)
@@ -46,7 +47,7 @@ def assemble(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str
     for name in ("kernels", "memcpys", "memsets", "synchronizations"):
         if name not in raw:
             continue
-        work = _by_start(_filled(name, raw, ("correlation_id",)))
+        work = _by_start(_filled(raw.pop(name), name, ("correlation_id",)))
         work = callers.link(fill_process(work, calls, fallback))
         work = work.with_row_index(_WORK_IDS.get(name, "synchronization_id"))
         days = work.filter(pl.col("duration_ns") > _OVERFLOW_NS).height
@@ -63,14 +64,15 @@ def assemble(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str
     return {name: tables[name] for name in TABLES if name in tables and tables[name].height}
 
 
-def in_order(spans: pl.DataFrame) -> pl.DataFrame:
-    """Spans by start, those that start together longest first; each column copied apart from the others."""
+def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
+    """Spans by start, those that start together longest first. Columns are copied one by one, so never all twice."""
+    if not spans.width:
+        return spans
     order = spans.select(
         pl.arg_sort_by("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
     ).to_series()
     if "parent_hint" in spans.columns:
-        place = order.arg_sort()
-        spans = spans.with_columns(parent_hint=place.gather(spans["parent_hint"]))
+        spans = spans.with_columns(parent_hint=order.arg_sort().gather(spans["parent_hint"]))
     columns = spans.get_columns()
     del spans
     for i in range(len(columns)):
@@ -83,15 +85,14 @@ def _declared(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     return frame.select(column for column in TABLES[name].names if column in frame.columns and column != "rank")
 
 
-def _filled(name: str, raw: dict[str, pl.DataFrame], columns: tuple[str, ...]) -> pl.DataFrame:
+def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
     """The raw frame, or an empty one; columns that derivations look at are there, null where the source has none."""
-    frame = raw.pop(name, pl.DataFrame())
     if not frame.width:
         frame = TABLES[name].empty().drop("rank", "span_id", "api_call_id", "step", "phase", "kind", strict=False)
         if name == "spans":
             frame = frame.with_columns(kind=pl.lit(None, pl.String))
     schema = TABLES[name].schema
-    missing = [pl.lit(None, schema.get(c, pl.String)).alias(c) for c in columns if c not in frame.columns]
+    missing = [pl.lit(None, schema.get(c, pl.Categorical)).alias(c) for c in columns if c not in frame.columns]
     return frame.with_columns(missing)
 
 
@@ -125,7 +126,7 @@ def _nested(spans: pl.DataFrame, calls: pl.DataFrame, diagnostics: Diagnostics) 
     )
     enclosing = _none_below(result.call_span).alias("span_id")
     del result
-    if spans["module_path"].null_count() == spans.height:
+    if "module_path" not in spans.columns or spans["module_path"].null_count() == spans.height:
         paths, n_ambiguous = mark_modules(spans, parent)
         diagnostics.add(
             "info", "backward_ambiguous", "autograd nodes whose forward op could be on several threads", n_ambiguous

@@ -52,7 +52,7 @@ def _during(
     pieces = _pieces(intervals, label)
     found = (
         frame.with_row_index("_row")
-        .select("_row", "process_id", "start_ns")
+        .select("_row", pl.col("process_id").cast(pl.Int64), "start_ns")
         .sort("start_ns")
         .join_asof(pieces, on="start_ns", by="process_id", check_sortedness=False)
         .select("_row", pl.when(pl.col("start_ns") < pl.col("end_ns")).then(pl.col(label)).alias(label))
@@ -66,6 +66,7 @@ def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
 
     Intervals nest (a loop's own `step 0` inside ProfilerStep#3), so after an inner one the outer one goes on.
     """
+    intervals = intervals.with_columns(pl.col("process_id").cast(pl.Int64))
     ordered = intervals.sort("process_id", "start_ns", "end_ns", descending=[False, False, True])
     pieces: list[tuple[int, int, int, object]] = []
     for (process,), group in ordered.group_by("process_id", maintain_order=True):

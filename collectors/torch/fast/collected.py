@@ -74,17 +74,20 @@ class Collected:
         loose = self._loose.pop(name)
         n_rows = sum(piece.n_rows for piece in loose)
         columns = [
-            None if all(piece.columns[i] is None for piece in loose) else column(loose, i, dtype_of(of))
+            None if all(piece.columns[i] is None for piece in loose) else column(loose, i, dtype_of(of, loose, i))
             for i, of in enumerate(fields.TABLES[name])
         ]
         self._joined.setdefault(name, []).append(Piece(n_rows, columns))
 
 
-def dtype_of(column: fields.Column) -> pl.DataType:
-    """What a column is here."""
-    if column.how in fields.STRINGS:
+def dtype_of(of: fields.Column, pieces: list[Piece], i: int) -> pl.DataType:
+    """What a column is here: integers are as narrow as in all pieces."""
+    if of.how in fields.STRINGS:
         return pl.UInt32()
-    return pl.Float64() if column.name in fields.FLOATS else pl.Int64()
+    if of.name in fields.FLOATS:
+        return pl.Float64()
+    found = {own.dtype for piece in pieces if (own := piece.columns[i]) is not None}
+    return pl.Int32() if found == {pl.Int32()} else pl.Int64()
 
 
 def column(pieces: list[Piece], i: int, dtype: pl.DataType) -> pl.Series:

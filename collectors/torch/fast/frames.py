@@ -105,7 +105,11 @@ class Assembly:
                 merged = _merged(fast, self._slow_numbers.get((name, of.name)), order)
                 values = (self._shapes if is_shape else self._texts).column(merged)
             else:
-                fast = column(pieces, i, dtype_of(of))
+                fast = column(
+                    pieces,
+                    i,
+                    pl.Int64() if slow is not None and of.name not in fields.FLOATS else dtype_of(of, pieces, i),
+                )
                 values = _merged(fast, None if slow is None else slow.frame[of.name], order)
             columns[of.name] = values.alias(of.name)
             for piece in pieces:
