@@ -1,5 +1,6 @@
 """Small traces for case tests: a test writes down only the columns that its case is about."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
@@ -24,6 +25,12 @@ def make_trace(**tables: list[dict[str, Any]]) -> Trace:
     frames = {name: _frame(name, tables.get(name, [])).lazy() for name in TABLES}
     ranks = sorted({row.get("rank", 0) for rows in tables.values() for row in rows} or {0})
     return Trace(Manifest(ranks=ranks), frames)
+
+
+def declared(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """A capture's tables as a trace gives them, checked, but for the rank."""
+    bare = {name: TABLES[name].without("rank") for name in tables}
+    return {name: table.check(table.conform(tables[name])) for name, table in bare.items()}
 
 
 def _frame(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:

@@ -8,14 +8,13 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import ipc
 
+from tests.cases import declared
 from tracelens.capture import Capture
 from tracelens.collectors import nsys
-from tracelens.schemas import TABLES
 
 KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
 MEMCPY, MEMSET = "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET"
@@ -52,14 +51,8 @@ def read_both_ways(folder: Path, tables: Tables) -> Capture:
     assert capture.tables.keys() == other.tables.keys()
     for name, frame in capture.tables.items():
         assert frame.equals(other.tables[name])
-    capture.tables = declared(capture)
+    capture.tables = declared(capture.tables)
     return capture
-
-
-def declared(capture: Capture) -> dict[str, pl.DataFrame]:
-    """The capture's tables as a trace gives them, but for the rank."""
-    tables = {name: TABLES[name].without("rank") for name in capture.tables}
-    return {name: table.check(table.conform(capture.tables[name])) for name, table in tables.items()}
 
 
 def codes(capture: Capture) -> dict[str, int]:

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from tests.cases import declared
 from tracelens.capture import Capture
 from tracelens.collectors import torch
 from tracelens.trace import Trace
@@ -47,6 +48,7 @@ def write(path: Path, content: str | bytes | Sequence[dict[str, Any]], **facts: 
 def read(path: Path) -> Capture:
     """The one capture in a trace file."""
     (capture,) = torch.read(path)
+    capture.tables = declared(capture.tables)
     return capture
 
 

@@ -11,6 +11,7 @@ import ctypes
 import functools
 import hashlib
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,37 @@ def digest(sources: Sequence[Path]) -> str:
 
 def load(name: str, sources: Sequence[Path]) -> Callable[[int], int] | None:
     """The function `name` of the first source; None where the text is stale, or LLVM is not there or refuses it."""
-    text = text_of(sources[0])
+    read = _read(sources[0])
+    if read is None or read[0] != f"; {digest(sources)}":
+        return None
+    return _made(name, *read)
+
+
+def prepare(name: str, source: Path) -> None:
+    """Make the function meanwhile, in a thread, so that `load` finds it; whether the text is stale is asked there."""
+    read = _read(source)
+    if read is not None:
+        _made(name, *read)
+
+
+def _read(source: Path) -> tuple[str, str] | None:
+    """The digest line of a kernel's text, and the text; None where this machine cannot have one."""
+    text = text_of(source)
     if not text.exists() or sys.byteorder != "little" or sys.maxsize < 2**32:
         return None
     first, _, module = text.read_text(encoding="ascii").partition("\n")
-    if first != f"; {digest(sources)}":
-        return None
+    return first, module
+
+
+def _made(name: str, first: str, module: str) -> Callable[[int], int] | None:
+    """The function, made once; a thread that asks while another one makes it waits."""
+    with _LOCK:
+        if (name, first) not in _FUNCTIONS:
+            _FUNCTIONS[name, first] = _function(name, module)
+        return _FUNCTIONS[name, first]
+
+
+def _function(name: str, module: str) -> Callable[[int], int] | None:
     try:
         from llvmlite import binding  # noqa: PLC0415 - comes with numba, which is optional
     except ImportError:
@@ -79,4 +105,6 @@ def _compiled(binding: Any, text: str, name: str) -> int:
     return address
 
 
+_LOCK = threading.Lock()
+_FUNCTIONS: dict[tuple[str, str], Callable[[int], int] | None] = {}
 _ENGINES: list[Any] = []  # machine code lives as long as its engine
