@@ -21,7 +21,7 @@ FOLDERS = {
 
 # A module may import from levels above its own, and from its own package.
 LEVELS = (
-    ("tracelens.errors",),
+    ("tracelens.errors", "tracelens.allocator"),
     ("tracelens.limits",),
     ("tracelens.fast",),
     ("tracelens.table",),
