@@ -24,6 +24,7 @@ LEVELS = (
     ("tracelens.errors", "tracelens.allocator"),
     ("tracelens.limits",),
     ("tracelens.fast",),
+    ("tracelens.early",),
     ("tracelens.table",),
     ("tracelens.schemas",),
     ("tracelens.capture",),

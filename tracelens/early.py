@@ -1,0 +1,37 @@
+"""What the command line settles before Polars is imported: imported by the package before anything else."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from pathlib import Path, PurePath
+
+from tracelens.allocator import gives_back_soon
+
+
+def is_collect() -> bool:
+    """Whether this process is the command `tracelens collect`, or `python -m tracelens collect`."""
+    # While the package of `python -m` is imported, the program has no name yet.
+    is_module = sys.argv[:1] == ["-m"] and "tracelens" in sys.orig_argv
+    is_script = PurePath(sys.argv[0] if sys.argv else "").stem == "tracelens"
+    return (is_module or is_script) and "collect" in sys.argv[1:3]
+
+
+def settle() -> None:
+    """Import Polars with its allocator told, and make the torch reader's machine code meanwhile, on another core."""
+    threading.Thread(target=_make_ready, daemon=True).start()
+    with gives_back_soon():
+        import polars  # noqa: F401, ICN001, PLC0415 - with the allocator told
+
+
+def _make_ready() -> None:
+    from tracelens.fast import MODE, ahead  # noqa: PLC0415
+
+    if not MODE:
+        folder = Path(__file__).parent
+        ahead.prepare("parse", folder / "collectors" / "torch" / "fast" / "kernels.py")
+        ahead.prepare("walk", folder / "derive" / "nesting_kernel.py")
+
+
+if is_collect():
+    settle()
