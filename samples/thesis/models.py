@@ -1,0 +1,67 @@
+"""The thesis's six vision models, and its single operations, as modules with inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+MODELS = ("alexnet", "densenet121", "googlenet", "mobilenet_v2", "resnet50", "squeezenet1_1")
+SIDE = 224
+
+
+def model(name: str) -> nn.Module:
+    """One of the six, with random weights, ready for inference; `tiny` is a small one for trying a script out."""
+    torch.manual_seed(0)
+    if name == "tiny":
+        layers = (nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4))
+        return nn.Sequential(*layers).eval()
+    import torchvision  # noqa: PLC0415 - the tiny model needs none
+
+    options: dict[str, Any] = {"aux_logits": False, "init_weights": True} if name == "googlenet" else {}
+    found: nn.Module = getattr(torchvision.models, name)(weights=None, **options).eval()
+    return found
+
+
+def batch(size: int, side: int, device: str) -> torch.Tensor:
+    """Images of noise."""
+    torch.manual_seed(1)
+    return torch.randn(size, 3, side, side, device=device)
+
+
+class Product(nn.Module):
+    """A square matrix product."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """x times itself."""
+        return x @ x
+
+
+def convolution(kernel: int, stride: int, padding: int, channels: int = 64) -> nn.Module:
+    """A single convolution."""
+    return nn.Conv2d(channels, channels, kernel, stride=stride, padding=padding, bias=False)
+
+
+def blocks(n: int, channels: int = 64) -> nn.Module:
+    """So many blocks of convolution, normalisation and ReLU, one after the other."""
+    layers: list[nn.Module] = []
+    for _ in range(n):
+        layers += [nn.Conv2d(channels, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels), nn.ReLU()]
+    return nn.Sequential(*layers)
+
+
+def operations(*, quick: bool) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
+    """Kind, what varies, module and shape of the input of every single operation."""
+    found: list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]] = []
+    sizes = (64,) if quick else (256, 512, 1024, 2048, 4096, 8192)
+    found += [("matmul", {"size": n}, Product(), (n, n)) for n in sizes]
+    side, images = (8, 1) if quick else (56, 32)
+    for kernel in (1,) if quick else (1, 3, 5):
+        for stride in (1,) if quick else (1, 2):
+            for padding in (0,) if quick else (0, 1, 2):
+                what = {"kernel": kernel, "stride": stride, "padding": padding}
+                found.append(("convolution", what, convolution(**what), (images, 64, side, side)))
+    for n in (1,) if quick else (1, 2, 4, 8, 16):
+        found.append(("blocks", {"blocks": n}, blocks(n), (images, 64, side, side)))
+    return found

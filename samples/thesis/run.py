@@ -1,0 +1,356 @@
+"""Repeat the thesis's measurements: `python samples/thesis/run.py --out OUT`, on a machine with a GPU.
+
+Models are compiled side by side, each in a process of its own, because compiling takes most of the time; whatever is
+timed or captured runs alone, when no process compiles any more. See README.md beside this file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+ROUNDS, EXECUTIONS = 10, 2
+"""The thesis's protocol: medians over ten rounds of two executions."""
+MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+SIDE_BY_SIDE = MODES[:2]
+"""Modes compiled in the first phase; autotuning times kernels on the GPU, so it runs alone, last."""
+ORACLE = "dynamic"
+
+
+@dataclass
+class Stage:
+    """Where the processes wait for each other: all reach a phase before one of them at a time measures in it."""
+
+    folder: Path
+    name: str
+    n: int
+    end: float
+    found: dict[str, Any] = field(default_factory=dict)
+
+    def ready(self, phase: str) -> None:
+        """Wait until every process has come this far, or failed."""
+        (self.folder / f"{phase}.{self.name}").touch()
+        while len(list(self.folder.glob(f"{phase}.*"))) < self.n and time.time() < self.end:
+            time.sleep(0.05)
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While no other process measures."""
+        import fcntl  # noqa: PLC0415 - not on every system, and only needed here
+
+        with (self.folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def save(self) -> None:
+        """Write what is known so far."""
+        (self.folder / f"{self.name}.json").write_text(json.dumps(self.found, indent=1) + "\n")
+
+    def attempt(self, what: str, work: Callable[[], Any]) -> Any:
+        """The result of the work; None where it fails, and why is kept."""
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001 - one failing part must not cost the others
+            self.found.setdefault("failures", {})[what] = f"{type(error).__name__}: {error}"[:500]
+            traceback.print_exc()
+            return None
+        finally:
+            self.save()
+
+
+def timed_ms(run: Callable[[], Any], device: str) -> dict[str, float]:
+    """Milliseconds of an execution by the protocol: median, quartiles; on a GPU by CUDA events."""
+    import torch  # noqa: PLC0415 - the parent process starts without
+
+    rounds = []
+    for at in range(ROUNDS + 2):
+        executions = []
+        for _ in range(EXECUTIONS):
+            if device == "cuda":
+                start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                torch.cuda.synchronize()
+                start.record()
+                run()
+                end.record()
+                end.synchronize()
+                executions.append(start.elapsed_time(end))
+            else:
+                began = time.perf_counter_ns()
+                run()
+                executions.append((time.perf_counter_ns() - began) / 1e6)
+        if at >= 2:
+            rounds.append(statistics.median(executions))
+    low, middle, high = statistics.quantiles(rounds, n=4, method="inclusive")
+    return {"p25_ms": low, "median_ms": middle, "p75_ms": high}
+
+
+def compiled(network: Any, mode: str, x: Any) -> tuple[Any, float]:
+    """The model under torch.compile, run once; and the seconds that took."""
+    import torch  # noqa: PLC0415
+
+    # Every module here is compiled several times over; past eight, Dynamo would run it eager without a word.
+    config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings
+    config.recompile_limit = config.accumulated_recompile_limit = 4096
+    result = torch.compile(network, mode=None if mode == "default" else mode)
+    began = time.perf_counter()
+    result(x)
+    if x.is_cuda:
+        torch.cuda.synchronize()
+    return result, time.perf_counter() - began
+
+
+def study_model(stage: Stage, options: argparse.Namespace) -> None:
+    """Everything about one model."""
+    import torch  # noqa: PLC0415
+    from models import batch, model  # noqa: PLC0415
+
+    import tracelens as tl  # noqa: PLC0415
+
+    device, out = options.device, options.out
+    x = batch(options.batch, options.side, device)
+    eager = model(stage.name).to(device)
+    found = stage.found
+    found |= {"model": stage.name, "batch": options.batch, "side": options.side, "compile_s": {}, "e2e": {}}
+    traces = {kind: out / f"{stage.name}_{kind}.tracelens" for kind in ("eager", "compiled")}
+    with torch.no_grad():
+        reference = eager(x)
+        runs: dict[str, Any] = {"eager": eager}
+        recording = tl.capture(
+            traces["compiled"], force=True, wait=2, warmup=1, active=3, recorders=["compile_provenance"]
+        )
+        recording.__enter__()
+        try:
+            for mode in SIDE_BY_SIDE if device == "cuda" else MODES[:1]:
+                network = model(stage.name).to(device)
+                made = stage.attempt(f"compile {mode}", lambda n=network, m=mode: compiled(n, m, x))
+                if made is not None:
+                    runs[mode], found["compile_s"][mode] = made
+            stage.ready("compiled")
+            with stage.alone():
+                for _ in range(6):
+                    runs["default"](x)
+                    recording.step()
+        finally:
+            stage.attempt("compiled trace", lambda: recording.__exit__(None, None, None))
+        with stage.alone():
+            stage.attempt("eager trace", lambda: capture_eager(tl, traces["eager"], eager, x))
+            for name, run in runs.items():
+                found["e2e"][name] = stage.attempt(f"time {name}", lambda r=run: timed_ms(lambda: r(x), device))
+            found["max_difference"] = float((runs["default"](x) - reference).abs().max())
+        found["oracle"] = stage.attempt("oracle", lambda: oracle(tl, traces, out / f"{stage.name}_plan.json"))
+        custom = stage.attempt("plan", lambda: planned(tl, model(stage.name).to(device), out, stage, x))
+        stage.ready("planned")
+        if custom is not None:
+            with stage.alone():
+                found["e2e"]["custom"] = stage.attempt("time custom", lambda: timed_ms(lambda: custom(x), device))
+        stage.save()
+        stage.ready("measured")
+        if device == "cuda":
+            with stage.alone():
+                autotune(stage, x, options)
+
+
+def capture_eager(tl: Any, path: Path, network: Any, x: Any) -> None:
+    """Three steps of the eager model under the profiler."""
+    with tl.capture(path, force=True, wait=2, warmup=1, active=3) as capture:
+        for _ in range(6):
+            network(x)
+            capture.step()
+
+
+def oracle(tl: Any, traces: dict[str, Path], plan: Path) -> dict[str, Any]:
+    """Theoretical speedups of every oracle, and the plan of one of them written to a file."""
+    base, other = tl.open(traces["eager"]), tl.open(traces["compiled"])
+    frame = tl.analyses.layer_oracle(base, other)
+    tl.make_plan(base, other, oracle=ORACLE).write(plan)
+    totals = frame.filter(frame["layer"] == "(total)")
+    return {row["oracle"]: row for row in totals.to_dicts()}
+
+
+def planned(tl: Any, network: Any, out: Path, stage: Stage, x: Any) -> Any:
+    """The model compiled as its plan says, run once."""
+    began = time.perf_counter()
+    custom = tl.apply_plan(network, out / f"{stage.name}_plan.json")
+    custom(x)
+    stage.found["compile_s"]["custom"] = time.perf_counter() - began
+    return custom
+
+
+def autotune(stage: Stage, x: Any, options: argparse.Namespace) -> None:
+    """The modes that choose kernels by timing them, while there is time."""
+    from models import model  # noqa: PLC0415
+
+    for mode in MODES[2:]:
+        if time.time() > stage.end - options.autotune_s:
+            stage.found.setdefault("failures", {})[f"compile {mode}"] = "not tried: no time was left"
+            continue
+        network = model(stage.name).to(options.device)
+        made = stage.attempt(f"compile {mode}", lambda n=network, m=mode: compiled(n, m, x))
+        if made is not None:
+            run, stage.found["compile_s"][mode] = made
+            stage.found["e2e"][mode] = stage.attempt(
+                f"time {mode}", lambda r=run: timed_ms(lambda: r(x), options.device)
+            )
+    stage.save()
+
+
+def study_operations(stage: Stage, options: argparse.Namespace) -> None:
+    """Single operations, eager and compiled: matrix products, convolutions, blocks of convolutions."""
+    import torch  # noqa: PLC0415
+    from models import operations  # noqa: PLC0415
+
+    rows = stage.found["operations"] = []
+    with torch.no_grad():
+        made = []
+        for kind, what, network, shape in operations(quick=options.quick):
+            eager = network.to(options.device).eval()
+            x = torch.randn(*shape, device=options.device)
+            result = stage.attempt(f"compile {kind} {what}", lambda n=eager, x=x: compiled(n, "default", x))
+            if result is not None:
+                made.append((kind, what, eager, result[0], x))
+        stage.ready("compiled")
+        with stage.alone():
+            for kind, what, eager, fast, x in made:
+                times = {
+                    name: timed_ms(lambda r=run, x=x: r(x), options.device)["median_ms"]
+                    for name, run in (("eager", eager), ("compiled", fast))
+                }
+                rows.append({"kind": kind, **what, **{f"{name}_ms": ms for name, ms in times.items()}})
+        stage.save()
+    for phase in ("planned", "measured"):
+        stage.ready(phase)
+
+
+def study_timings(stage: Stage, options: argparse.Namespace) -> None:
+    """Layers of one model by every method and configuration; begins when all that is timed above has been."""
+    import tracelens as tl  # noqa: PLC0415
+
+    for phase in ("compiled", "planned", "measured"):
+        stage.ready(phase)
+    from models import batch, model  # noqa: PLC0415
+
+    with stage.alone():
+        for name in options.timings:
+            x = batch(options.batch, options.side, "cpu")
+            for configurations in (("cuda", "triton"), ("interpreted", "cpp")):
+                if options.device == "cpu" and "cuda" in configurations:
+                    continue
+                if time.time() > stage.end - 30:
+                    stage.found.setdefault("failures", {})[f"{name} {configurations}"] = "not tried: no time was left"
+                    continue
+                protocol = tl.Protocol(rounds=ROUNDS if "cuda" in configurations else 3, executions=EXECUTIONS)
+                methods = ("e2e", "layer", "profiler", "cuda_event")
+                stage.attempt(
+                    f"measure {name} {configurations}",
+                    lambda n=name, c=configurations, x=x, p=protocol, m=methods: tl.measure(
+                        model(n), x, methods=m, configurations=c, protocol=p
+                    ).write(options.out / f"{n}_timings_{c[0]}.tracelens", force=True),
+                )
+    stage.save()
+
+
+def versions() -> dict[str, Any]:
+    """What ran; nothing that names the machine or its user."""
+    import torch  # noqa: PLC0415
+
+    found: dict[str, Any] = {"torch": torch.__version__, "cuda": torch.version.cuda, "python": sys.version.split()[0]}
+    if torch.cuda.is_available():
+        found |= {"gpu": torch.cuda.get_device_name(), "cudnn": torch.backends.cudnn.version()}
+    try:
+        import torchvision  # noqa: PLC0415
+
+        found["torchvision"] = torchvision.__version__
+    except ImportError:
+        pass
+    return found
+
+
+def main() -> None:
+    """Start a process a model, or be one."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--out", type=Path, required=True, help="folder for captures and results")
+    parser.add_argument("--quick", action="store_true", help="tiny inputs on the CPU, to try it out")
+    parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
+    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--side", type=int, default=224)
+    parser.add_argument("--minutes", type=float, default=9, help="start nothing after so long")
+    parser.add_argument("--autotune-s", type=float, default=60, help="seconds that autotuning one model may need")
+    parser.add_argument("--models", nargs="+", default=None)
+    parser.add_argument("--timings", nargs="*", default=None, help="models whose layers are timed by every method")
+    parser.add_argument("--process", nargs=3, metavar=("NAME", "N", "END"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.quick:
+        options.device, options.batch, options.side = "cpu", 2, 32
+    from models import MODELS  # noqa: PLC0415
+
+    options.models = options.models or (["tiny"] if options.quick else [*MODELS])
+    options.timings = (["tiny"] if options.quick else ["alexnet"]) if options.timings is None else options.timings
+    options.out = options.out.resolve()
+    options.out.mkdir(parents=True, exist_ok=True)
+    if options.process is None:
+        start_all(options)
+    else:
+        be_one(options)
+
+
+def start_all(options: argparse.Namespace) -> None:
+    """One process a model, one for the operations, one for the timings; wait for all."""
+    names = [*options.models, "operations", "timings"]
+    end = time.time() + 60 * options.minutes
+    words = [word for word in sys.argv[1:] if word]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
+    environment.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 2) // 4)))
+    running = []
+    for name in names:
+        log = (options.out / f"{name}.log").open("w")
+        command = [sys.executable, __file__, *words, "--process", name, str(len(names)), str(end)]
+        running.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=ROOT))
+    for name, process in zip(names, running, strict=True):
+        try:
+            code = process.wait(timeout=max(1, end + 30 - time.time()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = -9
+        print(f"{name}: exit {code}", flush=True)
+    results = {
+        "versions": versions(),
+        "protocol": {"rounds": ROUNDS, "executions": EXECUTIONS, "side_by_side": len(names)},
+        "parts": {
+            name: json.loads((options.out / f"{name}.json").read_text())
+            for name in names
+            if (options.out / f"{name}.json").is_file()
+        },
+    }
+    (options.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    failed = {name: part["failures"] for name, part in results["parts"].items() if part.get("failures")}
+    print(f"results.json; failures: {json.dumps(failed, indent=1)}")
+
+
+def be_one(options: argparse.Namespace) -> None:
+    """The process of one model, of the operations, or of the timings."""
+    name, n, end = options.process
+    stage = Stage(options.out, name, int(n), float(end))
+    work = {"operations": study_operations, "timings": study_timings}.get(name, study_model)
+    try:
+        work(stage, options)
+    finally:
+        stage.save()
+        # Whoever waits for this process must not wait for ever.
+        for phase in ("compiled", "planned", "measured"):
+            (options.out / f"{phase}.{name}").touch()
+
+
+if __name__ == "__main__":
+    main()
