@@ -29,6 +29,7 @@ from tracelens.trace import Trace, check_target
 P = ParamSpec("P")
 R = TypeVar("R")
 _SITE = Path(__file__).parent / "collectors" / "torch" / "live" / "site"
+COMPILE_PROVENANCE = "compile_provenance"
 _OPENING = (
     "no step was found, or the program ended before the steps asked for: the ops from torch's import to the end of the "
     "first step (half a minute at most) were kept, without stacks and modules; --wait 0 --warmup 0 takes steps from "
@@ -198,7 +199,8 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
     Everything from the beginning of the block to its end is recorded, or by steps: `wait` of them are left out,
     `warmup` run under the profiler without being kept, `active` are kept (None: all). `cap.step()` ends a step; where
     it is never called, steps are found as `tracelens collect torch` finds them. `shapes`, `stacks`, `modules`,
-    `memory` and `cuda_sync` as there. After the block the trace is written and `cap.trace` is that Trace; `cap.notes`
+    `memory` and `cuda_sync` as there; `compile_provenance` records what torch.compile generates, for which the block
+    must hold the first run of what is compiled. After the block the trace is written and `cap.trace` is that Trace; `cap.notes`
     says what was recorded and what it cost. As a decorator it records the function's first call.
 
     Raises SourceError before the block when the target exists (unless `force`), ToolError after it when nothing was
@@ -212,6 +214,8 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         self.notes: list[str] = []
         # Everything is recorded unless steps are asked for.
         everything: dict[str, Any] = {"wait": 0, "warmup": 0, "active": None}
+        if options.pop("compile_provenance", False):
+            options["recorders"] = [COMPILE_PROVENANCE]
         self._settings = Settings("", opening=False, **(everything | options))
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._recorder: Any = None
@@ -228,6 +232,7 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         self._sampler = Sampler()
         self._sampler.start()
         self._recorder = module.Recorder(self._settings, Report(self._folder.name))
+        self._recorder.start_others()
         self._recorder.watch()
         self._recorder.begin_now()
         return self

@@ -15,7 +15,14 @@ def model(name: str) -> nn.Module:
     """One of the six, with random weights, ready for inference; `tiny` is a small one for trying a script out."""
     torch.manual_seed(0)
     if name == "tiny":
-        layers = (nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4))
+        layers = (
+            nn.Conv2d(3, 8, 3),
+            nn.BatchNorm2d(8),
+            nn.ReLU(),
+            nn.AdaptiveAvgPool2d(1),
+            nn.Flatten(),
+            nn.Linear(8, 4),
+        )
         return nn.Sequential(*layers).eval()
     import torchvision  # noqa: PLC0415 - the tiny model needs none
 
@@ -34,7 +41,7 @@ class Product(nn.Module):
     """A square matrix product."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """x times itself."""
+        """The input times itself."""
         return x @ x
 
 

@@ -21,10 +21,11 @@ from tracelens.cli_collect.request import (
 from tracelens.cli_io import tell
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.errors import UsageError
-from tracelens.live import capture_program
+from tracelens.live import COMPILE_PROVENANCE, capture_program
 
 _OF_A_COMMAND = (
-    "wait", "warmup", "active", "window", "shapes", "stacks", "modules", "memory", "cuda_sync", "keep",
+    "wait", "warmup", "active", "window", "shapes", "stacks", "modules", "memory", "cuda_sync",
+    "compile_provenance", "keep",
 )  # fmt: skip
 
 
@@ -58,6 +59,13 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
     modules: Annotated[bool, typer.Option(help="COMMAND: record the calls of modules, with their exact paths.")] = True,
     memory: Annotated[bool, typer.Option("--memory", help="COMMAND: record allocations.")] = False,
     cuda_sync: Annotated[bool, typer.Option("--cuda-sync", help="COMMAND: record what the GPU waits for.")] = False,
+    compile_provenance: Annotated[
+        bool,
+        typer.Option(
+            "--compile-provenance",
+            help="COMMAND: record which modules each kernel of torch.compile came from. Everything is compiled anew.",
+        ),
+    ] = False,
     keep: Annotated[
         Path | None, typer.Option(metavar="DIR", help="COMMAND: keep the profiler's own files there.")
     ] = None,
@@ -74,7 +82,8 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         write_files(paths, "torch", request)
         return
     settings = Settings(
-        "", wait, warmup, active, _window(window), shapes, stacks, modules, memory, cuda_sync
+        "", wait, warmup, active, _window(window), shapes, stacks, modules, memory, cuda_sync,
+        recorders=[COMPILE_PROVENANCE] if compile_provenance else [],
     )  # fmt: skip
     target = command_target(command, request)
     run = capture_program(command, settings, ranks=rank or (), keep=keep)

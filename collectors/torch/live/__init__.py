@@ -11,8 +11,10 @@ and torch are used, and torch only once the program has imported it.
 - `modules`: exact paths, parameters and hyperparameters of the modules.
 - `report`: what each process leaves beside its trace, for the collector and for messages.
 
-A further recorder (say, of what torch.compile generates) plugs in by name: a module with `start(settings)`, called once
-torch is imported and before the program uses it, and `write(stem)`, called once at the end of the process with the path
-that its files' names begin with; it stands in `bootstrap.RECORDERS` and is started where `settings.recorders` names it.
-Whatever it raises is caught and told as a note: a recorder never ends the program.
+- `compile_provenance`: what torch.compile generates, and from which modules.
+
+A further recorder, as the last one, plugs in by the name of its module here, which `settings.recorders` gives: it has
+`start(settings)`, called once torch is imported and before the program uses it, and `write(stem)`, called once at the
+end with the path that its files' names begin with; tracelens.collectors reads those files beside the trace. Whatever it
+raises is caught and told as a note: a recorder never ends the program.
 """

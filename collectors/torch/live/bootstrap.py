@@ -15,9 +15,6 @@ from typing import Any
 from .report import TORCH, Report
 from .settings import Settings
 
-RECORDERS: dict[str, str] = {}
-"""Further recorders: name in the settings, and the module of this package that has `start` and `write`."""
-
 _LAUNCHERS = (
     "torch.distributed.run",
     "torch.distributed.launch",
@@ -62,8 +59,7 @@ def _torch_is_here(settings: Settings, report: Report) -> None:
     report.reach(TORCH)
     try:
         recorder = Recorder(settings, report)
-        for name in settings.recorders:
-            recorder.add(importlib.import_module(f"{__package__}.{RECORDERS[name]}"))
+        recorder.start_others()
         recorder.watch(is_child=is_spawned(list(getattr(sys, "orig_argv", []))))
     except Exception as error:  # noqa: BLE001 - the program must run whatever happens here
         report.note(f"the capture could not begin: {error!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -51,10 +52,12 @@ class Recorder:
         self._others: list[ModuleType] = []
         self._undo: list[Callable[[], None]] = []
 
-    def add(self, other: ModuleType) -> None:
-        """Start a further recorder beside the profiler; see the package's documentation."""
-        other.start(self.settings)
-        self._others.append(other)
+    def start_others(self) -> None:
+        """Start the further recorders that were asked for; see the package's documentation."""
+        for name in self.settings.recorders:
+            other = importlib.import_module(f"{__package__}.{name}")
+            other.start(self.settings)
+            self._others.append(other)
 
     def watch(self, *, is_child: bool = False) -> None:
         """Look out for steps, or for the time asked for, and for the end of the program."""

@@ -1,0 +1,305 @@
+"""Record, while torch.compile lowers a model, which modules each kernel it generates or calls came from.
+
+Runs inside the profiled program, so it imports the standard library and torch alone, and it never makes a compilation
+fail: what it cannot read is counted in the sidecar's notes. It changes what Inductor does in three ways: graphs that
+were compiled before are lowered again (an empty cache folder), the kernels' FX nodes are kept track of
+(`trace.provenance_tracking_level`), and CUDA graphs are off unless asked for, because a replay hides its kernels' ops.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import inspect
+import json
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+LEVEL = "provenance_tracking_level"
+"""Setting of `trace` that asks Inductor to keep track of nodes; torch 2.8 has none, and never calls the hook."""
+HOOK = "set_kernel_post_grad_provenance_tracing"
+HOMES = ("torch._inductor.debug", "torch._inductor.utils")
+"""Where the hook is defined: from torch 2.9 on in debug, in 2.8 in utils."""
+USERS = tuple(
+    f"torch._inductor.{name}"
+    for name in (
+        "codegen.cpp",
+        "codegen.triton",
+        "codegen.simd",
+        "codegen.wrapper",
+        "codegen.cpp_wrapper_cpu",
+        "ir",
+        "scheduler",
+    )
+)
+"""Modules that may hold the hook under its name; which do differs from version to version."""
+ANNOTATION = "## Call CompiledFxGraph"
+"""How Inductor marks each run of a graph in a trace, from torch 2.9 on."""
+_ROOT = re.compile(r"^(L\['\w+'\]|G\['\w+'\])\.?")
+_ITEM = re.compile(r"\._modules\['([^']*)'\]|\['?([^'\]]*)'?\]")
+_CALLS = "_tracelens_calls"
+_CACHE = "TORCHINDUCTOR_CACHE_DIR"
+
+
+class Recorder:
+    """What is recorded in this process, from `start` to `write`."""
+
+    def __init__(self, *, cuda_graphs: bool = False) -> None:
+        self.graphs: list[tuple[Any, bool, list[dict[str, Any]]]] = []
+        self.notes: list[str] = []
+        self.failures = 0
+        self._cuda_graphs = cuda_graphs
+        self._undo: list[tuple[Any, str, Any]] = []
+        self._cache: str | None = None
+
+    def start(self) -> None:
+        """Patch Inductor. Where this torch has no hook, the comments of the generated source serve instead."""
+        config: Any = importlib.import_module("torch._inductor.config")
+        output: Any = importlib.import_module("torch._inductor.output_code")
+        self._cache = tempfile.mkdtemp(prefix="tracelens-inductor-")
+        self._old_cache = os.environ.get(_CACHE)
+        os.environ[_CACHE] = self._cache
+        if hasattr(config.trace, LEVEL):
+            self._set(config.trace, LEVEL, 1)
+        if not self._cuda_graphs and config.triton.cudagraphs:
+            self._set(config.triton, "cudagraphs", False)
+            self.notes.append("CUDA graphs were off while provenance was recorded")
+        original = next((found for home in HOMES if (found := _attribute(home, HOOK))), None)
+        if not hasattr(config.trace, LEVEL):
+            original = None
+        if original is None:
+            self.notes.append(
+                "this torch has no provenance hook; kernels were traced by comments in the generated source"
+            )
+        else:
+            hook = self._hook(original)
+            for name in (*HOMES, *USERS):
+                if _attribute(name, HOOK) is original:
+                    self._set(importlib.import_module(name), HOOK, hook)
+        graph = output.CompiledFxGraph
+        self._set(graph, "__init__", self._compiled(graph.__init__, original is None))
+        if ANNOTATION not in inspect.getsource(graph):
+            self._set(graph, "__call__", _annotated(graph.__call__))
+
+    def stop(self) -> None:
+        """Give Inductor back as it was."""
+        for owner, name, value in reversed(self._undo):
+            setattr(owner, name, value)
+        self._undo.clear()
+        if self._cache is not None:
+            if self._old_cache is None:
+                os.environ.pop(_CACHE, None)
+            else:
+                os.environ[_CACHE] = self._old_cache
+            shutil.rmtree(self._cache, ignore_errors=True)
+            self._cache = None
+
+    def write(self, path: Path, rank: int | None = None) -> bool:
+        """Write the sidecar, gzip JSON; false, and nothing written, where no graph was compiled."""
+        if not self.graphs:
+            return False
+        path.write_bytes(gzip.compress(json.dumps(self.sidecar(rank)).encode()))
+        return True
+
+    def sidecar(self, rank: int | None = None) -> dict[str, Any]:
+        """What was recorded, in the form that tracelens.collectors.provenance reads."""
+        version: Any = importlib.import_module("torch.version")
+        notes = list(self.notes)
+        if self.failures:
+            notes.append(f"{self.failures} kernel calls whose nodes could not be read")
+        return {
+            "format": "tracelens-provenance",
+            "version": 1,
+            "torch": str(version.__version__),
+            "rank": rank,
+            "notes": notes,
+            "graphs": [
+                {"key": str(getattr(compiled, "_fx_graph_cache_key", None)), "is_backward": is_backward, "calls": calls}
+                for compiled, is_backward, calls in self.graphs
+            ],
+        }
+
+    def _set(self, owner: Any, name: str, value: Any) -> None:
+        self._undo.append((owner, name, getattr(owner, name)))
+        setattr(owner, name, value)
+
+    def _hook(self, original: Any) -> Any:
+        graph_of: Any = importlib.import_module("torch._inductor.virtualized").V
+
+        def hook(node_schedule: Any, kernel_name: str, is_extern: bool = False, *more: Any, **named: Any) -> Any:
+            try:
+                graph = graph_of.graph
+                calls = graph.__dict__.setdefault(_CALLS, [])
+                calls.append(_call(node_schedule, kernel_name, is_extern))
+            except Exception:  # noqa: BLE001 - a compilation must not fail because it is watched
+                self.failures += 1
+            return original(node_schedule, kernel_name, is_extern, *more, **named)
+
+        return hook
+
+    def _compiled(self, original: Any, from_source: bool) -> Any:
+        def init(compiled: Any, *given: Any, **named: Any) -> None:
+            original(compiled, *given, **named)
+            try:
+                graph = named["graph"] if "graph" in named else given[1]
+                calls = _calls_in_source(compiled.source_code, graph) if from_source else graph.__dict__.get(_CALLS, [])
+                if calls:
+                    self.graphs.append((compiled, bool(graph.is_backward), calls))
+            except Exception:  # noqa: BLE001 - as above
+                self.failures += 1
+
+        return init
+
+
+def _annotated(call: Any) -> Any:
+    """The call within the annotation that later versions of torch put around it themselves."""
+    record: Any = importlib.import_module("torch.autograd.profiler").record_function
+
+    def annotated(graph: Any, inputs: Any) -> Any:
+        with record(f"{ANNOTATION} {graph._fx_graph_cache_key} ##"):
+            return call(graph, inputs)
+
+    return annotated
+
+
+def _attribute(module: str, name: str) -> Any:
+    try:
+        return getattr(importlib.import_module(module), name, None)
+    except ImportError:
+        return None
+
+
+def _call(node_schedule: Any, kernel_name: str, is_extern: bool) -> dict[str, Any]:
+    """One kernel call: its name, and the FX nodes it was made from."""
+    if is_extern:
+        made_of = [node_schedule.origin_node] if node_schedule.origin_node is not None else list(node_schedule.origins)
+        users: list[Any] = []
+    else:
+        scheduled = [item for item in node_schedule if getattr(item, "node", None) is not None]
+        made_of = [origin for item in scheduled for origin in item.node.origins]
+        users = [user.node for item in scheduled for out in item.get_outputs() for user in out.users]
+    nodes = _described(made_of)
+    if not nodes:
+        # Copies that Inductor itself adds, such as a weight's to another layout, come from no node: whose result is
+        # made with theirs has them.
+        used_by = [o for user in users if getattr(user, "node", None) is not None for o in _origins(user.node)]
+        nodes = [{**node, "rule": "consumer"} for node in _described(used_by)]
+    return {"name": kernel_name, "is_extern": is_extern, "nodes": nodes}
+
+
+def _origins(ir_node: Any) -> list[Any]:
+    exact = getattr(ir_node, "origin_node", None)
+    return [exact] if exact is not None else list(getattr(ir_node, "origins", ()))
+
+
+def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
+    """Each call_function node once, with the module that it came from and how that was found."""
+    found = []
+    for node in {node.name: node for node in fx_nodes if node.op == "call_function"}.values():
+        path, rule = _module(node)
+        found.append(
+            {
+                "node": node.name,
+                "aten_op": str(node.target),
+                "module_path": path,
+                "rule": rule,
+                "output_bytes": _output_bytes(node),
+            }
+        )
+    return found
+
+
+def _module(node: Any) -> tuple[str | None, str]:
+    """The path of the module whose forward made the node: its own, its forward node's, or a neighbour's."""
+    for key in ("nn_module_stack", "fwd_nn_module_stack"):
+        stack = node.meta.get(key)
+        if stack:
+            return clean_path(str(list(stack.values())[-1][0])), key
+    if node.meta.get("seq_nr") is not None and node.meta.get("stack_trace"):
+        return "", "root"
+    for other in (*node.users, *node.all_input_nodes):
+        for key in ("nn_module_stack", "fwd_nn_module_stack"):
+            stack = other.meta.get(key)
+            if stack:
+                return clean_path(str(list(stack.values())[-1][0])), "neighbour"
+    return None, "none"
+
+
+def clean_path(source: str) -> str:
+    """Dynamo's `L['self']._modules['layer1']._modules['0'].conv1` as `layer1.0.conv1`."""
+    path = _ROOT.sub("", source)
+    path = _ITEM.sub(lambda match: "." + (match[1] if match[1] is not None else match[2]), "." + path)
+    return ".".join(part for part in path.split(".") if part and part not in {"_orig_mod", "_modules"})
+
+
+def _output_bytes(node: Any) -> int:
+    value = node.meta.get("val")
+    values = value if isinstance(value, (list, tuple)) else [value]
+    total = 0
+    for tensor in values:
+        try:
+            total += int(tensor.numel()) * int(tensor.element_size())
+        except Exception:  # noqa: BLE001, S112 - no tensor, or one of a size not known yet
+            continue
+    return total
+
+
+_COMMENT = re.compile(r"^\s*# (?:Topologically Sorted )?Source Nodes:.*Original ATen: \[(.*)\]")
+_FRAGMENT = re.compile(r"^\s*#\s+%(\w+) :")
+_DEFINED = re.compile(r"^(\w+) = async_compile\.\w+\(")
+_GENERATED = re.compile(r"^\s+(triton_\w+|cpp_fused\w*)(?:\.run)?\(")
+_EXTERN = re.compile(r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.aten\.[\w.]+)\(")
+
+
+def _calls_in_source(source: str, graph: Any) -> list[dict[str, Any]]:
+    """The kernel calls in a generated module, by its comments: nodes of a kernel stand above its definition."""
+    fx_nodes = {node.name: node for node in graph.module.graph.nodes}
+    by_op: dict[str, list[Any]] = {}
+    for node in fx_nodes.values():
+        by_op.setdefault(str(node.target).removeprefix("aten.").split(".")[0], []).append(node)
+    fragments: dict[str, list[str]] = {}
+    pending: list[str] = []
+    calls = []
+    for line in source.splitlines():
+        if match := _FRAGMENT.match(line):
+            pending.append(match[1])
+        elif match := _DEFINED.match(line):
+            fragments[match[1]], pending = pending, []
+        elif _COMMENT.match(line):
+            pending = []
+        elif match := _GENERATED.match(line):
+            nodes = [fx_nodes[name] for name in fragments.get(match[1], []) if name in fx_nodes]
+            calls.append({"name": match[1], "is_extern": False, "nodes": _by_comment(nodes)})
+        elif match := _EXTERN.match(line):
+            waiting = by_op.get(match[1].removeprefix("extern_kernels.").removeprefix("torch.ops.aten.").split(".")[0])
+            calls.append({"name": match[1], "is_extern": True, "nodes": _by_comment(waiting[:1] if waiting else [])})
+            if waiting:
+                waiting.pop(0)
+    return calls
+
+
+def _by_comment(nodes: list[Any]) -> list[dict[str, Any]]:
+    return [{**node, "rule": "source_comment"} for node in _described(nodes)]
+
+
+_recorders: list[Recorder] = []
+
+
+def start(_settings: Any) -> None:
+    """Begin to record, as a live capture asks."""
+    recorder = Recorder()
+    recorder.start()
+    _recorders.append(recorder)
+
+
+def write(stem: Path) -> None:
+    """Write the sidecar beside the trace, and give Inductor back as it was."""
+    rank = os.environ.get("RANK", "")
+    while _recorders:
+        recorder = _recorders.pop()
+        recorder.write(Path(f"{stem}.provenance.json.gz"), int(rank) if rank.isdecimal() else None)
+        recorder.stop()

@@ -1,0 +1,156 @@
+"""The recorder of what torch.compile generates, against a real PyTorch, and against the ways of older versions."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tracelens.trace import Trace
+
+ROOT = Path(__file__).resolve().parents[1]
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed")
+SCRIPT = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(8, 16)
+        self.act = nn.ReLU()
+        self.blocks = nn.Sequential(nn.Linear(16, 16), nn.Tanh())
+        self.head = nn.Linear(16, 4)
+
+    def forward(self, x):
+        return self.head(self.blocks(self.act(self.first(x))))
+
+model = torch.compile(Net())
+x = torch.randn(4, 8)
+with torch.no_grad():
+    for _ in range(6):
+        model(x)
+"""
+
+
+def recorder() -> Any:
+    return importlib.import_module("tracelens.collectors.torch.live.compile_provenance")
+
+
+def test_a_compiled_model_tells_which_modules_its_kernels_came_from(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    subprocess.run(
+        [sys.executable, "-m", "tracelens", "collect", "torch", "--compile-provenance",
+         "--out", "run.tracelens", "--", sys.executable, "script.py"],
+        cwd=tmp_path, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    trace = Trace.open(tmp_path / "run.tracelens")
+    of_calls: dict[str, list[set[str]]] = {"addmm": [], "relu": [], "tanh": []}
+    for (_, name), part in trace.provenance.group_by("call_order", "kernel_name", maintain_order=True):
+        paths = set(part["module_path"].drop_nulls())
+        for word, found in of_calls.items():
+            if word in str(name):
+                found.append(paths)
+    # Three products in the model's order, and the activations between them.
+    assert of_calls == {"addmm": [{"first"}, {"blocks.0"}, {"head"}], "relu": [{"act"}], "tanh": [{"blocks.1"}]}
+    runs = trace.spans.filter(trace.spans["name"].str.starts_with("## Call CompiledFxGraph"))
+    keys = set(runs["name"].str.extract(r"^## Call CompiledFxGraph (\S+) ##$"))
+    assert keys == set(trace.provenance["graph_key"])
+    assert runs.height == 3, "a run of the graph in each recorded step"
+
+
+@pytest.mark.parametrize(
+    ("source", "path"),
+    [
+        ("L['self'].layer1.0.conv1", "layer1.0.conv1"),
+        ("L['self']._modules['layer1']._modules['0'].conv1", "layer1.0.conv1"),
+        ("L['self']._orig_mod.fc", "fc"),
+        ("L['fn'].blocks[2].mlp", "blocks.2.mlp"),
+        ("L['self']", ""),
+    ],
+)
+def test_dynamos_names_of_modules_are_attribute_paths(source: str, path: str) -> None:
+    assert recorder().clean_path(source) == path
+
+
+GENERATED = '''
+# Topologically Sorted Source Nodes: [x_1, x_2], Original ATen: [aten.native_batch_norm, aten.relu]
+# Source node to ATen node mapping:
+#   x_2 => relu
+# Graph fragment:
+#   %add_1 : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%mul, %view), kwargs = {})
+#   %relu : [num_users=1] = call_function[target=torch.ops.aten.relu.default](args = (%add_1,), kwargs = {})
+triton_poi_fused_relu_0 = async_compile.triton('triton_poi_fused_relu_0', """
+def triton_poi_fused_relu_0(in_ptr0):
+    pass
+""", device_str='cuda')
+
+def call(args):
+    with torch.cuda._DeviceGuard(0):
+        # Topologically Sorted Source Nodes: [x], Original ATen: [aten.convolution]
+        buf0 = extern_kernels.convolution(arg1, arg0, stride=(2, 2))
+        # Topologically Sorted Source Nodes: [x_1, x_2], Original ATen: [aten.native_batch_norm, aten.relu]
+        triton_poi_fused_relu_0.run(buf1, 25690112, stream=stream0)
+        buf2 = extern_kernels.convolution(buf1, arg3, stride=(1, 1))
+'''
+"""Written after what torch 2.8 and later generate for a GPU; there was no such version to run."""
+
+
+def fx_node(name: str, target: str, path: str | None) -> Any:
+    meta = {"nn_module_stack": {"k": (f"L['self'].{path}", object)}} if path else {}
+    return SimpleNamespace(
+        name=name, target=target, op="call_function", meta=meta, users={}, all_input_nodes=[],
+    )  # fmt: skip
+
+
+def test_without_a_hook_the_comments_of_the_generated_source_tell_the_nodes() -> None:
+    nodes = [
+        fx_node("convolution", "aten.convolution.default", "conv1"),
+        fx_node("add_1", "aten.add.Tensor", "bn1"),
+        fx_node("relu", "aten.relu.default", "act"),
+        fx_node("convolution_1", "aten.convolution.default", "conv2"),
+    ]
+    graph = SimpleNamespace(module=SimpleNamespace(graph=SimpleNamespace(nodes=nodes)))
+    calls = recorder()._calls_in_source(GENERATED, graph)
+    found = [(call["name"], [(n["module_path"], n["rule"]) for n in call["nodes"]]) for call in calls]
+    assert found == [
+        ("extern_kernels.convolution", [("conv1", "source_comment")]),
+        ("triton_poi_fused_relu_0", [("bn1", "source_comment"), ("act", "source_comment")]),
+        ("extern_kernels.convolution", [("conv2", "source_comment")]),
+    ]
+
+
+def test_a_kernel_of_no_node_belongs_to_whoever_uses_its_result() -> None:
+    conv = fx_node("convolution", "aten.convolution.default", "layer1.conv")
+    user = SimpleNamespace(node=SimpleNamespace(node=SimpleNamespace(origin_node=conv, origins=[conv])))
+    copy = SimpleNamespace(
+        node=SimpleNamespace(origins=[]), get_outputs=lambda: [SimpleNamespace(users=[user])]
+    )  # fmt: skip
+    call = recorder()._call([copy], "triton_poi_fused_0", False)
+    assert [(n["module_path"], n["rule"]) for n in call["nodes"]] == [("layer1.conv", "consumer")]
+
+
+def test_inductor_is_given_back_as_it_was() -> None:
+    code = """
+import json, os
+import torch._inductor.config as config, torch._inductor.debug as debug, torch._inductor.output_code as output
+from tracelens.collectors.torch.live.compile_provenance import Recorder
+before = (debug.set_kernel_post_grad_provenance_tracing, output.CompiledFxGraph.__init__,
+          config.trace.provenance_tracking_level, config.triton.cudagraphs, os.environ.get("TORCHINDUCTOR_CACHE_DIR"))
+recorder = Recorder()
+recorder.start()
+during = (debug.set_kernel_post_grad_provenance_tracing, output.CompiledFxGraph.__init__)
+recorder.stop()
+after = (debug.set_kernel_post_grad_provenance_tracing, output.CompiledFxGraph.__init__,
+         config.trace.provenance_tracking_level, config.triton.cudagraphs, os.environ.get("TORCHINDUCTOR_CACHE_DIR"))
+print(json.dumps([before == after, during[0] is not before[0], during[1] is not before[1]]))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )  # fmt: skip
+    assert json.loads(ran.stdout.splitlines()[-1]) == [True, True, True]
