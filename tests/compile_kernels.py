@@ -14,7 +14,8 @@ from numba import njit, types
 
 from tracelens.collectors.torch.fast import kernels
 from tracelens.collectors.torch.fast.native import SOURCES as PARSE_SOURCES
-from tracelens.derive import nesting_kernel
+from tracelens.derive import ancestry_kernel, nesting_kernel
+from tracelens.derive.ancestry_fast import SOURCES as CLIMB_SOURCES
 from tracelens.derive.nesting_fast import SOURCES as WALK_SOURCES
 from tracelens.fast import ahead
 
@@ -51,6 +52,7 @@ def main() -> None:
     for function, name, sources in (
         (kernels.parse, "parse", PARSE_SOURCES),
         (nesting_kernel.walk, "walk", WALK_SOURCES),
+        (ancestry_kernel.climb, "climb", CLIMB_SOURCES),
     ):
         text = compiled(function, name)
         ahead.text_of(sources[0]).write_text(f"; {ahead.digest(sources)}\n{text}", encoding="ascii")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.intervals import covered_ns, durations, merged, union_ns
+from tracelens.derive.intervals import added_ns, covered_ns, durations, on_one_line, union_ns
 
 Intervals = list[tuple[int, int]]
 FEW = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15)), max_size=8)
@@ -55,9 +55,24 @@ def test_union_counts_each_moment_once(intervals: Intervals) -> None:
     assert union(intervals) == len(moments(intervals))
 
 
-def test_pieces_of_a_union() -> None:
-    pieces = merged(grouped([(0, 50, 5), (0, 0, 10), (0, 10, 5), (0, 4, 2), (1, 3, 1)]), ["rank"])
-    assert pieces.sort("rank", "start_ns").rows() == [(0, 0, 15, 0), (0, 50, 55, 15), (1, 3, 4, 0)]
+def test_groups_stand_one_after_the_other_on_the_line() -> None:
+    rows = grouped([(1, 3, 1), (0, 50, 5), (0, 0, 10), (0, 4, 2), (1, 0, 9)])
+    line = on_one_line(rows, ["rank"])
+    assert line is not None
+    assert line.groups.select("group", "rank", "low", "high").rows() == [(0, 0, 0, 55), (1, 1, 0, 9)]
+    shift = line.groups["shift"].gather(line.rows["group"])
+    back = line.rows.select("rank", pl.col("start_ns") - shift, "duration_ns")
+    assert back.rows() == [(0, 0, 10), (0, 4, 2), (0, 50, 5), (1, 0, 9), (1, 3, 1)]
+    added = line.rows.with_columns(added=added_ns()).group_by("group").agg(pl.col("added").sum())
+    assert added.sort("group").rows() == [(0, 15), (1, 9)]
+
+
+def test_groups_a_life_apart_have_no_line_but_the_same_cover() -> None:
+    far = 1 << 62
+    rows = grouped([(0, 0, 5), (0, far, 5), (1, 0, 5), (1, far, 5)])
+    assert on_one_line(rows, ["rank"]) is None
+    asked = grouped([(0, far + 1, 50), (1, 3, 1), (2, 0, 9)])
+    assert covered_ns(asked, rows, ["rank"]).to_list() == [4, 1, 0]
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,8 @@ class Trace:
         self.path = path
         self._lazy = dict(tables)
         self._frames: dict[str, pl.DataFrame] = {}
+        self._columns: dict[str, dict[str, pl.Series]] = {}
+        self._has_all: dict[str, bool] = {}
         self._parts: dict[str, Parts] = {}
 
     @classmethod
@@ -109,17 +111,39 @@ class Trace:
     def frame(self, name: str) -> pl.DataFrame:
         """The table as a DataFrame, read once."""
         if name not in self._frames:
-            try:
-                frame = self.scan(name).collect()
-            except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-                where = f"{self.path}/{name}" if self.path else name
-                raise SourceError(
-                    f"{where}: cannot be read as Parquet ({_first_line(error)}); collect the trace again"
-                ) from error
-            if frame.columns != TABLES[name].names:
-                frame = TABLES[name].conform(frame)
+            if self._has_all_columns(name):
+                frame = self.select(name, *TABLES[name].names)
+            else:
+                frame = TABLES[name].conform(self._read(name, self.scan(name)))
             self._frames[name] = frame
+            self._columns.pop(name, None)
         return self._frames[name]
+
+    def select(self, name: str, *columns: str) -> pl.DataFrame:
+        """These columns of a table, each read once: of a large table on disk that takes a fraction of the whole."""
+        if name in self._frames or not self._has_all_columns(name):
+            return self.frame(name).select(columns)
+        held = self._columns.setdefault(name, {})
+        missing = [column for column in columns if column not in held]
+        if missing:
+            held.update(self._read(name, self.scan(name).select(missing)).to_dict())
+        return pl.DataFrame([held[column] for column in columns])
+
+    def _has_all_columns(self, name: str) -> bool:
+        """Whether what the table is read from has its columns as declared: one made by hand may lack some."""
+        if name not in self._has_all:
+            self._has_all[name] = self._read(name, self.scan(name).head(0)).columns == TABLES[name].names
+        return self._has_all[name]
+
+    def _read(self, name: str, query: pl.LazyFrame) -> pl.DataFrame:
+        """Run a query on the table. Raises SourceError when its files cannot be read."""
+        try:
+            return query.collect()
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+            where = f"{self.path}/{name}" if self.path else name
+            raise SourceError(
+                f"{where}: cannot be read as Parquet ({_first_line(error)}); collect the trace again"
+            ) from error
 
     def __getattr__(self, name: str) -> pl.DataFrame:
         """`trace.kernels` is `trace.frame("kernels")`."""
@@ -136,10 +160,12 @@ class Trace:
         return self.height(name) > 0
 
     def height(self, name: str) -> int:
-        """How many rows the table has; one that was written and not read yet is not read for it."""
-        if self.path is not None and self.manifest.n_rows and name in TABLES and name not in self._frames:
+        """How many rows the table has; none of them is read for it."""
+        if name in self._frames:
+            return self._frames[name].height
+        if self.path is not None and self.manifest.n_rows and name in TABLES:
             return sum(self.manifest.n_rows.get(name, {}).values())
-        return self.frame(name).height
+        return int(self._read(name, self.scan(name).select(pl.len())).item())
 
     def require(self, analysis: str, *names: str) -> None:
         """Raise MissingTableError, naming the collector that would help, when one of the tables is empty."""

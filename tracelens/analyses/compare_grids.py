@@ -20,7 +20,7 @@ def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
     sides = []
     for trace in (base, other):
         trace.require("compare_grids", "kernels")
-        sides.append(_grids(trace.kernels))
+        sides.append(_grids(trace.select("kernels", "name", "primitive", *SHAPE, "duration_ns")))
     same, left = _match_kernels(*sides)
     rows = pl.concat([same, _match_primitives(*left)], how="diagonal_relaxed")
     return COMPARE_GRIDS.conform(
@@ -55,7 +55,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         f"{matched['other']} in other; {changed['name'].n_unique()} with another grid or block."
     )
     found = [summary]
-    steps = [trace.kernels["step"].drop_nulls().n_unique() for trace in (base, other)]
+    steps = [trace.select("kernels", "step")["step"].drop_nulls().n_unique() for trace in (base, other)]
     if not any(steps):
         found.append(
             "The traces mark no steps: speedup compares sums, so it is fair only where both did the same work."

@@ -29,7 +29,7 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
             "the profiled region, and tracelens collect torch or nsys gives it"
         )
     copies = _with_casts(trace)
-    kernels = trace.kernels.select("rank", "device_id", "start_ns", "duration_ns")
+    kernels = trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
     hidden = covered_ns(copies, kernels, ["rank", "device_id"])
     is_large = pl.col("size_bytes") >= _PINNED_BYTES
     copies = copies.with_columns(

@@ -57,10 +57,12 @@ def _checks(trace: Trace, rank: int) -> Iterator[dict[str, object]]:
         (float(precision), "ns"),
         "times are exact nanoseconds" if precision == 1 else "times are whole microseconds: short events round to zero",
     )
-    kernels = trace.kernels.filter(pl.col("rank") == rank)
+    kernels = trace.select("kernels", "rank", "duration_ns", "link", "primitive", "step").filter(pl.col("rank") == rank)
     if kernels.height:
         yield from _kernel_checks(trace, rank, kernels)
-    spans = trace.spans.filter(pl.col("rank") == rank)
+    spans = trace.select("spans", "rank", "kind", "start_ns", "duration_ns", "input_shapes").filter(
+        pl.col("rank") == rank
+    )
     if spans.height:
         yield from _span_checks(rank, spans)
 

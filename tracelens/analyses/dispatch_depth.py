@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.ancestry import count_among, outermost
+from tracelens.derive.ancestry import count_among, outermost_row
 from tracelens.derive.intervals import END
-from tracelens.derive.span_trees import span_trees
+from tracelens.derive.lookup import grouped
+from tracelens.derive.span_trees import with_trees
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import DISPATCH_DEPTH
 from tracelens.trace import Trace
 
 _KEY = ["rank", "op", "layer", "phase"]
 _SPAN_COLUMNS = ["rank", "span_id", "parent_id", "kind", "name", "start_ns", "module_path", "phase"]
-_SITE_SCHEMA = {
-    "rank": pl.Int32, "span_id": pl.Int64, "op_id": pl.Int64, "op": pl.String, "layer": pl.String, "phase": pl.String,
-    "op_start_ns": pl.Int64, "op_depth": pl.Int32, "python_depth": pl.Int32,
-}  # fmt: skip
 _STARTS_WORK = ("kernel_launch", "graph_launch", "memcpy", "memset")
 
 
@@ -26,7 +23,8 @@ def dispatch_depth(trace: Trace) -> pl.DataFrame:
     Profiler spans and native stacks are counted apart (`source`) and never joined: a stack's frames have no span.
     Raises MissingTableError when the trace holds neither API calls nor stacks.
     """
-    launches = trace.api_calls.filter(pl.col("kind").is_in(_STARTS_WORK))
+    calls = trace.select("api_calls", "rank", "kind", "span_id", "start_ns", "duration_ns")
+    launches = calls.filter(pl.col("kind").is_in(_STARTS_WORK)).select("rank", "span_id", returned=END)
     if not launches.height and not trace.has("stacks"):
         raise MissingTableError(
             "dispatch_depth needs the table api_calls or stacks, both empty here; tracelens collect torch, nsys or gdb "
@@ -42,43 +40,42 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     """Depths from spans."""
     if not launches.height:
         return DISPATCH_DEPTH.empty()
-    nothing = pl.DataFrame(schema=_SITE_SCHEMA)
-    depths = pl.concat([nothing, *(_depths(tree) for tree in span_trees(trace.spans.select(_SPAN_COLUMNS)))])
-    host = pl.col("returned") - pl.col("op_start_ns")
-    sites = (
-        launches.select("rank", "span_id", returned=END)
-        .join(depths, on=["rank", "span_id"], how="left")
-        .with_columns(pl.col("op_depth", "python_depth").fill_null(0).cast(pl.Int64))
-        .with_columns(total_depth=pl.col("op_depth") + pl.col("python_depth"), host_ns=host)
+    spans = trace.select("spans", *_SPAN_COLUMNS)
+    sites = pl.concat([_sites(tree, part) for tree, part in with_trees(spans, launches)]).with_columns(
+        total_depth=pl.col("op_depth") + pl.col("python_depth"), host_ns=pl.col("returned") - pl.col("op_start_ns")
     )
     depth_names = ("op_depth", "python_depth", "total_depth")
-    found = sites.group_by(_KEY).agg(
+    measures = [
         pl.lit("span").alias("source"),
         pl.len().cast(pl.Int64).alias("n_launches"),
         *(pl.col(name).median().alias(f"{name}_median") for name in depth_names),
         *(pl.col(name).max().alias(f"{name}_max") for name in depth_names),
         pl.col("host_ns").median().alias("host_median_ns"),
-    )
+    ]
+    frame = grouped(sites, _KEY, measures)
     # An op that starts several pieces of work is on the host once, until it has started the last.
-    calls = sites.drop_nulls("op_id").group_by(*_KEY, "op_id").agg(host_total_ns=pl.col("host_ns").max())
-    return found.join(calls.group_by(_KEY).agg(pl.col("host_total_ns").sum()), on=_KEY, how="left", nulls_equal=True)
+    calls = grouped(sites.drop_nulls("op_id"), [*_KEY, "op_id"], [pl.col("host_ns").max()])
+    host = calls.group_by(_KEY).agg(host_total_ns=pl.col("host_ns").sum())
+    return frame.join(host, on=_KEY, how="left", nulls_equal=True)
 
 
-def _depths(spans: pl.DataFrame) -> pl.DataFrame:
-    """For each span of a rank: its outermost op, that op's start, layer and phase, and the spans above it by kind."""
-    parent = spans["parent_id"]
-    is_op = spans["kind"] == "op"
-    top = outermost(parent, spans["span_id"].set(~is_op, None))
-    return spans.select(
+def _sites(tree: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
+    """Each launch of a rank with its outermost op, that op's start, its layer and phase, and the spans above it."""
+    parent, kind, at = tree["parent_id"], tree["kind"], launches["span_id"]
+    is_op = kind == "op"
+    top = outermost_row(parent, is_op).gather(at)
+    n_ops = count_among(parent, is_op).gather(at)
+    n_python = count_among(parent, kind.is_in(["python", "module"])).gather(at)
+    return launches.select(
         "rank",
-        "span_id",
+        "returned",
         op_id=top,
-        op=spans["name"].gather(top),
-        layer="module_path",
-        phase="phase",
-        op_start_ns=spans["start_ns"].gather(top),
-        op_depth=count_among(parent, is_op),
-        python_depth=count_among(parent, spans["kind"].is_in(["python", "module"])),
+        op=tree["name"].gather(top),
+        layer=tree["module_path"].gather(at),
+        phase=tree["phase"].gather(at),
+        op_start_ns=tree["start_ns"].gather(top),
+        op_depth=n_ops.cast(pl.Int64).fill_null(0),
+        python_depth=n_python.cast(pl.Int64).fill_null(0),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.grids import by_grid
+from tracelens.derive.grids import SHAPE, by_grid
 from tracelens.derive.occupancy import occupancy
 from tracelens.schemas.results.grids import KERNEL_GRIDS
 from tracelens.trace import Trace
@@ -22,7 +22,7 @@ def kernel_grids(trace: Trace) -> pl.DataFrame:
     reason, where the rules or the numbers are missing. Raises MissingTableError when the trace holds no kernels.
     """
     trace.require("kernel_grids", "kernels")
-    grids = by_grid(trace.kernels, _KEYS).pipe(occupancy, trace.devices)
+    grids = by_grid(trace.select("kernels", *_KEYS, *SHAPE, "duration_ns"), _KEYS).pipe(occupancy, trace.devices)
     blocks, slots = pl.col("n_blocks"), pl.col("blocks_per_sm") * pl.col("sm_count")
     fits = blocks.is_not_null() & slots.is_not_null()
     return KERNEL_GRIDS.conform(
@@ -39,7 +39,7 @@ def kernel_grids(trace: Trace) -> pl.DataFrame:
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """What the grids say in words, and why some say nothing."""
-    total = int(trace.kernels["duration_ns"].sum())
+    total = int(trace.select("kernels", "duration_ns")["duration_ns"].sum())
     known = frame.filter(pl.col("waves").is_not_null())
     below = known.filter(pl.col("waves") < 1)
     long = known.filter((pl.col("waves") >= 1) & (pl.col("tail_frac") > _LONG_TAIL))
@@ -56,7 +56,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     reasons = frame.filter(pl.col("occupancy_reason").is_not_null())
     for (reason,), part in reasons.group_by("occupancy_reason", maintain_order=True):
         found.append(f"No occupancy for {_share(part, total)} of kernel time: {reason}.")
-    if known.height and trace.kernels["is_cluster_launch"].null_count():
+    if known.height and trace.select("kernels", "is_cluster_launch")["is_cluster_launch"].null_count():
         found.append(
             "The source does not tell cluster launches, whose blocks are placed together: from compute capability 9.0 "
             "on the waves of such a kernel are a lower bound."

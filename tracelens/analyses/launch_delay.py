@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.intervals import END
+from tracelens.derive.lookup import grouped, rows_of
 from tracelens.schemas.results.time import LAUNCH_DELAY
 from tracelens.trace import Trace
 
@@ -16,30 +16,47 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
     trace.require("launch_delay", "kernels", "api_calls")
     columns = ["rank", "api_call_id", "start_ns", "duration_ns"]
     work = pl.concat(
-        trace.frame(f"{name}s").select(*columns, work=pl.lit(name)) for name in ("kernel", "memcpy", "memset")
+        trace.select(f"{name}s", *columns).with_columns(work=pl.lit(name)) for name in ("kernel", "memcpy", "memset")
     )
-    calls = trace.api_calls.select("rank", "api_call_id", "api", api_ns="duration_ns", returned=END)
-    matched = work.join(calls, on=["rank", "api_call_id"]).with_columns(delay=pl.col("start_ns") - pl.col("returned"))
-    frame = matched.group_by(_KEY).agg(
-        n_calls=pl.len().cast(pl.Int64),
-        delay_median_ns=pl.col("delay").median(),
-        delay_mean_ns=pl.col("delay").mean(),
-        delay_max_ns=pl.col("delay").max(),
-        duration_total_ns=pl.col("duration_ns").sum(),
-    )
-    # A graph launch starts many pieces of work, but its own time counts once, and against all of theirs.
-    per_call = matched.group_by(*_KEY, "api_call_id").agg(
-        pl.col("api_ns").first(), n=pl.len(), is_short=pl.col("duration_ns").sum() < pl.col("api_ns").first()
-    )
-    of_calls = per_call.group_by(_KEY).agg(
-        api_total_ns=pl.col("api_ns").sum(),
-        api_median_ns=pl.col("api_ns").median(),
-        short_frac=pl.col("n").filter("is_short").sum() / pl.col("n").sum(),
+    calls = trace.select("api_calls", "rank", "api_call_id", "api", "start_ns", "duration_ns")
+    call = rows_of(calls["rank"], calls["api_call_id"], work.select("rank", "api_call_id"))
+    api_ns = calls["duration_ns"].gather(call)
+    returned = calls["start_ns"].gather(call) + api_ns
+    matched = work.with_columns(
+        delay=pl.col("start_ns") - returned, api=calls["api"].gather(call), api_ns=api_ns, call=call
+    ).drop_nulls("call")
+    measures = [
+        pl.len().cast(pl.Int64).alias("n_calls"),
+        pl.col("delay").median().alias("delay_median_ns"),
+        pl.col("delay").mean().alias("delay_mean_ns"),
+        pl.col("delay").max().alias("delay_max_ns"),
+        pl.col("duration_ns").sum().alias("duration_total_ns"),
+    ]
+    frame = grouped(matched, _KEY, measures)
+    of_calls = grouped(
+        _per_call(matched),
+        _KEY,
+        [
+            pl.col("api_ns").sum().alias("api_total_ns"),
+            pl.col("api_ns").median().alias("api_median_ns"),
+            (pl.col("n").filter("is_short").sum() / pl.col("n").sum()).alias("short_frac"),
+        ],
     )
     ordered = frame.join(of_calls, on=_KEY).sort(
         "rank", "api_total_ns", *_KEY[1:], descending=[False, True, False, False]
     )
     return LAUNCH_DELAY.conform(ordered)
+
+
+def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
+    """A row a call and sort of work: the key, api_ns, n, and is_short: its work took less time than the call."""
+    # A graph launch starts many pieces of work, but its own time counts once, and against all of theirs.
+    is_short = pl.col("duration_ns").sum() < pl.col("api_ns").first()
+    single = pl.lit(1, pl.UInt32).alias("n"), (pl.col("duration_ns") < pl.col("api_ns")).alias("is_short")
+    if matched["call"].is_unique().all():
+        return matched.select(*_KEY, "api_ns", *single)
+    counts = matched.group_by(*_KEY, "call").agg(pl.col("api_ns").first(), n=pl.len(), is_short=is_short)
+    return counts.drop("call")
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
@@ -51,7 +68,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             f"Rank {rank}: {short:.0%} of the work ran for less time than the call that started it took; "
             "such work cannot keep the device busy one launch at a time."
         )
-    unlinked = trace.kernels.filter(pl.col("api_call_id").is_null()).height
+    unlinked = trace.select("kernels", "api_call_id")["api_call_id"].null_count()
     if unlinked:
         found.append(f"{unlinked:,} kernels have no launching call in the trace and are left out.")
     return found

@@ -27,7 +27,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         lost = part.filter(pl.col("layer").is_in([UNATTRIBUTED, "(pre-window)"]))["share_frac"].sum()
         layout = (part["layout_frac"] * part["share_frac"]).sum()
-        kernels = trace.kernels.filter(pl.col("rank") == rank)
+        kernels = trace.select("kernels", "rank", "primitive").filter(pl.col("rank") == rank)
         n_layout = kernels.filter(pl.col("primitive") == "layout").height
         found.append(
             f"Rank {rank}: {1 - lost:.1%} of kernel time has a layer or a named row; {layout:.1%} is layout transforms "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.derive.intervals import durations
+from tracelens.derive.lookup import grouped
 from tracelens.schemas.results.time import TOP_KERNELS
 from tracelens.trace import Trace
 
@@ -12,13 +13,13 @@ from tracelens.trace import Trace
 def top_kernels(trace: Trace) -> pl.DataFrame:
     """A row a kernel name and rank, most time first. Raises MissingTableError without kernels."""
     trace.require("top_kernels", "kernels")
-    by_primitive = trace.kernels.group_by("rank", "name", "library", "primitive").agg(pl.col("duration_ns").sum())
+    kernels = trace.select("kernels", "rank", "name", "library", "primitive", "duration_ns")
+    by_primitive = grouped(kernels, ["rank", "name", "library", "primitive"], [pl.col("duration_ns").sum()])
     main = by_primitive.sort("duration_ns", "primitive", descending=[True, False]).unique(
         ["rank", "name"], keep="first"
     )
     frame = (
-        trace.kernels.group_by("rank", "name")
-        .agg(*durations())
+        grouped(kernels, ["rank", "name"], durations())
         .join(main.select("rank", "name", "library", "primitive"), on=["rank", "name"])
         .with_columns(share_frac=pl.col("duration_total_ns") / pl.col("duration_total_ns").sum().over("rank"))
         .sort("rank", "duration_total_ns", "name", descending=[False, True, False])

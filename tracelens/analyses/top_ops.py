@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.ancestry import nearest
+from tracelens.derive.ancestry import nearest_row, repeats, sum_within
 from tracelens.derive.intervals import END, durations
-from tracelens.derive.span_trees import op_tree, repeats_an_outer, span_trees, totals_upwards
+from tracelens.derive.span_trees import with_trees
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.time import TOP_OPS
 from tracelens.trace import Trace
@@ -19,62 +19,86 @@ def top_ops(trace: Trace) -> pl.DataFrame:
     CUDA total once here and twice there. Raises MissingTableError when the trace holds no op.
     """
     trace.require("top_ops", "spans")
-    if not (trace.spans["kind"] == "op").any():
+    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "duration_ns", "self_ns")
+    if not (spans["kind"] == "op").any():
         raise MissingTableError("top_ops needs op spans, and this trace has none; tracelens collect torch gives them")
-    device, calls = _device_work(trace), _call_time(trace)
-    spans = trace.spans.select("rank", "span_id", "parent_id", "kind", "name", "duration_ns", "self_ns")
-    ops = pl.concat([_measured(tree, device, calls) for tree in span_trees(spans)])
-    frame = ops.group_by("rank", "name").agg(
-        *durations(),
-        pl.col("cpu_self_ns", "device_ns").sum(),
-        cuda_total_ns=pl.col("device_total_ns").filter(~pl.col("repeats")).sum(),
-    )
-    ordered = frame.rename({"device_ns": "cuda_self_ns"}).sort(
+    measured = [_measured(tree, work) for tree, work in with_trees(spans, _per_span(trace)) if tree.height]
+    ordered = pl.concat(measured).sort(
         "rank", "cuda_total_ns", "cpu_self_ns", "name", descending=[False, True, True, False]
     )
     return TOP_OPS.conform(ordered)
 
 
-def _device_work(trace: Trace) -> pl.DataFrame:
-    """rank, span_id, ns of the work launched directly in each span."""
+def _per_span(trace: Trace) -> pl.DataFrame:
+    """rank, span_id, device_ns of the work launched directly in each span, host_ns of the API calls made there."""
     columns = ["rank", "span_id", "duration_ns"]
-    work = pl.concat([trace.frame(name).select(columns) for name in ("kernels", "memcpys", "memsets")])
-    return work.drop_nulls("span_id").group_by("rank", "span_id").agg(ns=pl.col("duration_ns").sum())
-
-
-def _call_time(trace: Trace) -> pl.DataFrame:
-    """rank, span_id, ns in the API calls made directly in each span; a call within another call adds nothing."""
-    thread = ["rank", "process_id", "thread_id"]
-    calls = trace.api_calls.select(*thread, "span_id", "start_ns", end=END).sort(
-        "start_ns", "end", descending=[False, True]
+    work = pl.concat([trace.select(name, *columns) for name in ("kernels", "memcpys", "memsets")])
+    calls = _own_time(trace.select("api_calls", *_THREAD, "span_id", "start_ns", "duration_ns"))
+    nothing = pl.lit(0, pl.Int64)
+    both = pl.concat(
+        [
+            work.select("rank", "span_id", device_ns="duration_ns", host_ns=nothing),
+            calls.select("rank", "span_id", device_ns=nothing, host_ns="own_ns"),
+        ]
     )
-    reached = pl.col("end").cum_max().shift(1).over(thread).fill_null(pl.col("start_ns"))
-    own = (pl.col("end") - pl.max_horizontal("start_ns", reached)).clip(0)
-    return calls.with_columns(ns=own).drop_nulls("span_id").group_by("rank", "span_id").agg(pl.col("ns").sum())
+    return both.drop_nulls("span_id").group_by("rank", "span_id").agg(pl.col("device_ns", "host_ns").sum())
 
 
-def _measured(tree: pl.DataFrame, device: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """The ops of a rank with cpu_self_ns, device_ns, device_total_ns and repeats (an op of its name is around it)."""
-    ops, innermost = op_tree(tree)
-    device = device.join(tree.select(pl.col("rank").first()), on="rank", how="semi")
-    by_op = device.select("ns", op=innermost.gather(device["span_id"])).group_by("op").agg(device_ns=pl.col("ns").sum())
-    ops = (
-        ops.join(by_op, on="op", how="left", maintain_order="left")
-        .join(_host_self(tree, calls, innermost), on="span_id", how="left", maintain_order="left")
-        .with_columns(pl.col("device_ns", "cpu_self_ns").fill_null(0))
+_THREAD = ["rank", "process_id", "thread_id"]
+
+
+def _own_time(calls: pl.DataFrame) -> pl.DataFrame:
+    """The calls with own_ns: their time, of a call within another call none."""
+    ordered = calls.with_columns(end=END).sort("start_ns", "end", descending=[False, True])
+    reached = pl.col("end").cum_max().shift(1).over(_THREAD).fill_null(pl.col("start_ns"))
+    return ordered.with_columns(own_ns=(pl.col("end") - pl.max_horizontal("start_ns", reached)).clip(0))
+
+
+def _measured(tree: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
+    """The op names of a rank with their measures; `work` is of its spans."""
+    parent, is_op = tree["parent_id"], tree["kind"] == "op"
+    word = tree["name"].cast(pl.Categorical)
+    work = work.drop_nulls("span_id")
+    device, calls = (
+        pl.repeat(0, tree.height, dtype=pl.Int64, eager=True).scatter(work["span_id"], work[name])
+        for name in ("device_ns", "host_ns")
     )
-    return ops.with_columns(device_total_ns=totals_upwards(ops, ops["device_ns"]), repeats=repeats_an_outer(ops))
-
-
-def _host_self(tree: pl.DataFrame, calls: pl.DataFrame, innermost: pl.Series) -> pl.DataFrame:
-    """span_id, cpu_self_ns of each op and annotation: its own time and that of the Python calls directly within it."""
-    is_python = tree["kind"].is_in(["python", "module"])
-    owner = tree["span_id"].set(is_python, None)
-    if (is_python & innermost.is_not_null()).any():
-        owner = nearest(tree["parent_id"], owner)
-    within = tree.select("rank", "span_id", "self_ns", owner=owner).drop_nulls("owner")
-    return (
-        within.join(calls, on=["rank", "span_id"], how="left")
-        .group_by(span_id="owner")
-        .agg(cpu_self_ns=(pl.col("self_ns") - pl.col("ns").fill_null(0)).clip(0).sum())
+    innermost = nearest_row(parent, is_op)
+    within = sum_within(parent, device)
+    is_repeated = repeats(innermost.gather(parent), word.to_physical().cast(pl.Int64), is_op & (within > 0))
+    spans = pl.DataFrame(
+        {
+            "rank": tree["rank"],
+            "name": word,
+            "duration_ns": tree["duration_ns"],
+            "cpu_self_ns": (tree["self_ns"] - calls).clip(0),
+            "within_ns": within,
+            "is_repeated": is_repeated,
+        }
     )
+    ops = spans.filter(is_op).group_by("rank", "name")
+    measures = ops.agg(
+        *durations(),
+        pl.col("cpu_self_ns").sum(),
+        cuda_total_ns=pl.col("within_ns").filter(~pl.col("is_repeated")).sum(),
+    )
+    # CPU self of an op includes the Python calls directly within it.
+    is_python = tree["kind"].is_in(["python", "module"]) & innermost.is_not_null()
+    python = spans.filter(is_python).select("cpu_self_ns", name=_owners(tree, is_python, is_op, word))
+    launched = work.select("device_ns", name=word.gather(innermost.gather(work["span_id"])))
+    for part in (python.group_by("name").agg(python_ns=pl.col("cpu_self_ns").sum()), launched.group_by("name").sum()):
+        measures = measures.join(part, on="name", how="left")
+    return measures.with_columns(
+        pl.col("cpu_self_ns") + pl.col("python_ns").fill_null(0),
+        cuda_self_ns=pl.col("device_ns").fill_null(0),
+        name=pl.col("name").cast(pl.String),
+    )
+
+
+def _owners(tree: pl.DataFrame, is_python: pl.Series, is_op: pl.Series, word: pl.Series) -> pl.Series:
+    """The names of the ops that Python calls run directly in; null where an annotation stands between."""
+    if not is_python.any():
+        return word.clear()
+    outside = ~tree["kind"].is_in(["python", "module"])
+    owner = nearest_row(tree["parent_id"], outside).filter(is_python)
+    return word.gather(owner.set(~is_op.gather(owner), None))

@@ -1,24 +1,53 @@
-"""What a span inherits from the spans around it, by pointer doubling: whole columns, log2(depth) passes."""
+"""What a span inherits from the spans around it: in machine code where there are many, else by pointer doubling.
+
+`parent` holds row numbers, null at the top. Doubling takes log2(depth) passes of whole columns; of 5.4 million spans it
+takes 0.3 to 0.8 s a question, machine code 0.03 s.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+
 import polars as pl
+
+_WORTH_A_KERNEL = 1 << 16
+"""Fewer spans are done sooner than a kernel is made ready."""
 
 
 def nearest(parent: pl.Series, values: pl.Series) -> pl.Series:
-    """Each row's own value, or where null its nearest ancestor's. `parent` holds row numbers, null at the top."""
-    up = parent
-    result = values
+    """Each row's own value, or where null its nearest ancestor's."""
+    return values.gather(nearest_row(parent, values.is_not_null()))
+
+
+def outermost(parent: pl.Series, values: pl.Series) -> pl.Series:
+    """The value of the outermost row, among the row itself and its ancestors, that has one."""
+    return values.gather(outermost_row(parent, values.is_not_null()))
+
+
+def nearest_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
+    """The row itself where flagged, else its nearest flagged ancestor; null where there is none."""
+    if _is_worth_a_kernel(parent):
+        from tracelens.derive import ancestry_fast  # noqa: PLC0415 - needs NumPy, which comes with numba
+
+        found = ancestry_fast.nearest_row(parent, flags)
+        if found is not None:
+            return found
+    up, result = parent, _own_rows(flags)
     while up.null_count() < len(up):
         result = result.zip_with(result.is_not_null(), result.gather(up))
         up = up.gather(up)
     return result
 
 
-def outermost(parent: pl.Series, values: pl.Series) -> pl.Series:
-    """The value of the outermost row, among the row itself and its ancestors, that has one."""
-    up = parent
-    result = values
+def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
+    """The outermost flagged one among the row itself and its ancestors; null where there is none."""
+    if _is_worth_a_kernel(parent):
+        from tracelens.derive import ancestry_fast  # noqa: PLC0415
+
+        found = ancestry_fast.outermost_row(parent, flags)
+        if found is not None:
+            return found
+    up, result = parent, _own_rows(flags)
     while up.null_count() < len(up):
         above = result.gather(up)
         result = above.zip_with(above.is_not_null(), result)
@@ -28,9 +57,59 @@ def outermost(parent: pl.Series, values: pl.Series) -> pl.Series:
 
 def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:
     """How many of the row itself and its ancestors are flagged."""
-    up = parent
-    count = flags.cast(pl.Int32)
+    if _is_worth_a_kernel(parent):
+        from tracelens.derive import ancestry_fast  # noqa: PLC0415
+
+        found = ancestry_fast.count_among(parent, flags)
+        if found is not None:
+            return found
+    up, count = parent, flags.cast(pl.Int32)
     while up.null_count() < len(up):
         count = count + count.gather(up).fill_null(0)
         up = up.gather(up)
     return count
+
+
+def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series:
+    """The sum of `own` over the row itself and all rows below it."""
+    if _is_worth_a_kernel(parent):
+        from tracelens.derive import ancestry_fast  # noqa: PLC0415
+
+        found = ancestry_fast.sum_within(parent, own)
+        if found is not None:
+            return found
+    total = own + 0  # scatter changes its series in place
+    below = pl.DataFrame({"up": parent, "level": count_among(parent, parent.is_not_null())}).with_row_index("row")
+    levels = below.drop_nulls("up").partition_by("level", as_dict=True)
+    for level in sorted(levels, reverse=True):
+        rows = levels[level]
+        sums = rows.select("up", sum=total.gather(rows["row"])).group_by("up").agg(pl.col("sum").sum())
+        total = total.scatter(sums["up"], total.gather(sums["up"]) + sums["sum"])
+    return total
+
+
+def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
+    """Whether a wanted row has its code again further up; `above` leads from row to row, all of which have one."""
+    if _is_worth_a_kernel(above):
+        from tracelens.derive import ancestry_fast  # noqa: PLC0415
+
+        found = ancestry_fast.repeats(above, code, wanted)
+        if found is not None:
+            return found
+    left = pl.DataFrame({"up": above, "code": code}).with_row_index("row").filter(wanted).drop_nulls("up")
+    flags = pl.repeat(False, len(code), dtype=pl.Boolean, eager=True).alias(code.name)
+    while left.height:
+        same = code.gather(left["up"]) == left["code"]
+        flags = flags.scatter(left["row"].filter(same), True)
+        left = left.filter(~same)
+        left = left.with_columns(up=above.gather(left["up"])).drop_nulls("up")
+    return flags
+
+
+def _is_worth_a_kernel(parent: pl.Series) -> bool:
+    return len(parent) >= _WORTH_A_KERNEL and importlib.util.find_spec("numba") is not None
+
+
+def _own_rows(flags: pl.Series) -> pl.Series:
+    """Row numbers of flagged rows, null elsewhere."""
+    return flags.to_frame("flag").select(pl.when("flag").then(pl.int_range(pl.len()))).to_series()

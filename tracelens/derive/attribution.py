@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.ancestry import nearest, outermost
+from tracelens.derive.ancestry import nearest_row, outermost_row
+from tracelens.derive.lookup import grouped
 from tracelens.derive.provenance import split_kernels
-from tracelens.derive.span_trees import span_trees
+from tracelens.derive.span_trees import with_trees
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
 
+_KIND = ["rank", "module_path", "is_root", "phase", "accumulates", "library", "primitive", "link", "is_communication"]
 _KEY = ["rank", "layer", "class_name", "phase"]
 UNATTRIBUTED = "(unattributed)"
 
@@ -21,11 +23,18 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False) -> pl.DataFrame:
     `in_steps` leaves out kernels that belong to no step, of ranks that mark steps.
     """
     ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
-    placed = place_parts(trace)
+    placed = place_parts(trace) if trace.has("provenance") else _located(trace)
     if in_steps:
+        steps = trace.select("kernels", "rank", "kernel_id", "step")
         unmarked = pl.col("step").is_null() & pl.col("step").is_not_null().any().over("rank")
-        placed = placed.join(trace.kernels.filter(unmarked), on=["rank", "kernel_id"], how="anti")
-    sorts = placed.group_by(*_KEY, "evidence", "library", "primitive").agg(ns.sum(), pl.col(bounds).sum(), n=pl.len())
+        placed = placed.join(steps.filter(unmarked), on=["rank", "kernel_id"], how="anti")
+    if not trace.has("provenance"):
+        placed = _placed(grouped(placed, _KIND, [ns.sum(), pl.len().alias("n")]), trace)
+        placed = placed.with_columns(low_ns="duration_ns", high_ns="duration_ns")
+    else:
+        placed = placed.with_columns(n=pl.lit(1, pl.Int64))
+    sums = placed.group_by(*_KEY, "evidence", "library", "primitive")
+    sorts = sums.agg(pl.col("duration_ns", *bounds, "n").sum())
     by_evidence = sorts.group_by(*_KEY, "evidence").agg(ns.sum()).sort("duration_ns", "evidence", descending=True)
     evidence = by_evidence.group_by(_KEY).agg(pl.col("evidence").first())
     frame = (
@@ -53,14 +62,12 @@ def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
 
 
 def place_parts(trace: Trace) -> pl.DataFrame:
-    """`place_kernels` with every fused kernel as a row a module that it was made from, its duration_ns split.
+    """Every kernel with its layer, class_name, phase and evidence; a fused one as a row a module it was made from.
 
-    Gains low_ns and high_ns. What was recorded at compile time outweighs the module around the launch, which is the
-    one that was compiled; communication and gradient accumulation stay what they are.
+    duration_ns is split then, and low_ns and high_ns are gained. What was recorded at compile time outweighs the module
+    around the launch, which is the one that was compiled; communication and gradient accumulation stay what they are.
     """
-    placed = place_kernels(trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
-    if not trace.has("provenance"):
-        return placed
+    placed = _placed(_located(trace), trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     launches = trace.api_calls.select("rank", "api_call_id", launch_ns="start_ns")
     kernels = trace.kernels.join(launches, on=["rank", "api_call_id"], how="left")
     parts = split_kernels(kernels.sort("rank", "launch_ns", "start_ns"), trace.spans, trace.provenance)
@@ -93,21 +100,27 @@ def _with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def place_kernels(trace: Trace) -> pl.DataFrame:
-    """Every kernel with its layer, class_name, phase and evidence; library, primitive and duration as they were."""
-    columns = ["rank", "span_id", "parent_id", "kind", "name", "module_path", "phase"]
-    trees = [tree.with_columns(_accumulating(tree)) for tree in span_trees(trace.spans.select(columns))]
-    spans = pl.concat(trees) if trees else trace.spans.select(*columns, accumulates=pl.lit(False))
-    roots = _roots(spans)
-    placed = (
-        trace.kernels.select(
-            "rank", "kernel_id", "span_id", "duration_ns", "library", "primitive", "link", "is_communication"
-        )
-        .join(spans.drop("parent_id", "kind", "name"), on=["rank", "span_id"], how="left", maintain_order="left")
-        .join(roots, on=["rank", "module_path"], how="left", maintain_order="left")
+def _located(trace: Trace) -> pl.DataFrame:
+    """Every kernel with the columns of _KIND, which are all that its place depends on."""
+    kernels = trace.select(
+        "kernels", "rank", "kernel_id", "span_id", "duration_ns", "library", "primitive", "link", "is_communication"
     )
+    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase")
+    found = []
+    for tree, part in with_trees(spans, kernels):
+        at = part["span_id"]
+        path = tree["module_path"].cast(pl.Categorical)
+        located = part.with_columns(
+            accumulates=_accumulating(tree).gather(at), module_path=path.gather(at), phase=tree["phase"].gather(at)
+        )
+        found.append(located.with_columns(is_root=pl.col("module_path").is_in(_roots(tree, path).implode())))
+    return pl.concat(found).with_columns(pl.col("module_path").cast(pl.String))
+
+
+def _placed(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """Kernels, or kinds of them, with layer, class_name and evidence."""
     path, phase = pl.col("module_path"), pl.col("phase")
-    in_layer = path.is_not_null() & pl.col("is_root").is_null()
+    in_layer = path.is_not_null() & ~pl.col("is_root")
     rows = (
         (pl.col("is_communication"), "(communication)", "communication kernel"),
         (pl.col("accumulates").fill_null(False), "(gradient accumulation)", "autograd node"),
@@ -121,21 +134,23 @@ def place_kernels(trace: Trace) -> pl.DataFrame:
         *(pl.when(when).then(pl.lit(row) if row else path) for when, row, _ in rows), pl.lit(UNATTRIBUTED)
     )
     evidence = pl.coalesce(*(pl.when(when).then(pl.lit(why)) for when, _, why in rows), pl.lit("none"))
-    return _with_classes(trace, placed.with_columns(layer=layer, evidence=evidence))
+    return _with_classes(trace, located.with_columns(layer=layer, evidence=evidence))
 
 
-def _roots(spans: pl.DataFrame) -> pl.DataFrame:
-    """Rank and module_path of modules that no module call encloses and that have layers of their own within."""
-    found = [pl.DataFrame(schema={"rank": spans.schema["rank"], "module_path": pl.String})]
-    for tree in span_trees(spans):
-        rows = pl.int_range(tree.height, eager=True).set(tree["kind"] != "module", None)
-        top = outermost(tree["parent_id"], rows)
-        within = tree["module_path"] != tree["module_path"].gather(top)
-        found.append(tree[top.filter(within).unique()].select("rank", "module_path"))
-    return pl.concat(found).unique().with_columns(is_root=pl.lit(True))
+def _roots(tree: pl.DataFrame, path: pl.Series) -> pl.Series:
+    """The paths of modules that no module call encloses and that have layers of their own within."""
+    is_module = tree["kind"] == "module"
+    if not is_module.any():
+        return path.clear()
+    top = outermost_row(tree["parent_id"], is_module)
+    code = path.to_physical()
+    return path.gather(top.filter(code != code.gather(top)).unique()).unique()
 
 
 def _accumulating(tree: pl.DataFrame) -> pl.Series:
     """Whether a span lies within an AccumulateGrad node."""
-    flags = tree["name"].str.contains("AccumulateGrad", literal=True).alias("accumulates")
-    return nearest(tree["parent_id"], flags.set(~flags, None)).fill_null(False) if flags.any() else flags
+    word = tree["name"].cast(pl.Categorical)
+    nodes = word.unique().cast(pl.String)
+    nodes = nodes.filter(nodes.str.contains("AccumulateGrad", literal=True))
+    flags = word.is_in(nodes.cast(pl.Categorical).implode())
+    return nearest_row(tree["parent_id"], flags).is_not_null() if flags.any() else flags

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.intervals import END, union_ns
+from tracelens.derive.intervals import END, added_ns, on_one_line
+from tracelens.derive.lookup import rows_of
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 _KEY = ["rank", "device_id", "step"]
+_COMPUTE, _COMMUNICATION, _COPY = range(3)
 
 
 def break_down(trace: Trace) -> pl.DataFrame:
@@ -19,9 +21,9 @@ def break_down(trace: Trace) -> pl.DataFrame:
     """
     work = _device_work(trace)
     marked = work.filter(pl.col("step").is_not_null())
-    whole = work.group_by(_KEY[:2]).agg(*_lengths()).with_columns(step=pl.lit(None, pl.Int64))
-    frame = pl.concat([whole.select(*_KEY, pl.exclude(_KEY)), marked.group_by(_KEY).agg(*_lengths())])
-    frame = frame.join(_collective_wait(marked), on=_KEY, how="left").with_columns(
+    whole = _lengths(work, _KEY[:2]).with_columns(step=pl.lit(None, pl.Int64))
+    frame = pl.concat([_lengths(marked, _KEY), whole], how="diagonal")
+    frame = frame.join(_collective_wait(trace), on=_KEY, how="left").with_columns(
         exposed_communication_ns=pl.col("kernels_ns") - pl.col("compute_ns"),
         exposed_copy_ns=pl.col("all_ns") - pl.col("kernels_ns"),
         idle_ns=pl.col("window_ns") - pl.col("all_ns"),
@@ -33,57 +35,71 @@ def break_down(trace: Trace) -> pl.DataFrame:
 
 
 def _device_work(trace: Trace) -> pl.DataFrame:
-    """All device work in order of start: the key, start_ns, duration_ns, work, name, and when its call returned.
+    """All device work in order of start: the key, start_ns, duration_ns, work, and when its call returned.
 
     `work` is compute, communication or copy.
     """
     columns = [*_KEY, "start_ns", "duration_ns", "api_call_id"]
-    kind = pl.when("is_communication").then(pl.lit("communication")).otherwise(pl.lit("compute"))
+    kind = pl.when("is_communication").then(_COMMUNICATION).otherwise(_COMPUTE)
     work = pl.concat(
         [
-            trace.kernels.select(*columns, work=kind, name="name"),
-            trace.memcpys.select(*columns, work=pl.lit("copy"), name=pl.lit("memcpy")),
-            trace.memsets.select(*columns, work=pl.lit("copy"), name=pl.lit("memset")),
+            trace.select("kernels", *columns, "is_communication").select(*columns, work=kind.cast(pl.Int8)),
+            *(
+                trace.select(name, *columns).with_columns(work=pl.lit(_COPY, pl.Int8))
+                for name in ("memcpys", "memsets")
+            ),
         ]
     )
-    calls = trace.api_calls.select("rank", "api_call_id", returned=END)
-    return work.join(calls, on=["rank", "api_call_id"], how="left").sort("start_ns", "duration_ns")
+    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", "duration_ns")
+    call = rows_of(calls["rank"], calls["api_call_id"], work.select("rank", "api_call_id"))
+    returned = calls["start_ns"].gather(call) + calls["duration_ns"].gather(call)
+    return work.drop("api_call_id").with_columns(returned=returned).sort("start_ns", "duration_ns")
 
 
-def _lengths() -> list[pl.Expr]:
-    """The measures of a group of device work in order of start."""
-    work = pl.col("work")
-    return [
-        (END.max() - pl.col("start_ns").min()).alias("window_ns"),
-        union_ns(work == "compute").alias("compute_ns"),
-        union_ns(work == "communication").alias("communication_ns"),
-        union_ns(work == "copy").alias("copy_ns"),
-        union_ns(work != "copy").alias("kernels_ns"),
-        union_ns().alias("all_ns"),
-        _starved().alias("starved_ns"),
-        pl.col("duration_ns").filter(work == "communication").last().alias("last_collective_ns"),
-    ]
+def _lengths(work: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """The measures of each group of device work, which is in order of start."""
+    line = on_one_line(work, by)
+    if line is None:
+        return pl.concat([_lengths(part, by) for part in work.partition_by(by, maintain_order=True)])
+    kind, start, group = pl.col("work"), pl.col("start_ns"), pl.col("group")
+    free_since = END.cum_max().shift(1)
+    returned = pl.col("returned") + line.groups["shift"].gather(line.rows["group"])
+    # Idle time before work whose call had not returned when the device fell idle, up to the call's return. Work whose
+    # call is not known says nothing of the host.
+    waited = pl.when(returned < start).then(returned).otherwise(start) - free_since
+    counts = (start > free_since) & (group == group.shift(1)) & returned.is_not_null()
+    measures = line.rows.select(
+        "group",
+        compute_ns=added_ns(kind == _COMPUTE),
+        communication_ns=added_ns(kind == _COMMUNICATION),
+        copy_ns=added_ns(kind == _COPY),
+        kernels_ns=added_ns(kind != _COPY),
+        all_ns=added_ns(),
+        starved_ns=pl.when(counts).then(waited.clip(0)).otherwise(0),
+    )
+    sums = measures.group_by("group").agg(pl.all().sum())
+    collectives = line.rows.filter(kind == _COMMUNICATION).group_by("group", maintain_order=True)
+    return (
+        line.groups.select("group", *by, window_ns=pl.col("high") - pl.col("low"))
+        .join(sums, on="group")
+        .join(collectives.agg(last_collective_ns=pl.col("duration_ns").last()), on="group", how="left")
+        .drop("group")
+    )
 
 
-def _starved() -> pl.Expr:
-    """Idle time before work whose call had not returned when the device fell idle, up to the call's return.
-
-    Work whose call is not known says nothing of the host.
-    """
-    start, free_since = pl.col("start_ns"), END.cum_max().shift(1)
-    waited = pl.when(pl.col("returned") < start).then("returned").otherwise(start) - free_since
-    return waited.clip(0).filter((start > free_since) & pl.col("returned").is_not_null()).sum()
-
-
-def _collective_wait(work: pl.DataFrame) -> pl.DataFrame:
+def _collective_wait(trace: Trace) -> pl.DataFrame:
     """Each rank's time in collectives beyond the fastest rank's in the same one, matched by order within a step.
 
     Steps in which the ranks' collectives do not match (in number or order of kernels by name) are left out.
     """
     place = ["device_id", "step", "place", "name"]
     # Only the device a rank computes on communicates, and ranks number theirs differently on different hosts.
+    kernels = trace.select("kernels", *_KEY, "start_ns", "duration_ns", "is_communication")
+    rows = kernels.select(pl.col("is_communication") & pl.col("step").is_not_null()).to_series().arg_true()
+    names = trace.select("kernels", "name")["name"].gather(rows) if rows.len() else pl.Series(dtype=pl.String)
     kernels = (
-        work.filter(pl.col("work") == "communication")
+        kernels[rows]
+        .with_columns(name=names)
         .sort("start_ns", "duration_ns", "name")
         .with_columns(place=pl.int_range(pl.len()).over(_KEY))
     )

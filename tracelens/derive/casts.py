@@ -16,6 +16,7 @@ _CAST_NAME = r"direct_copy_kernel|float16_copy_kernel|bfloat16_copy_kernel|LoadW
 _BLOCK_WORK = r"(?:std::array|Array)<char ?\*, (?:\([a-z ]+\))?\d+(?:ul|u)?>, (?:\(int\))?(\d+), "
 _TARGET = r"[{\[]lambda\((double|float|c10::Half|c10::BFloat16)\)"
 _WIDTHS = {"double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2}
+_SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 _WIDER = {8: "float64", 4: "float32"}
 
 
@@ -31,14 +32,25 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
     copies = trace.memcpys.filter((pl.col("direction") == "h2d") & (pl.col("size_bytes") > 0)).select(
         *columns, "memcpy_id", "size_bytes", end=END
     )
-    casts = trace.kernels.filter(pl.col("name").str.contains(_CAST_NAME)).select(
-        *columns,
-        work=pl.col("name").str.extract(_BLOCK_WORK).cast(pl.Int64, strict=False).fill_null(4),
-        written_bytes=pl.col("name").str.extract(_TARGET).replace_strict(_WIDTHS, default=None, return_dtype=pl.Int64),
-        blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
-        threads=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
+    if not copies.height:
+        return _typed([])
+    words = trace.select("kernels", "name")["name"].cast(pl.Categorical)
+    names = words.unique().cast(pl.String)
+    is_cast = words.is_in(names.filter(names.str.contains(_CAST_NAME)).cast(pl.Categorical).implode())
+    casts = (
+        trace.select("kernels", *columns, "name", *_SHAPE)
+        .filter(is_cast)
+        .select(
+            *columns,
+            work=pl.col("name").str.extract(_BLOCK_WORK).cast(pl.Int64, strict=False).fill_null(4),
+            written_bytes=pl.col("name")
+            .str.extract(_TARGET)
+            .replace_strict(_WIDTHS, default=None, return_dtype=pl.Int64),
+            blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
+            threads=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
+        )
     )
-    if not copies.height or not casts.height:
+    if not casts.height:
         return _typed([])
     return _matched(copies, casts.drop_nulls(["written_bytes", "blocks", "threads"]))
 

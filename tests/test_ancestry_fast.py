@@ -1,0 +1,61 @@
+"""The passes in machine code give what doubling gives."""
+
+from collections.abc import Callable
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("numpy", reason="the fast passes need numpy")
+
+from tracelens.derive import ancestry, ancestry_fast
+
+pytestmark = pytest.mark.skipif(ancestry_fast.kernel() is None, reason="numba is not installed: no fast passes")
+_ROWS = st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(0, 2)), max_size=40)
+
+
+def columns(rows: list[tuple[int, bool, int]]) -> tuple[pl.Series, pl.Series, pl.Series]:
+    """A parent that stands before its row, or none; a flag; a number."""
+    parent = pl.Series("parent", [up if up < i else None for i, (up, _, _) in enumerate(rows)], dtype=pl.Int64)
+    flags = pl.Series("flag", [flag for _, flag, _ in rows], dtype=pl.Boolean)
+    return parent, flags, pl.Series("number", [number for _, _, number in rows], dtype=pl.Int64)
+
+
+@given(_ROWS)
+def test_rows_counts_and_sums(rows: list[tuple[int, bool, int]]) -> None:
+    parent, flags, numbers = columns(rows)
+    passes: tuple[tuple[str, pl.Series], ...] = (
+        ("nearest_row", flags), ("outermost_row", flags), ("count_among", flags), ("sum_within", numbers),
+    )  # fmt: skip
+    for name, values in passes:
+        slow: Callable[..., pl.Series] = getattr(ancestry, name)
+        fast: Callable[..., pl.Series | None] = getattr(ancestry_fast, name)
+        found, expected = fast(parent, values), slow(parent, values)
+        assert found is not None
+        assert found.dtype == expected.dtype, name
+        assert found.to_list() == expected.to_list(), name
+
+
+@given(_ROWS)
+def test_repeats(rows: list[tuple[int, bool, int]]) -> None:
+    parent, wanted, codes = columns(rows)
+    found = ancestry_fast.repeats(parent, codes, wanted)
+    assert found is not None
+    assert found.to_list() == ancestry.repeats(parent, codes, wanted).to_list()
+
+
+@pytest.mark.parametrize("parents", [[1, None], [None, 1], [None, 5], [None, -1]])
+def test_what_is_no_row_before_the_child_is_left_to_the_slow_way(parents: list[int | None]) -> None:
+    parent = pl.Series(parents, dtype=pl.Int64)
+    assert ancestry_fast.nearest_row(parent, pl.Series([True, False])) is None
+    assert ancestry_fast.sum_within(parent, pl.Series([1, 2])) is None
+
+
+def test_many_rows_go_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    parent, flags = pl.Series([None, 0, 1], dtype=pl.Int64), pl.Series([True, False, False])
+    monkeypatch.setattr(ancestry, "_WORTH_A_KERNEL", 3)
+    monkeypatch.setattr(ancestry_fast, "nearest_row", lambda *_: pl.Series([7, 7, 7]))
+    assert ancestry.nearest_row(parent, flags).to_list() == [7, 7, 7]
+    monkeypatch.setattr(ancestry_fast, "nearest_row", lambda *_: None)
+    assert ancestry.nearest_row(parent, flags).to_list() == [0, 0, 0]
