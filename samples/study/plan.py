@@ -76,7 +76,9 @@ def traces() -> list[Job]:
     """torch.profiler's view of the three Python levels, and of what a batch costs to copy."""
     jobs = []
     for level in ("eager", "compile", "torchscript"):
-        jobs += [capture(f"{level}_{mode}", STEPS, work(level, "--mode", mode)) for mode in ("infer", "train")]
+        # A scripted model has no modules that Python would call.
+        tool = (*STEPS, "--no-modules") if level == "torchscript" else STEPS
+        jobs += [capture(f"{level}_{mode}", tool, work(level, "--mode", mode)) for mode in ("infer", "train")]
     for name, batch, options in COPIES:
         tool = (*STEPS, "--no-stacks", "--no-modules")
         jobs.append(capture(f"copy_{name}", tool, work("eager", *options, batch=batch, size=256)))
