@@ -48,7 +48,9 @@ def python(level: str, *options: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def libtorch(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The C++ level, built as its README says, without optimisation."""
-    pytest.importorskip("torch", reason="torch is not installed: there is no LibTorch to build against")
+    torch = pytest.importorskip("torch", reason="torch is not installed: there is no LibTorch to build against")
+    if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 9):
+        pytest.skip(f"torch {torch.__version__}: the C++ level needs 2.9, from which on allocators are asked by device")
     missing = [tool for tool in ("cmake", "ninja", "g++") if shutil.which(tool) is None]
     if missing:
         pytest.skip(f"{', '.join(missing)} not installed: the C++ level cannot be built")
