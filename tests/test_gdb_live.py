@@ -389,3 +389,20 @@ def test_nothing_of_the_surroundings_is_kept(tmp_path: Path) -> None:
     found = run(made, "s3cret")
     kept = str([frame.rows() for frame in found.capture.tables.values()]) + str(found.capture)
     assert "s3cret" not in kept
+
+
+def test_a_gdb_that_ends_early_is_said(tmp_path: Path) -> None:
+    broken = tmp_path / "gdb"
+    broken.write_text("#!/bin/sh\necho no license >&2\nexit 3\n")
+    broken.chmod(0o755)
+    with pytest.raises(ToolError, match="gdb failed: no license; try it alone"):
+        gdb.run(["/bin/true"], gdb=str(broken))
+
+
+def test_a_gdb_that_is_killed_leaves_what_was_taken(tmp_path: Path) -> None:
+    kills_gdb = program(tmp_path, CRASHES.replace("FIRST", "").replace("END", "kill(getppid(), SIGKILL); pause()"))
+    found = run(kills_gdb)
+    assert found.capture.tables["stacks"].height == 1
+    assert not found.capture.complete
+    assert found.exit_code == 1
+    assert "gdb failed" in found.remarks[0]

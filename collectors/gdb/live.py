@@ -113,12 +113,10 @@ class _Live:
         try:
             self._set_up(session, streams)
             return self._run(session, deadline, told)
-        except GdbGoneError as error:
+        except (GdbGoneError, RefusedError) as error:
             if not self.stops:
-                raise ToolError(
-                    f"{debugger} ended or hung: {error}; try it alone: {debugger} --args PROGRAM"
-                ) from error
-            return Outcome(1, f"gdb ended or hung: {error}")
+                raise ToolError(f"{debugger} failed: {error}; try it alone: {debugger} --args PROGRAM") from error
+            return Outcome(1, f"gdb failed: {error}", was_cut=True)
         finally:
             self._signal(signal.SIGKILL)  # what still runs, with the children in its process group
             session.close()
