@@ -166,6 +166,25 @@ def test_the_driver_goes_on_where_a_job_fails(study: Any, tmp_path: Path, capsys
     assert "exit 3" in capsys.readouterr().out
 
 
+def test_parts_that_run_one_by_one_add_up(study: Any, tmp_path: Path) -> None:
+    driver, jobs = study("run"), sys.modules["plan"]
+    for names in (("a", "b"), ("b", "c")):
+        runner = driver.Study(tmp_path, minutes=1, tools={})
+        runner.run([jobs.Job(name, ("python", "-c", "pass")) for name in names])
+        runner.write()
+    assert [job["name"] for job in json.loads((tmp_path / "versions.json").read_text())["commands"]] == ["a", "b", "c"]
+    point = {
+        "level": "eager", "mode": "infer", "batch": 1, "size": 8, "dtype": "float32", "input_dtype": "float32",
+        "memory": "pageable", "device": "cpu", "n_parameters": 1, "checksum": 1.0, "start_ns": 0, "end_ns": 1,
+    }  # fmt: skip
+    for batch, time in ((1, 4.0), (2, 5.0), (1, 6.0)):
+        text = json.dumps(point | {"batch": batch, "step_ms": [time]})
+        runner = driver.Study(tmp_path, minutes=1, tools={})
+        runner.sweep([jobs.Job("sweep", ("python", "-c", f"print({text!r})"))])
+    with (tmp_path / "measurements.csv").open() as file:
+        assert [(r["batch"], r["median_ms"]) for r in csv.DictReader(file)] == [("2", "5.000000"), ("1", "6.000000")]
+
+
 def test_samples_count_for_the_point_they_fall_into(study: Any) -> None:
     driver = study("run")
     point = dict.fromkeys(

@@ -43,6 +43,11 @@ class Study:
         self.done: list[dict[str, Any]] = []
         self.measured: list[dict[str, Any]] = []
         (out / "logs").mkdir(parents=True, exist_ok=True)
+        # What another run left in the folder stays, unless this one does it again: parts may run one by one.
+        self.before = json.loads(known.read_text())["commands"] if (known := out / "versions.json").is_file() else []
+        if (points := out / "measurements.csv").is_file():
+            with points.open() as file:
+                self.measured = list(csv.DictReader(file))
 
     def run(self, jobs: Iterable[Job]) -> None:
         """Run one after the other."""
@@ -91,7 +96,9 @@ class Study:
             with Sampler() as sampler:
                 printed = self.run_one(job)
             lines = [line for line in printed.splitlines() if line.startswith("{")]
-            self.measured += [row(json.loads(line), sampler.samples) for line in lines]
+            points = [row(json.loads(line), sampler.samples) for line in lines]
+            again = {point_of(point) for point in points}
+            self.measured = [point for point in self.measured if point_of(point) not in again] + points
             self.write()
 
     def write(self) -> None:
@@ -101,7 +108,9 @@ class Study:
                 writer = csv.DictWriter(file, list(self.measured[0]), lineterminator="\n")
                 writer.writeheader()
                 writer.writerows(self.measured)
-        about = {"versions": self.versions, "commands": self.done}
+        again = {job["name"] for job in self.done}
+        commands = [job for job in self.before if job["name"] not in again] + self.done
+        about = {"versions": self.versions, "commands": commands}
         (self.out / "versions.json").write_text(json.dumps(about, indent=2) + "\n")
 
 
@@ -151,6 +160,11 @@ def row(point: Mapping[str, Any], samples: Sequence[tuple[int, int, int]]) -> di
         "gpu_util_percent": f"{statistics.fmean(busy):.1f}" if busy else "",
         "n_samples": len(busy),
     }
+
+
+def point_of(measured: Mapping[str, Any]) -> tuple[str, ...]:
+    """What tells one measured point from another."""
+    return tuple(str(measured[name]) for name in ("level", "mode", "batch", "size", "dtype", "input_dtype", "memory"))
 
 
 def executable(command: Sequence[str], out: Path) -> list[str]:
