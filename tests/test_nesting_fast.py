@@ -11,10 +11,10 @@ pytest.importorskip("numpy", reason="the fast walk needs numpy")
 
 from tests.torch_files import CAPTURES
 from tracelens.capture import Diagnostics
-from tracelens.collectors.torch.columns import RawEvents
-from tracelens.collectors.torch.document import Document
 from tracelens.collectors.torch.raw_tables import raw_tables
+from tracelens.collectors.torch.slow import read_slow
 from tracelens.collectors.torch.stream import ByteSource
+from tracelens.collectors.torch.text import Text
 from tracelens.derive import nesting
 from tracelens.derive.nesting_fast import kernel, nest_fast
 
@@ -52,9 +52,6 @@ def test_any_spans_and_calls(
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.parent.name + "-" + p.name.split(".")[0])
 def test_real_traces(path: Path) -> None:
     said = Diagnostics()
-    document, collected = Document(ByteSource(path, said), said), RawEvents(said)
-    for batch in document.events():
-        collected.add(batch)
-    raw = raw_tables(collected.frames(), 0, said)
+    raw = raw_tables(read_slow(Text(ByteSource(path, said).blocks(1 << 20)), said).frames, 0, said)
     calls = raw.get("api_calls", pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.Int64)))
     same(raw["spans"], calls)

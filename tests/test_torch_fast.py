@@ -22,6 +22,7 @@ from tracelens.collectors.torch.events import Args
 from tracelens.collectors.torch.fast import fields, native
 from tracelens.collectors.torch.fast.reader import read_fast
 from tracelens.collectors.torch.stream import ByteSource
+from tracelens.collectors.torch.text import Text
 from tracelens.fast import MODE, ahead
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,7 +73,7 @@ def as_ns(value: Any) -> int | None:
 @whole_only
 @pytest.mark.parametrize("path", FILES[:1] + FILES[5::3], ids=lambda p: p.name.split(".")[0])
 def test_against_the_standard_library(path: Path) -> None:
-    found = read_fast(ByteSource(path, said := Diagnostics()), said)
+    found = read_fast(Text(ByteSource(path, said := Diagnostics()).blocks(1 << 20)), said)
     assert found is not None
     listed = json.loads(gzip.decompress(path.read_bytes()), strict=False, parse_float=Decimal)["traceEvents"]
     assert found.n_events == len(listed)
@@ -153,7 +154,7 @@ def test_the_traces_that_other_tests_write() -> None:
     """Each trace read in the tests of formats, damage and times is read by the fast path too, and compared."""
     names = [f"tests/test_torch_{name}.py" for name in ("formats", "damage", "times")]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.fast_beside_slow", "-p", "no:cacheprovider", *names]
-    skipped = "not linear and not real and not any_bytes and not standard_input and not longer_than_any_limit"
+    skipped = "not linear and not real and not any_bytes and not standard_input"
     done = subprocess.run([*command, "-k", skipped], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-4000:]
 
@@ -248,7 +249,9 @@ def test_which_path_ran_is_said(tmp_path: Path, mode: str) -> None:
         "import sys; from pathlib import Path; from tracelens.capture import Diagnostics\n"
         "from tracelens.collectors.torch.stream import ByteSource\n"
         "from tracelens.collectors.torch.fast.reader import read_fast\n"
-        "d = Diagnostics(); r = read_fast(ByteSource(Path(sys.argv[1]), d), d); print(r and r.path)\n"
+        "from tracelens.collectors.torch.text import Text\n"
+        "d = Diagnostics(); r = read_fast(Text(ByteSource(Path(sys.argv[1]), d).blocks(1 << 20)), d)\n"
+        "print(r and r.path)\n"
     )
     path = str(ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz")
     environment = os.environ | {"TRACELENS_KERNELS": mode, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -4,11 +4,13 @@ import gzip
 import io
 import json
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
-from tests.torch_files import read, rows, span, write
+from tests.torch_files import codes, read, rows, span, write
+from tracelens.capture import Capture
 from tracelens.errors import SourceError, UsageError
 
 EVENT = json.dumps(span("first", 1, 1)).encode()
@@ -50,3 +52,79 @@ def test_a_limit_that_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("TRACELENS_MAX_EXPANSION", said)
     with pytest.raises(UsageError, match=f"TRACELENS_MAX_EXPANSION='{said}': expected a whole number above 0"):
         read(bomb(tmp_path))
+
+
+# --- nesting and length ---
+
+DEEP = 1_000_000
+LAST = EVENT.replace(b"first", b"last")
+
+
+def read_either(path: Path, monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> Capture:
+    """Read by the compiled kernels, or without them."""
+    if not fast:
+        monkeypatch.setattr("tracelens.collectors.torch.reading.read_fast", lambda *_: None)
+    return read(path)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("where", ["args", "name", "between", "unclosed", "objects"])
+def test_absurd_nesting_costs_one_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, fast: bool
+) -> None:
+    deep = b"[" * DEEP + b"]" * DEEP
+    event = EVENT.replace(b"first", b"deep")
+    bad = {
+        "args": event[:-1] + b', "args": {"x": ' + deep + b"}}",
+        "name": event.replace(b'"deep"', deep),
+        "between": deep,
+        "unclosed": event[:-1] + b', "args": {"x": ' + b"[" * DEEP,
+        "objects": event[:-1] + b', "args": ' + b'{"a":' * DEEP + b"1" + b"}" * DEEP + b"}",
+    }[where]
+    path = write(tmp_path / "t.json", b"[" + EVENT + b",\n" + bad + b",\n" + LAST + b"]")
+    capture = read_either(path, monkeypatch, fast=fast)
+    assert rows(capture, "spans", "name") == [("first",), ("last",)]
+    losses = {code: n for code, n in codes(capture).items() if code != "trace_cut"}
+    assert sum(losses.values()) == 1, losses
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_the_limit_of_nesting_can_be_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
+    deep = EVENT[:-1] + b', "args": {"External id": 7, "x": ' + b"[" * 20_000 + b"]" * 20_000 + b"}}"
+    path = write(tmp_path / "t.json", b"[" + deep + b",\n" + LAST + b"]")
+    capture = read_either(path, monkeypatch, fast=fast)
+    assert (rows(capture, "spans", "name"), codes(capture)) == ([("last",)], {"event_too_deep": 1})
+    assert "TRACELENS_MAX_NESTING" in capture.diagnostics.texts["loss", "event_too_deep"]
+    monkeypatch.setenv("TRACELENS_MAX_NESTING", "30000")
+    capture = read_either(path, monkeypatch, fast=fast)
+    assert rows(capture, "spans", "name", "external_id") == [("first", 7), ("last", None)]
+    assert codes(capture) == {}
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize("filling", [b"x", b'{"a": 1}, ', b"[1, 2], ", b'"', b" ", b'{"name": '])
+def test_an_event_that_does_not_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filling: bytes, fast: bool
+) -> None:
+    """40 MiB of a value, of which 16 may be held; what stands before and after it is read."""
+    long = EVENT[:-1].replace(b"first", b"long") + b', "args": {"x": "' + filling * (40 * (1 << 20) // len(filling))
+    path = write(tmp_path / "t.json", b"[" + EVENT + b",\n" + long + b"},\n" + EVENT + b",\n" + LAST + b"]")
+    tracemalloc.start()
+    capture = read_either(path, monkeypatch, fast=fast)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    found = [name for (name,) in rows(capture, "spans", "name")]
+    assert (found[0], found[-1]) == ("first", "last")
+    assert sum(n for code, n in codes(capture).items() if code.startswith("event_")) > 0
+    assert peak < 300 << 20
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_the_limit_of_an_events_size_can_be_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: bool) -> None:
+    long = EVENT[:-1] + b', "args": {"x": "' + b"x" * (17 << 20) + b'"}}'
+    path = write(tmp_path / "t.json", b"[" + long + b",\n" + LAST + b"]")
+    capture = read_either(path, monkeypatch, fast=fast)
+    assert (rows(capture, "spans", "name"), codes(capture)) == ([("last",)], {"event_too_long": 1})
+    assert "TRACELENS_MAX_EVENT_MIB" in capture.diagnostics.texts["loss", "event_too_long"]
+    monkeypatch.setenv("TRACELENS_MAX_EVENT_MIB", "20")
+    assert rows(read_either(path, monkeypatch, fast=fast), "spans", "name") == [("first",), ("last",)]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tracelens.capture import Capture, Diagnostics
-from tracelens.collectors.torch.columns import RawEvents
-from tracelens.collectors.torch.document import Document, ReadEvents
-from tracelens.collectors.torch.fast import read_fast
+from tracelens.collectors.torch.document import ReadEvents
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
+from tracelens.collectors.torch.reading import read_documents
 from tracelens.collectors.torch.sidecar import (
     describe_layers,
     exact_paths,
@@ -59,30 +59,56 @@ def sniff(path: Path, head: bytes) -> bool:
 def read(path: Path) -> list[Capture]:
     """Read one trace file (`-`: standard input), or each trace file of a directory of ranks.
 
-    Raises SourceError when a file cannot be read, is no Chrome trace, or holds no event at all. A trace that ends in
-    the middle gives its whole events, with `complete` false and the loss in `diagnostics`.
+    A file of several traces one after another gives a capture for each, as files of their own would. Raises SourceError
+    when a file cannot be read, is no Chrome trace, or holds no event at all. A trace that ends in the middle gives its
+    whole events, with `complete` false and the loss in `diagnostics`.
     """
     if not path.is_dir():
-        return [_read_file(path)]
+        return _read_file(path)
     files = sorted(p for p in path.iterdir() if p.name.endswith((".json", ".json.gz")) and not is_sidecar(p))
     if not files:
         raise SourceError(
             f"{path}: expected a directory of .json or .json.gz traces, found none; name the trace files themselves"
         )
-    return [_read_file(file) for file in files]
+    return [capture for file in files for capture in _read_file(file)]
 
 
-def _read_file(path: Path) -> Capture:
+def _read_file(path: Path) -> list[Capture]:
     refuse_sidecar(path)
     diagnostics = Diagnostics()
     source = ByteSource(path, diagnostics)
-    read = _events(source, diagnostics)
-    if not read.n_events:
+    captures: list[Capture] = []
+    for read, said in read_documents(source, diagnostics):
+        if read.n_events:
+            captures.append(_capture(path, source, read, said))
+        elif captures:
+            what = "traces without an event, after the first in one file"
+            captures[0].diagnostics.add("warning", "empty_trace", what)
+    if not captures:
         if any(severity == "loss" for severity, _ in diagnostics.counts):
             raise SourceError(
                 f"{path}: no event of the trace is whole; export it again with prof.export_chrome_trace(path)"
             )
         raise SourceError(f"{path}: the trace has no events; profile at least one step before exporting")
+    for number, capture in enumerate(captures, 1):
+        capture.source = source.describe(KIND)
+        if len(captures) > 1:
+            _as_one_of(capture, number, len(captures))
+    return captures
+
+
+def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
+    """Tell a capture from the others of its file; the file's name says nothing of their ranks."""
+    capture.source = replace(capture.source, name=f"{capture.source.name} (trace {number} of {n_traces})")
+    if capture.rank_origin in {"file name", "launcher"}:
+        capture.rank, capture.rank_origin = None, "input order"
+    capture.diagnostics.add(
+        "info", "several_traces", "traces that stand in one file, one after another; each is a rank"
+    )
+
+
+def _capture(path: Path, source: ByteSource, read: ReadEvents, diagnostics: Diagnostics) -> Capture:
+    """One trace as tables; its source is described once the whole file is read."""
     facts = read.facts
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
     raw = raw_tables(read.frames, base_ns, diagnostics)
@@ -114,21 +140,6 @@ def _read_file(path: Path) -> Capture:
     )
     mark_rank(capture, beside)
     return capture
-
-
-def _events(source: ByteSource, diagnostics: Diagnostics) -> ReadEvents:
-    """The trace's events as raw frames: by compiled kernels where numba is there, else by msgspec; the same frames."""
-    read = read_fast(source, diagnostics)
-    if read is not None:
-        return read
-    document = Document(source, diagnostics)
-    collected = RawEvents(diagnostics)
-    for batch in document.events():
-        collected.add(batch)
-    frames = collected.frames()
-    return ReadEvents(
-        frames, document.facts, document.complete, document.n_events, collected.has_fractions, path="msgspec"
-    )
 
 
 def _rank(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:

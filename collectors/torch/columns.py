@@ -30,7 +30,6 @@ _GROUPS = {
 }  # fmt: skip
 _STEP = re.compile(r"ProfilerStep#[0-9]+")
 _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
-_FLOWS = {"ac2g", "fwdbwd", "async", "async_cpu_to_gpu", "async_gpu", "fwd_bwd"}
 
 
 class RawEvents:
@@ -39,31 +38,40 @@ class RawEvents:
     def __init__(self, diagnostics: Diagnostics) -> None:
         """Start empty."""
         self._parts: dict[str, list[pl.DataFrame]] = {}
+        self._waiting: dict[str, list[Event]] = {}
         self._diagnostics = diagnostics
         self._unknown: Counter[str] = Counter()
         self.has_fractions = False
 
     def add(self, batch: list[Event]) -> None:
-        """Sort a batch of events into frames."""
-        groups: dict[str, list[Event]] = {}
+        """Take a batch of events."""
         for event in batch:
-            groups.setdefault(self._group(event), []).append(event)
-        for name, events in groups.items():
-            maker = _MAKERS.get(name)
-            if maker is None:
-                continue
-            frame = maker(events).with_columns(start_ns=nanoseconds([bytes(e.ts) for e in events]))
-            if name not in {"allocations", "counters"}:
-                frame = frame.with_columns(duration_ns=nanoseconds([bytes(e.dur) for e in events]))
-            self.has_fractions = self.has_fractions or any(b"." in bytes(e.ts) for e in events)
-            self._count_unsized(name, frame)
-            self._parts.setdefault(name, []).append(self._timed(frame))
+            group = self._group(event)
+            if group:
+                self._waiting.setdefault(group, []).append(event)
+
+    def flush(self) -> None:
+        """Make frames of the events taken so far; until then each holds on to the text that it was read in."""
+        for name in list(self._waiting):
+            self._make(name)
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Raw frames by table name, and the count of unplaced events handed to the diagnostics."""
+        self.flush()
         for category, count in self._unknown.most_common():
             self._diagnostics.add("info", f"category_{category}"[:80], "events that no table holds", count)
         return {name: pl.concat(parts, how="vertical_relaxed") for name, parts in self._parts.items()}
+
+    def _make(self, name: str) -> None:
+        """A frame of the events that wait for it."""
+        events = self._waiting.pop(name)
+        starts = [bytes(e.ts) for e in events]
+        frame = _MAKERS[name](events).with_columns(start_ns=nanoseconds(starts))
+        if name not in {"allocations", "counters"}:
+            frame = frame.with_columns(duration_ns=nanoseconds([bytes(e.dur) for e in events]))
+        self.has_fractions = self.has_fractions or any(b"." in start for start in starts)
+        self._count_unsized(name, frame)
+        self._parts.setdefault(name, []).append(self._timed(frame))
 
     def _group(self, event: Event) -> str:
         """Which raw frame the event belongs to; empty when it is known to add nothing, or was counted."""

@@ -1,158 +1,245 @@
-"""Events of a run that is not JSON through and through: each event is read, repaired or counted as lost on its own."""
+"""Reading on where an event is no JSON: it is repaired, or lost, and the next one is found.
+
+What is done depends on the text that follows and never on where a buffer ends, so that every reader of a trace, however
+it cuts the text, comes to the same events. All searches in vain are limited by how much text there has been, so that no
+damage takes quadratic time.
+"""
 
 from __future__ import annotations
 
-import math
+import json
 import re
-from bisect import bisect_right
 
 from tracelens.capture import Diagnostics
-from tracelens.collectors.torch.events import (
-    BOUNDARY,
-    EVENT_START,
-    Event,
-    decode_one,
-    decode_without_args,
-    object_end,
-)
+from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, is_json, object_end
+from tracelens.collectors.torch.repair import LONGEST_REPAIRED, TOO_DEEP, mended
+from tracelens.collectors.torch.text import Finder, Text
+from tracelens.limits import EVENT_MIB
 
+# Only these top-level keys are read. A trace's user metadata has been seen to hold a whole environment with tokens.
+KEYS = (
+    "schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds", "cupti_version",
+    "cuda_runtime_version", "cuda_driver_version", "hip_runtime_version", "hip_driver_version", "record_shapes",
+    "with_stack", "with_modules", "with_flops", "profile_memory",
+)  # fmt: skip
+LONG = 1 << 20
+"""An event longer than this is read by `Recovery` only."""
+SEPARATORS = b" \t\r\n,"
+
+_NEAR = 1 << 16
+_LITTLE = 1 << 12
+# Looking at text in vain, in units of what the quickest look costs for a byte: about 10 ns.
+_BY_BRACKETS, _BY_REPAIR = 4, 64
+_EFFORT_FREE = 64 << 20
+_EFFORT_A_BYTE = 16
+_ENDS_TRIED = 4
 _PH_FIRST = re.compile(rb'\{\s*"ph"\s*:')
-_ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
-# Half of a surrogate pair: a name that was cut between its two halves.
-_LONE_SURROGATE = re.compile(
-    rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
-)
-_CONTROL = re.compile(rb"[\x00-\x1f]")
-_STRING_OR_BARE = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|[^\s,:{}\[\]"]+')
-_NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
-_QUOTE = re.compile(rb'(?<!\\)(?:\\\\)*"')
-_AFTER_STRING = re.compile(rb'\s*(?:$|[:}\]]|,\s*(?:$|["{\[\-0-9tfnN]))')
-_CLOSING_ESCAPED = re.compile(rb'(?<!\\)\\"(?=\s*(?:[}\]]|,\s*"))')
+_TAIL_KEYS = {key.encode() for key in (*KEYS, "traceName", "displayTimeUnit", "trace_id", "host_name")}
+# The bracket that closes the event list, by what follows it; surely so where that is a key that stands there.
+_END = re.compile(rb'\](?<=[}\s]\])\s*(?:,\s*"\w+"\s*:|(\}?\s*(?:\Z|[\[{\0])))')
+_SURE_END = re.compile(rb'\](?<=[}\s]\])\s*,\s*"(?:' + b"|".join(sorted(_TAIL_KEYS)) + rb')"\s*:')
+_SCAN = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # not in its types
+_LOST = "events that are not JSON and could not be repaired"
 
 
-def decode_pieces(block: bytes, diagnostics: Diagnostics) -> list[Event]:
-    """Events of a damaged run, in order; damage costs the events it touches.
+class Recovery:
+    """Takes a text on from where `Text.at` stands at something that is no event as it is."""
 
-    The run is cut wherever one event seems to end and the next to start. A piece that is no event even after repair is
-    read up to the brace that closes it, which may be before the cut (events glued together) or after it (the cut was
-    in nested data). Scans for that brace are limited to the length of the run in all, so that a run full of damage does
-    not take quadratic time.
-    """
-    cuts = [(match.start() + 1, match.end()) for match in BOUNDARY.finditer(block)]
-    ends, starts = [*(cut[0] for cut in cuts), len(block)], [*(cut[1] for cut in cuts), len(block)]
-    events: list[Event] = []
-    at, in_remains, scan_left = 0, False, 2 * len(block)
-    while at < len(block):
-        place = bisect_right(ends, at)
-        place = min(place, len(ends) - 1)
-        end, after = ends[place], starts[place]
-        event = _mended(block[at:end], diagnostics)
-        if event is None:
-            limit = min(len(block), at + scan_left)
-            close = object_end(block, at, limit)
-            scan_left -= (close or limit) - at
-            if close is not None and close != end:
-                event = _mended(block[at:close], diagnostics)
-                if event is not None:
-                    after = _next_start(block, close, Diagnostics() if in_remains else diagnostics)
-        if event is None:
-            if not in_remains:
-                diagnostics.add("loss", "event_damaged", "events that are not JSON and could not be repaired")
-            glued = _PH_FIRST.search(block, at + 1, end)
-            in_remains, at = True, glued.start() if glued else after
-            continue
-        # After a lost event, what has no phase is a nested part of it.
-        if not in_remains or isinstance(event.ph, str):
-            events.append(event)
-            in_remains = False
-        at = after
-    return events
+    def __init__(self, text: Text, diagnostics: Diagnostics) -> None:
+        """Nothing is damaged yet."""
+        self.in_remains = False
+        """Whether an event was lost, and what follows may be a nested part of it."""
+        self.short_until = 0
+        """Up to this place of the text, events longer than LONG are not looked for: one has just not ended."""
+        self._text, self._diagnostics = text, diagnostics
+        self._boundary, self._end, self._sure_end = Finder(BOUNDARY), _EndFinder(_END), _EndFinder(_SURE_END)
+        self._spent = 0
+        self._has_moved = False
 
+    def step(self) -> Event | None:
+        """Read one event or skip something, and move `Text.at`; None for what is no event.
 
-def _next_start(block: bytes, at: int, diagnostics: Diagnostics) -> int:
-    """Where the next event starts after one that ended at `at`; what stands between them, if anything, is lost."""
-    start = EVENT_START.search(block, at)
-    begin = start.start() if start else len(block)
-    if block[at:begin].strip(b" \t\r\n,"):
-        diagnostics.add("loss", "event_damaged", "events that are not JSON and could not be repaired")
-    return begin
-
-
-def is_readable(piece: bytes) -> bool:
-    """Whether the piece is an event with a phase, if need be after repair."""
-    event = _mended(piece, Diagnostics())
-    return event is not None and isinstance(event.ph, str)
-
-
-def _mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
-    """The event that the piece is, if need be after repair or without its args, which is counted."""
-    event = decode_one(piece)
-    if event is not None:
+        An event is, in this order: JSON with an end near by; what stands before the next event's start, or the list's
+        end, if it can be repaired; what a brace closes near by, likewise; and JSON, or nearly, of any length.
+        """
+        spent = self._spent
+        event = self._read()
+        if event is not None:
+            self._spent = spent  # all that counts is what was looked at in vain
         return event
-    texts = [repair(piece) for repair in _REPAIRS]
-    for text in texts:
-        event = decode_one(text)
+
+    def _read(self) -> Event | None:
+        text = self._text
+        self._has_moved = False
+        text.reach(_NEAR)
+        end, is_cut = self._json_end()
+        event = mended(bytes(text.data[text.at : text.at + end]), self._diagnostics) if end else None
         if event is not None:
-            diagnostics.add("warning", "event_repaired", "events that were not JSON, read after repair")
-            return event
-    for text in texts:
-        event = decode_without_args(text)
+            return self._taken(event, text.at + end)
+        following = self._following()
+        if following is None:
+            return None
+        stop, after = following
+        event = self._mended(text.at, stop)
         if event is not None:
-            diagnostics.add("loss", "args_damaged", "events whose args are no object; read without them")
-            return event
-    return None
+            return self._taken(event, after)
+        event = self._before_the_end(stop)
+        if not self._has_moved:
+            event = self._closed_by_brace(stop)
+        if is_cut and not self._has_moved:
+            event = self._long()
+        # What was read for a long event may have moved the text.
+        if not self._has_moved and (following := self._following()) is not None:
+            self._lose(*following)
+        return event
 
+    def _taken(self, event: Event, at: int) -> Event | None:
+        """The event, unless it is a part of a lost one: those have no phase."""
+        self._text.at, self._has_moved = at, True
+        if event is TOO_DEEP:
+            self.in_remains = False
+            return None
+        if self.in_remains and not isinstance(event.ph, str):
+            return None
+        self.in_remains = False
+        return event
 
-def _with_words(piece: bytes) -> bytes:
-    """The piece with bad bytes, control characters, stray backslashes, and words that are no JSON mended."""
-    return _bare_words(_characters(piece))
+    def _room(self) -> int:
+        """How much effort may still be in vain."""
+        return max(0, _EFFORT_FREE + _EFFORT_A_BYTE * self._text.place - self._spent)
 
+    def _json_end(self) -> tuple[int, bool]:
+        """Length of the JSON object that stands here, 0 for none; and whether it may be one that ends farther on."""
+        text = self._text
+        if text.data[text.at : text.at + 1] != b"{":
+            return 0, False
+        limit = min(_NEAR, text.left, max(_LITTLE, self._room()))
+        window = text.data[text.at : text.at + limit]
+        try:
+            end = _SCAN(window.decode("latin-1"), 0)[1]
+            if is_json(bytes(window[:end])):
+                return end, False
+            stopped, is_cut = end, False
+        except json.JSONDecodeError as error:
+            is_cut = error.pos > limit - 16 or error.msg.startswith("Unterminated string")
+            stopped = limit if is_cut else error.pos
+        except StopIteration as error:
+            stopped = error.value
+            is_cut = stopped > limit - 16
+        except (RecursionError, ValueError):  # the latter for a number of thousands of digits
+            stopped, is_cut = limit, True
+        self._spent += stopped
+        return 0, is_cut and limit < text.left
 
-def _with_quotes(piece: bytes) -> bytes:
-    """The same, with quotes inside a string escaped too."""
-    return _bare_words(_inner_quotes(_characters(piece)))
+    def _following(self) -> tuple[int, int] | None:
+        """Where the next event but this seems to start, and where this ends before it; None after moving on.
 
+        Without a next event, this goes on to the text's end. What is longer than any event may be is skipped.
+        """
+        text, limit = self._text, EVENT_MIB.value << 20
+        while True:
+            found = self._boundary.next(text)
+            if found is not None and found[0] - text.at <= limit:
+                return found[0] + 1, found[1]
+            if found is not None or text.left > limit:
+                break
+            if not text.more():
+                return len(text.data), len(text.data)
+        if not self.in_remains:
+            what = f"more than {EVENT_MIB.value} MiB that are no event; {EVENT_MIB.how_to_raise}"
+            self._diagnostics.add("loss", "event_too_long", what)
+        self.in_remains = True
+        text.at = found[1] if found is not None else max(text.data.rfind(b"}"), text.at + limit)
+        return None
 
-def _with_closing(piece: bytes) -> bytes:
-    """The same, with a backslash before a closing quote taken for a stray one."""
-    return _bare_words(_CLOSING_ESCAPED.sub(rb'\\\\"', _characters(piece)))
+    def _mended(self, begin: int, end: int) -> Event | None:
+        size = end - begin
+        if size > min(LONGEST_REPAIRED, self._room() // _BY_REPAIR):
+            return None
+        event = mended(bytes(self._text.data[begin:end]), self._diagnostics)
+        self._spent += 0 if event is not None else size * _BY_REPAIR
+        return event
 
+    def _before_the_end(self, stop: int) -> Event | None:
+        """The event that stands right before the end of the list, if that comes before `stop`."""
+        text = self._text
+        at = text.at
+        for _ in range(_ENDS_TRIED):
+            end = self._end.next(text, at, min(stop, text.at + LONG))
+            if end is None:
+                return None
+            event = self._mended(text.at, end)
+            if event is not None:
+                return self._taken(event, end)
+            at = end + 1
+        return None
 
-_REPAIRS = (_with_words, _with_quotes, _with_closing)
+    def _closed_by_brace(self, stop: int) -> Event | None:
+        """The event up to the brace that closes it: events are glued together, or the next start was in nested data."""
+        text = self._text
+        if text.data[text.at : text.at + 1] != b"{":
+            return None
+        limit = min(len(text.data), text.at + min(_NEAR, self._room() // _BY_BRACKETS))
+        close = object_end(text.data, text.at, limit)
+        if close is None:
+            self._spent += (limit - text.at) * _BY_BRACKETS
+            return None
+        event = None if close == stop else self._mended(text.at, close)
+        return None if event is None else self._taken(event, close)
 
+    def _long(self) -> Event | None:
+        """An event that does not end near by, if it ends at all; looked for only once in so much text."""
+        text, limit = self._text, EVENT_MIB.value << 20
+        if text.place < self.short_until:
+            return None
+        text.reach(limit)
+        close = object_end(text.data, text.at, min(len(text.data), text.at + limit))
+        event = None if close is None else mended(bytes(text.data[text.at : close]), self._diagnostics)
+        if event is None or close is None:
+            self.short_until = text.place + limit
+            return None
+        return self._taken(event, close)
 
-def _characters(piece: bytes) -> bytes:
-    text = piece.decode("utf-8", "replace").encode()
-    text = _ESCAPE.sub(lambda match: match.group() if len(match.group()) > 1 else rb"\\", text)
-    text = _LONE_SURROGATE.sub(lambda match: match.group(1) or rb"\ufffd", text)
-    return _CONTROL.sub(b" ", text)
-
-
-def _bare_words(text: bytes) -> bytes:
-    """The text with inf, NaN, N/A and every other bare word, and numbers beyond a float, as null."""
-    return _STRING_OR_BARE.sub(lambda match: match.group() if _is_json(match.group()) else b"null", text)
-
-
-def _is_json(token: bytes) -> bool:
-    if token.startswith(b'"') or token in {b"true", b"false", b"null"}:
-        return True
-    return _NUMBER.fullmatch(token) is not None and (len(token) < 300 or b"e" not in token.lower()) and _fits(token)
-
-
-def _fits(token: bytes) -> bool:
-    return b"e" not in token.lower() or math.isfinite(float(token))
-
-
-def _inner_quotes(text: bytes) -> bytes:
-    """The text with those quotes escaped that stand inside a string: no comma, colon or bracket follows them."""
-    parts, done, opened = [], 0, False
-    for match in _QUOTE.finditer(text):
-        quote = match.end() - 1
-        if not opened:
-            opened = True
-        elif _AFTER_STRING.match(text, match.end()):
-            opened = False
+    def _lose(self, stop: int, after: int) -> None:
+        """Count the event, and go on where another may start."""
+        text = self._text
+        is_last = stop == len(text.data)
+        end = self._sure_end.next(text, text.at, min(stop, text.at + LONG))
+        is_event = text.data[text.at : text.at + 1] == b"{"
+        start = _PH_FIRST if is_event or self.in_remains else EVENT_START
+        glued = start.search(text.data, text.at + 1, stop if end is None else end)
+        if not self.in_remains and is_last and end is None and glued is None:
+            what = "the file ends inside an event; the event is lost"
+            self._diagnostics.add("loss", "event_cut", what)
+        elif not self.in_remains:
+            self._diagnostics.add("loss", "event_damaged", _LOST)
+        self.in_remains = True
+        if glued is not None:
+            text.at = glued.start()
+        elif end is not None:
+            text.at, self.in_remains = end, False
         else:
-            parts += [text[done:quote], b"\\"]
-            done = quote
-    return b"".join([*parts, text[done:]])
+            text.at = after
+
+
+class _EndFinder:
+    """Where what looks like the end of the list stands next; remembers where there is none."""
+
+    def __init__(self, pattern: re.Pattern[bytes]) -> None:
+        self._pattern = pattern
+        self._none_between = (0, 0)
+
+    def next(self, text: Text, begin: int, stop: int) -> int | None:
+        """The first such bracket in `text.data[begin:stop]`."""
+        low, high = self._none_between
+        if text.start + begin >= low and text.start + stop <= high:
+            return None
+        for match in self._pattern.finditer(text.data, begin, stop):
+            is_cut = match.lastindex is not None and match.end() == stop
+            if not is_cut or (text.over and stop == len(text.data)):
+                return match.start()
+        self._none_between = text.start + begin, text.start + stop
+        return None
+
+
+__all__ = ["KEYS", "LONG", "SEPARATORS", "Recovery"]

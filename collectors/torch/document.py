@@ -11,9 +11,9 @@ from typing import Any
 import polars as pl
 
 from tracelens.capture import Diagnostics
-from tracelens.collectors.torch.damage import decode_pieces, is_readable
-from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, array_end, decode_whole, object_end
-from tracelens.collectors.torch.stream import ByteSource
+from tracelens.collectors.torch.damage import KEYS, LONG, SEPARATORS, Recovery
+from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, decode_lines, decode_whole, root_end
+from tracelens.collectors.torch.text import Text
 from tracelens.errors import SourceError
 
 BLOCK_BYTES = 8 << 20
@@ -21,19 +21,13 @@ _HEAD_LIMIT = 64 << 20
 _TAIL_LIMIT = 64 << 20
 _LIST_START = re.compile(rb'"traceEvents"\s*:\s*\[')
 _ROOT_LIST = re.compile(rb"\s*\[\s*(?=[{\]])")
-_LOOKS_LIKE_END = re.compile(rb'(?<=\})\s*\](?=\s*(?:,\s*"\w+"\s*:|\}?\s*\Z))')
+_ROOT_EVENT = re.compile(rb'\s*(?=\{\s*"ph"\s*:)')
+_BETWEEN = b"\0\x1e \t\r\n"
 _BOM = b"\xef\xbb\xbf"
-_EVENT_LIMIT = 64 << 20
 _SEARCH_BACK = 1 << 16
 _OVERLAP = 4096
-_NESTED_STARTS = 16
-
-# Only these top-level keys are read. A trace's user metadata has been seen to hold a whole environment with tokens.
-KEYS = (
-    "schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds", "cupti_version",
-    "cuda_runtime_version", "cuda_driver_version", "hip_runtime_version", "hip_driver_version", "record_shapes",
-    "with_stack", "with_modules", "with_flops", "profile_memory",
-)  # fmt: skip
+_MOST_AT_ONCE = 2 << 20
+FEWEST_AT_ONCE = 4 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,105 +44,186 @@ class ReadEvents:
 
 @dataclass(slots=True)
 class Document:
-    """Reads one trace: iterate `events()` to its end, then `facts` and `complete` are set."""
+    """Reads one trace out of a text, which is left after its end: iterate `events()`, then the rest is set."""
 
-    source: ByteSource
+    text: Text
     diagnostics: Diagnostics
     facts: dict[str, Any] = field(default_factory=dict)
     complete: bool = False
     n_events: int = 0
+    _recovery: Recovery = field(init=False)
+    _head: bytes = b""
+    _is_lines: bool = False
+    _at_once: int = _MOST_AT_ONCE
+    _no_sound_before: int = 0
+
+    def __post_init__(self) -> None:
+        """Set up what reads on where an event is no JSON."""
+        self._recovery = Recovery(self.text, self.diagnostics)
 
     def events(self) -> Iterator[list[Event]]:
-        """The events in file order, in batches. Raises SourceError when this is no Chrome trace or holds no event."""
-        blocks = self.source.blocks(BLOCK_BYTES)
-        head, rest = self._find_list(blocks)
-        runs = self._whole_events(rest, blocks)
-        tail = None
-        for run, is_last in runs:
-            batch, tail = self._decode(run, is_last=is_last)
-            self.n_events += len(batch)
-            yield batch
-            if tail is not None:
+        """The events in file order, in batches. Raises SourceError when this is no Chrome trace."""
+        self.find_list()
+        is_closed = False
+        while not is_closed:
+            if not self._recovery.in_remains:
+                while batch := self._sound():
+                    self.n_events += len(batch)
+                    yield batch
+            if not self.text.left and not self.text.more():
                 break
-        tail_text = self._tail(tail, runs) if tail is not None else b""
-        self.facts = read_facts(head, tail_text, self.diagnostics) if head else {}
-        closed = tail is not None and (not head or tail_text.rstrip(b"\0 \t\r\n").endswith(b"}"))
-        self.complete = closed and not self.source.cut
+            is_closed, event = self.after_sound()
+            if event is not None:
+                self.n_events += 1
+                yield [event]
+        self.finish(is_closed=is_closed)
 
-    def _find_list(self, blocks: Iterator[bytes]) -> tuple[bytes, bytes]:
-        """The text up to the event list (empty for a bare list), and what has been read after its bracket."""
-        head = bytearray()
-        for block in blocks:
-            searched = max(0, len(head) - _OVERLAP)
-            head += block
-            if head.startswith(_BOM):
-                del head[: len(_BOM)]
-            root = _ROOT_LIST.match(head)
-            if root:
-                return b"", bytes(head[root.end() :])
-            match = _LIST_START.search(head, searched)
-            if match:
-                return bytes(head[: match.end() - 1]), bytes(head[match.end() :])
-            if len(head) > _HEAD_LIMIT:
+    def find_list(self) -> None:
+        """Move the text to the first event. Raises SourceError when there is no event list."""
+        text, searched = self.text, 0
+        text.reach(len(_BOM))
+        if text.data.startswith(_BOM, text.at):
+            text.at += len(_BOM)
+        while True:
+            root = _ROOT_LIST.match(text.data, text.at)
+            match = None if root else _LIST_START.search(text.data, text.at + max(0, searched - _OVERLAP))
+            found = root or match
+            if found is not None:
+                self._head = b"" if root else bytes(text.data[text.at : found.end() - 1])
+                text.at = found.end()
+                return
+            searched = text.left
+            if searched > _HEAD_LIMIT or not text.more():
                 break
-        raise SourceError(f"{self.source.path}: {_what_it_is(bytes(head))}")
+        lines = _ROOT_EVENT.match(text.data, text.at)
+        if lines is None:
+            raise SourceError(f"{text.name}: {_what_it_is(bytes(text.data[text.at :]))}")
+        self._is_lines, text.at = True, lines.end()
 
-    def _whole_events(self, rest: bytes, blocks: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
-        """Runs of whole events, and whether it is the last: that one holds the end of the list, or a cut."""
-        pending, searched = bytearray(rest), 0
-        for block in blocks:
-            pending += block
-            cut = last_boundary(pending, searched)
-            if cut is not None:
-                yield bytes(pending[: cut[0]]), False
-                del pending[: cut[1]]
-            elif len(pending) > _EVENT_LIMIT:
-                self.diagnostics.add("loss", "event_too_long", "more than 64 MiB that do not look like events")
-                pending.clear()
-            searched = max(0, len(pending) - _OVERLAP)
-        yield bytes(pending), True
+    def after_sound(self) -> tuple[bool, Event | None]:
+        """Take the text on from what is no sound event: whether the list ends here, and the event read if one was."""
+        text = self.text
+        if not self._recovery.in_remains:
+            text.skip(SEPARATORS)
+            if not text.left:
+                return False, None
+            if text.data[text.at] == ord("]"):
+                if self._closes():
+                    text.at += 1
+                    return True, None
+                what = "events that are not JSON and could not be repaired"
+                self.diagnostics.add("loss", "event_damaged", what)
+                text.at += 1
+                return False, None
+        return False, self._recovery.step()
 
-    def _decode(self, run: bytes, *, is_last: bool) -> tuple[list[Event], bytes | None]:
-        """Events of a run, and what follows the list's end when the run holds it."""
-        if not run.strip():
-            return [], None
-        batch = decode_whole(run)
-        if batch is not None:
-            return batch, None
-        end = list_end(run, is_last=is_last)
-        if end is not None:
-            body = run[:end].rstrip().removesuffix(b",")
-            batch = decode_whole(body)
-            return (decode_pieces(body, self.diagnostics) if batch is None else batch), run[end + 1 :]
-        if is_last:
-            run = self._without_cut_event(run)
-        return decode_pieces(run, self.diagnostics), None
+    def finish(self, *, is_closed: bool) -> None:
+        """Read what follows the list, to the document's end."""
+        tail, is_whole = b"", is_closed or (self._is_lines and not self._recovery.in_remains)
+        if is_closed and self._head:
+            tail, is_whole = self._tail()
+        self.facts = read_facts(self._head, tail, self.diagnostics) if self._head else {}
+        self.complete = is_whole
+        self.text.skip(_BETWEEN)
 
-    def _without_cut_event(self, run: bytes) -> bytes:
-        """The last run of a cut file without the event that the cut went through."""
-        cut = last_boundary(run)
-        begin = cut[1] if cut else 0
-        close = object_end(run, begin, len(run))
-        rest = run[begin if close is None else close :]
-        if rest.strip(b" \t\r\n,"):
-            self.diagnostics.add("loss", "event_cut", "the file ends inside an event; the event is lost")
-        return run[: len(run) - len(rest)].rstrip().removesuffix(b",")
+    def _sound(self) -> list[Event]:
+        """The next events that are JSON through and through; none where something else comes first."""
+        text = self.text
+        if self._is_lines:
+            return self._sound_lines()
+        if text.place < self._no_sound_before:
+            return []
+        size = self._at_once
+        # Where an event has just turned out not to end, the other reader takes none that is long.
+        most = LONG if text.place < self._recovery.short_until else _MOST_AT_ONCE
+        has_failed = False
+        while True:
+            size = min(size, most)
+            text.reach(size + _OVERLAP)
+            cut = last_boundary(text.data, text.at, text.at + size)
+            if cut is None:
+                if has_failed or size >= most or text.left <= size:
+                    if not has_failed:
+                        self._no_sound_before = text.place + min(size, text.left) - _OVERLAP
+                    return []
+                size *= 4
+                continue
+            batch = decode_whole(bytes(text.data[text.at : cut[0]]))
+            if batch is not None:
+                text.at = cut[1]
+                self._at_once = min(2 * size, _MOST_AT_ONCE)
+                return batch
+            if size <= FEWEST_AT_ONCE or last_boundary(text.data, text.at, cut[0]) is None:
+                self._at_once = FEWEST_AT_ONCE
+                return []
+            has_failed = True
+            size = max(FEWEST_AT_ONCE, min(size, cut[0] - text.at) // 8)
 
-    def _tail(self, tail: bytes, runs: Iterator[tuple[bytes, bool]]) -> bytes:
-        """The text after the event list, up to a limit; a run's missing comma is put back."""
-        parts, size = [tail], len(tail)
-        for run, _ in runs:
-            size += len(run)
+    def _sound_lines(self) -> list[Event]:
+        """The same of events that stand on lines of their own, without a list around them."""
+        text, size = self.text, self._at_once
+        while True:
+            text.reach(size)
+            end = text.data.rfind(b"\n", text.at, text.at + size) + 1
+            if end > 0:
+                batch = decode_lines(bytes(text.data[text.at : end]))
+                if batch is not None:
+                    text.at = end
+                    self._at_once = min(2 * size, _MOST_AT_ONCE)
+                    return batch
+            if size <= FEWEST_AT_ONCE:
+                self._at_once = size
+                return []
+            size //= 8
+
+    def _closes(self) -> bool:
+        """Whether the bracket at `at` closes the list; a stray one is followed by another event."""
+        text = self.text
+        for size in (_OVERLAP, 1 << 20):
+            text.reach(size)
+            after = bytes(text.data[text.at + 1 : text.at + size]).lstrip(SEPARATORS)
+            if after:
+                break
+        if self._head:
+            return EVENT_START.match(after) is None
+        return not (text.data[text.at + 1 : text.at + 2] == b"," and EVENT_START.match(after))
+
+    def _tail(self) -> tuple[bytes, bool]:
+        """The text after the event list up to the brace that closes the document, and whether it is there."""
+        text, size = self.text, _OVERLAP
+        while True:
+            text.reach(size)
+            end = root_end(text.data, text.at)
+            if end is not None:
+                tail = bytes(text.data[text.at : end])
+                text.at = end
+                return tail, True
+            if text.over and text.left <= size:
+                tail = bytes(text.data[text.at :])
+                text.at = len(text.data)
+                return tail, tail.rstrip(_BETWEEN).endswith(b"}")
             if size > _TAIL_LIMIT:
-                self.diagnostics.add("loss", "tail_too_long", "more than 64 MiB after the event list were not read")
                 break
-            parts.append(b"," + run)
-        return b"".join(parts)
+            size *= 4
+        self.diagnostics.add("loss", "tail_too_long", "more than 64 MiB after the event list were not read")
+        tail = bytes(text.data[text.at :])
+        text.at = len(text.data)
+        while text.more():
+            text.at = len(text.data)
+        return tail, False
+
+
+def what_follows(text: Text) -> bytes:
+    """The first byte after a document that is none of those that may stand between two; nothing at the text's end."""
+    while True:
+        text.skip(_BETWEEN)
+        if text.left or not text.more():
+            return bytes(text.data[text.at : text.at + 1])
 
 
 def last_boundary(data: bytes | bytearray, begin: int = 0, upto: int | None = None) -> tuple[int, int] | None:
     """Where the last event but one in `data[begin:upto]` ends and the last starts; looked for from the end."""
-    stop = len(data) if upto is None else upto
+    stop = len(data) if upto is None else min(upto, len(data))
     window = _SEARCH_BACK
     while True:
         start = max(begin, stop - window)
@@ -159,39 +234,6 @@ def last_boundary(data: bytes | bytearray, begin: int = 0, upto: int | None = No
         if last or start == begin:
             return last
         window *= 8
-
-
-def list_end(run: bytes, *, is_last: bool) -> int | None:
-    """Where the bracket that closes the event list stands in a run that is not JSON as it is; None if it does not.
-
-    It stands after the last event, and what comes after the list has no key `ph`: the scan starts at the event with the
-    last one, so that damage before does not mislead it. Where that finds nothing, the last run is scanned whole, and at
-    last searched for what the end looks like, in case its last event is damaged.
-    """
-    last = begin = run.rfind(b'"ph"')
-    for _ in range(_NESTED_STARTS):
-        if begin <= 0:
-            break
-        cut = last_boundary(run, upto=begin)
-        begin = cut[1] if cut else 0
-        end = array_end(run, begin)
-        if end is None:
-            break
-        if end > last:
-            return end
-        begin -= 1
-    if not is_last:
-        return None
-    end = array_end(run)
-    if end is not None and (last < 0 or end > last):
-        return end
-    looks = _LOOKS_LIKE_END.search(run, max(0, last))
-    if looks is None:
-        return None
-    # In a cut file nested data can look like the end too, but then the event before it is no event.
-    cut = last_boundary(run, upto=max(0, last))
-    starts = [match.start() for match in EVENT_START.finditer(run, cut[1] if cut else 0, looks.start())]
-    return looks.start() if any(is_readable(run[start : looks.start()]) for start in starts[:_NESTED_STARTS]) else None
 
 
 def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The events of a Chrome trace as typed records, whatever JSON, or nearly JSON, they are written in.
 
-A run of whole events is decoded at once; one that does not decode goes to `damage`, event by event.
+A run of whole events is decoded at once; where that fails, `damage` reads on.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 _ABSENT = msgspec.Raw()
+_DEEPEST = 32
 _ARG_NAMES = {
     "external_id": "External id",
     "external_id_old": "external id",
@@ -44,7 +45,7 @@ _ARG_NAMES = {
 }
 
 
-class Args(msgspec.Struct, rename=_ARG_NAMES):
+class Args(msgspec.Struct, rename=_ARG_NAMES, gc=False):
     """Of an event's args, what the tables hold. Values are unchecked; shapes and types stay the bytes they were."""
 
     external_id: Any = None
@@ -88,7 +89,7 @@ class Args(msgspec.Struct, rename=_ARG_NAMES):
     counter_value: Any = None
 
 
-class Event(msgspec.Struct):
+class Event(msgspec.Struct, gc=False):
     """An event; times stay the bytes they were written as, because a float would not hold them exactly."""
 
     ph: Any = None
@@ -101,7 +102,7 @@ class Event(msgspec.Struct):
     args: Args | None = None
 
 
-class _LooseEvent(msgspec.Struct):
+class _LooseEvent(msgspec.Struct, gc=False):
     """An event whose args are not looked into."""
 
     ph: Any = None
@@ -114,7 +115,9 @@ class _LooseEvent(msgspec.Struct):
 
 
 _DECODE_MANY = msgspec.json.Decoder(list[Event]).decode
-_DECODE_ONE = msgspec.json.Decoder(Event).decode
+_DECODER = msgspec.json.Decoder(Event)
+_DECODE_ONE = _DECODER.decode
+_DECODE_ANY = msgspec.json.Decoder(msgspec.Raw).decode
 _DECODE_LOOSE = msgspec.json.Decoder(_LooseEvent).decode
 _NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
@@ -131,6 +134,14 @@ def decode_whole(block: bytes) -> list[Event] | None:
     """Events of a run of whole event objects separated by commas; None when it is not JSON through and through."""
     try:
         return _DECODE_MANY(b"[" + block + b"]")
+    except _NOT_JSON:
+        return None
+
+
+def decode_lines(lines: bytes) -> list[Event] | None:
+    """Events on lines of their own; None when a line is anything else."""
+    try:
+        return _DECODER.decode_lines(lines)
     except _NOT_JSON:
         return None
 
@@ -152,24 +163,53 @@ def decode_without_args(piece: bytes) -> Event | None:
     return Event(loose.ph, loose.cat, loose.name, loose.pid, loose.tid, loose.ts, loose.dur)
 
 
-def array_end(text: bytes, begin: int = 0) -> int | None:
-    """Where the bracket that closes the event list stands, from a place inside the list; None if it does not.
+def is_json(piece: bytes) -> bool:
+    """Whether the piece is one JSON value, but for bytes that are no text."""
+    try:
+        _DECODE_ANY(piece if piece.isascii() else piece.decode("utf-8", "replace").encode())
+    except _NOT_JSON:
+        return False
+    return True
 
-    The scan knows strings, so a bracket in a name does not end the list.
+
+def flattened(piece: bytes) -> tuple[bytes | None, int]:
+    """The piece with null for every value nested deeper than any that a table holds, and how deep it is.
+
+    Without a piece where its brackets do not match, or nothing is that deep.
     """
-    depth = 0
+    parts: list[bytes] = []
+    depth = deepest = done = 0
+    for match in _TOKENS.finditer(piece):
+        token = piece[match.start()]
+        if token in b"{[":
+            depth += 1
+            deepest = max(deepest, depth)
+            if depth == _DEEPEST + 1:
+                parts += [piece[done : match.start()], b"null"]
+        elif token in b"}]":
+            if depth == _DEEPEST + 1:
+                done = match.end()
+            depth -= 1
+            if depth < 0:
+                return None, deepest
+    return (b"".join([*parts, piece[done:]]) if depth == 0 and parts else None), deepest
+
+
+def root_end(text: bytes | bytearray, begin: int) -> int | None:
+    """Where the object is over in which the text is at `begin`, strings known; None if it is not."""
+    depth = 1
     for match in _TOKENS.finditer(text, begin):
         token = text[match.start()]
         if token in b"{[":
             depth += 1
         elif token in b"}]":
-            if depth == 0:
-                return match.start() if token == ord("]") else None
             depth -= 1
+            if depth == 0:
+                return match.end()
     return None
 
 
-def object_end(text: bytes, begin: int, limit: int) -> int | None:
+def object_end(text: bytes | bytearray, begin: int, limit: int) -> int | None:
     """Where the object that starts at `begin` is over; None if it is not before `limit`."""
     depth = 0
     for match in _TOKENS.finditer(text, begin, limit):

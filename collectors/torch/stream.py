@@ -31,7 +31,8 @@ class ByteSource:
         self.path = path
         self.name = "standard input" if str(path) == "-" else path.name
         self.cut = False
-        self._diagnostics = diagnostics
+        self.failed = False
+        self.diagnostics = diagnostics
         self._digest = hashlib.sha256()
         self._size = 0
 
@@ -44,6 +45,7 @@ class ByteSource:
                 with self.path.open("rb") as stream:
                     yield from self._decompressed(stream, block_bytes)
         except OSError as error:
+            self.failed = True
             raise SourceError(f"{self.path}: cannot be read: {error.strerror or error}") from error
 
     def describe(self, kind: str) -> SourceFile:
@@ -99,6 +101,7 @@ class ByteSource:
         The sum counts from some size on, because a small file of one repeated event may well shrink more.
         """
         if given > _ANY_EXPANSION and given > self._size * EXPANSION.value:
+            self.failed = True
             raise SourceError(
                 f"{self.path}: expected a trace, found {self._size} bytes of gzip that unpack to over {given}, more "
                 f"than {EXPANSION.value} times as much; {EXPANSION.how_to_raise}"
@@ -106,7 +109,7 @@ class ByteSource:
 
     def _lost(self, code: str, text: str) -> None:
         self.cut = True
-        self._diagnostics.add("loss", code, text)
+        self.diagnostics.add("loss", code, text)
 
 
 class _Members:

@@ -9,19 +9,19 @@ import importlib.util
 
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.document import ReadEvents
-from tracelens.collectors.torch.stream import ByteSource
+from tracelens.collectors.torch.text import Text
 
 
-def read_fast(source: ByteSource, diagnostics: Diagnostics) -> ReadEvents | None:
+def read_fast(text: Text, diagnostics: Diagnostics) -> ReadEvents | None:
     """The trace as the slow path gives it, with Categorical strings; None, and nothing read, where that cannot be.
 
-    Raises SourceError like `Document.events`.
+    The text is left at what follows. Raises SourceError like `Document.events`.
     """
     if importlib.util.find_spec("numba") is None:
         return None
     from tracelens.collectors.torch.fast import reader  # noqa: PLC0415 - needs NumPy, which comes with numba
 
-    return reader.read_fast(source, diagnostics)
+    return reader.read_fast(text, diagnostics)
 
 
 __all__ = ["read_fast"]

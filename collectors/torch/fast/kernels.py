@@ -44,6 +44,7 @@ from tracelens.collectors.torch.fast.layout import (
     KEYS,
     LEVEL_SHIFT,
     LIST_CLOSED,
+    LONG,
     MAX_TABLES,
     N_EVENTS,
     N_KEY_SLOTS,
@@ -203,6 +204,7 @@ def _make(sources):
                 rebuild(table)
         while i < n:
             begin = i
+            limit = min(n, i + LONG)
             c = load8(i)
             if c == 93:
                 why = LIST_CLOSED
@@ -231,7 +233,7 @@ def _make(sources):
                         break
                     key = find_key(state, i, end - i, level)
                 else:
-                    end = string_end(i, n)
+                    end = string_end(i, limit)
                     if end < 0 or end & ESCAPED:
                         break
                     end >>= 3
@@ -251,11 +253,11 @@ def _make(sources):
                     seen |= 1 << at
                 if kind == SKIPPED:
                     if c == 34:
-                        i = (string_end(i + 1, n) >> 3) + 1
+                        i = (string_end(i + 1, limit) >> 3) + 1
                         if i <= 0:
                             break
                     else:
-                        i = value_end(i, n)
+                        i = value_end(i, limit)
                         if i < 0:
                             break
                 elif kind == ARGS:
@@ -285,7 +287,7 @@ def _make(sources):
                     elif c != 110:
                         odd |= 1 << at
                 elif kind == JSON:
-                    end = value_end(i, n)
+                    end = value_end(i, limit)
                     if end < 0:
                         break
                     has |= 1 << at
@@ -294,7 +296,7 @@ def _make(sources):
                     i = end
                 elif c == 34:
                     i += 1
-                    end = string_end(i, n)
+                    end = string_end(i, limit)
                     if end < 0:
                         break
                     flags = end & 7
@@ -412,6 +414,10 @@ def _make(sources):
                 if c != 44:
                     break
                 i = space(i + 1)
+            if taken and i - begin > LONG:
+                i = begin
+                why = DAMAGED
+                break
             if taken:
                 t = table_of(state, has)
                 if t >= 0:
@@ -429,8 +435,8 @@ def _make(sources):
                 i = begin
                 break
             if not taken:
-                i = value_end(begin, n)
-                if i < 0:
+                i = value_end(begin, limit)
+                if i < 0 or i - begin > LONG:
                     i = begin
                     why = DAMAGED
                     break
@@ -441,10 +447,7 @@ def _make(sources):
                 c = load8(i)
                 if c == 44:
                     i = space(i + 1)
-                    if i >= n:
-                        why = DAMAGED
-                        break
-                elif c != 93:
+                elif c != 93 and c != 123:  # no comma between two events is no damage
                     why = DAMAGED
                     break
         store64(state + 8 * AT, i)

@@ -5,6 +5,9 @@ from __future__ import annotations
 PAD = 64
 """Bytes of 0xFF after every text. They are no token, and vector loads may reach into them."""
 
+LONG = 1 << 20
+"""Longer events are left to Python, so that one that never ends costs no more than this. As `damage` has it."""
+
 NULL = 0x7FF8_5AFE_C0DE_0001
 """Null in a column: larger than any integer taken here, and among floats one NaN, which JSON cannot write."""
 

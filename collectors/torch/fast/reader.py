@@ -6,7 +6,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain
 from queue import SimpleQueue
 
 import numpy as np
@@ -14,114 +13,145 @@ import polars as pl
 
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.columns import RawEvents
-from tracelens.collectors.torch.document import BLOCK_BYTES as PIECE_BYTES
-from tracelens.collectors.torch.document import Document, ReadEvents, last_boundary, read_facts
-from tracelens.collectors.torch.events import Event, decode_one
+from tracelens.collectors.torch.document import FEWEST_AT_ONCE, Document, ReadEvents
+from tracelens.collectors.torch.events import Event
 from tracelens.collectors.torch.fast import fields
-from tracelens.collectors.torch.fast.blocks import BLOCK_BYTES, Block, Blocks
+from tracelens.collectors.torch.fast.blocks import BLOCK_BYTES, Block, Blocks, padded
 from tracelens.collectors.torch.fast.collected import Collected
 from tracelens.collectors.torch.fast.frames import Assembly
 from tracelens.collectors.torch.fast.layout import PAD
 from tracelens.collectors.torch.fast.native import parser
-from tracelens.collectors.torch.fast.worker import Parsed, Refused, Worker
-from tracelens.collectors.torch.stream import ByteSource
+from tracelens.collectors.torch.fast.worker import Parsed, Worker
+from tracelens.collectors.torch.repair import mended
+from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, nanoseconds
 
 _WITHOUT_DURATION = {"allocations", "counters"}
 _MOST_WORKERS = 2  # one more reads what is damaged; NUMBER_BITS leaves room for four
 _AT_ONCE = 1 << 16
+_MOST_LATE = 1 << 14
+# After damage, so much is read by msgspec before the kernels are started again: they take a millisecond to start.
+_SOUND_AGAIN = 32 << 10
+_TRIES = 16
 
 
 class FastDocument(Document):
-    """Reads one trace: a block is parsed by kernels, and again by the slow path where it is no JSON."""
+    """Reads one trace: blocks of it are parsed ahead, and read on from where kernels stop, event by event."""
 
     def collect(self, parse: Callable[[int], int], block_bytes: int, n_workers: int) -> Assembly:
         """Read it all. Afterwards `facts`, `complete`, `n_events` and `has_fractions` are set, as by `events()`."""
         self._collected, self.has_fractions = Collected(), False
-        self._parse = parse
+        self._late: list[tuple[Event, dict[str, int]]] = []
+        self._heights: dict[str, int] | None = None
+        self._window = (-1, -1)
+        self._tries, self._at_once = 0, FEWEST_AT_ONCE
         self._spare: Worker | None = None
-        self._rest: Iterator[tuple[bytes, bool]] = iter(())
+        self._parse = parse
         self._workers = [Worker(parse, number) for number in range(n_workers)]
-        idle: SimpleQueue[Worker] = SimpleQueue()
-        for worker in self._workers:
-            idle.put(worker)
-        pieces = self.source.blocks(PIECE_BYTES)
-        head, rest = self._find_list(pieces)
-        blocks = Blocks(self.diagnostics, block_bytes)
-        cut = blocks.cut(rest, pieces)
-        tail = None
+        self.find_list()
+        blocks = Blocks(block_bytes, self.text.place)
+        is_closed = False
         with ThreadPoolExecutor(n_workers) as pool:
-            ahead = _ahead(pool, idle, cut, n_workers + 1)
+            ahead = _Ahead(pool, self._workers, blocks, self.text.rest())
+            end = 0
             for block, parsed in ahead:
-                tail = self._take(block, parsed.result())
-                blocks.give_back(block)
-                if tail is not None:
-                    break
-            remaining = ((bytes(block.view), block.is_last) for block, _ in ahead)
-            tail_text = self._tail(tail, chain(self._rest, remaining)) if tail is not None else b""
+                end = block.start + block.size
+                self._add(parsed.result() if parsed else Parsed())
+                if parsed and parsed.result().stopped_at < block.size:
+                    stopped = parsed.result().stopped_at
+                    self.text.resume(block.text(stopped), ahead.texts(), block.start + stopped)
+                    blocks.give_back(block)
+                    is_closed = self._read_on()
+                    end = self.text.place
+                    if is_closed:
+                        break
+                else:
+                    blocks.give_back(block)
+            else:
+                self.text.resume(b"", iter(()), end)
+            ahead.is_parsing = False
+        self._flush_late()
         blocks.release()
         for worker in self._workers:
             worker.release()
-        self.facts = read_facts(head, tail_text, self.diagnostics) if head else {}
-        closed = tail is not None and (not head or tail_text.rstrip(b"\0 \t\r\n").endswith(b"}"))
-        self.complete = closed and not self.source.cut
+        self.finish(is_closed=is_closed)
         return Assembly(self._collected, self._workers + ([self._spare] if self._spare else []))
 
-    def _take(self, block: Block, parsed: Parsed) -> bytes | None:
-        """Add a block's events; what follows the list's end, if the block holds it."""
-        # The slow path looks for the list's end in each of its runs; it surely sees what is seen here only in the last.
-        is_plain = parsed.closed_at is None or (
-            block.is_last and last_boundary(block.view[parsed.closed_at :]) is None  # type: ignore[arg-type]
-        )
-        if is_plain and self._is_sound(block.view, parsed, is_last=True):
-            return self._add(block.view, parsed)
-        self._rest = block.runs()
-        for run, is_last in self._rest:
-            again = self._parsed_again(run)
-            if self._is_sound(memoryview(run), again, is_last=is_last):
-                tail = self._add(memoryview(run), again)
-            else:
-                events, tail = self._decode(run, is_last=is_last)
-                self.n_events += len(events)
-                self._add_slow(events)
-            if tail is not None:
-                return tail
-        return None
+    def _read_on(self) -> bool:
+        """Read from where kernels stopped to the end of a block, or of the list; whether it was the list's."""
+        text, is_closed, has_stopped = self.text, False, True
+        while not is_closed:
+            if not self._recovery.in_remains and not has_stopped:
+                self._take_sound()
+                if not text.left:
+                    return False
+            if not text.left and not text.more():
+                return False
+            is_closed, event = self.after_sound()
+            if event is not None:
+                self._take_late([event])
+            has_stopped = False
+        return True
 
-    def _parsed_again(self, run: bytes) -> Parsed:
+    def _take_sound(self) -> None:
+        """Read what is JSON: a little of it by the slow path, and by kernels if that is not soon over."""
+        self._tries += 1
+        if self._at_once < _SOUND_AGAIN and self._tries % _TRIES:
+            while self._at_once < _SOUND_AGAIN:
+                batch = self._sound()
+                if not batch:
+                    return
+                self._take_late(batch)
+        if not self.text.left:
+            return
+        text = self.text
+        window = text.start, len(text.data)
+        if window != self._window:
+            self._window, size = window, len(text.data)
+            self._buffer = padded(np.empty(size + PAD, np.uint8), size)
+            self._buffer[:size] = np.frombuffer(text.data, np.uint8)
         if self._spare is None:
             self._spare = Worker(self._parse, len(self._workers))
-        buffer = np.full(len(run) + PAD, 0xFF, np.uint8)
-        buffer[: len(run)] = np.frombuffer(run, np.uint8)
-        return self._spare.parse(buffer, len(run))
+        parsed = self._spare.parse(self._buffer, len(text.data), text.at)
+        self._add(parsed)
+        text.at = parsed.stopped_at
+        self._at_once = FEWEST_AT_ONCE
 
-    @staticmethod
-    def _is_sound(text: memoryview, parsed: Parsed, *, is_last: bool) -> bool:
-        """Whether the text is JSON, and the list's end, if it is there, is where the slow path would see it."""
-        if parsed.damaged:
-            return False
-        if parsed.closed_at is not None:
-            last = bytes(text).rfind(b'"ph"')
-            if last > parsed.closed_at or (last < 0 and not is_last):
-                return False
-        parsed.events = [decode_one(refused.text) for refused in parsed.refused]
-        return all(event is not None for event in parsed.events)
-
-    def _add(self, text: memoryview, parsed: Parsed) -> bytes | None:
-        before = {name: self._collected.height(name) for name in fields.NAMES}
+    def _add(self, parsed: Parsed) -> None:
+        before = {name: self._collected.height(name) for name in fields.NAMES} if parsed.refused else {}
         self._collected.add(parsed.pieces)
+        self._heights = None
         self.n_events += parsed.n_events
         self.has_fractions |= parsed.has_fractions
-        if parsed.refused:
-            self._add_refused(parsed.events, parsed.refused, before)
-        return None if parsed.closed_at is None else bytes(text[parsed.closed_at + 1 :])
+        for refused in parsed.refused:
+            event = mended(refused.text, self.diagnostics)
+            if event is None:
+                self.n_events -= 1
+                what = "events that are not JSON and could not be repaired"
+                self.diagnostics.add("loss", "event_damaged", what)
+            else:
+                self._late.append((event, {name: n + before[name] for name, n in refused.rows.items()}))
+        if len(self._late) > _MOST_LATE:
+            self._flush_late()
 
-    def _add_refused(self, events: list[Event], refused: list[Refused], before: dict[str, int]) -> None:
+    def _take_late(self, events: list[Event]) -> None:
+        """Note events that stand after all rows that kernels have read."""
+        if self._heights is None:
+            self._heights = {name: self._collected.height(name) for name in fields.NAMES}
+        self.n_events += len(events)
+        self._late += [(event, self._heights) for event in events]
+        if len(self._late) > _MOST_LATE:
+            self._flush_late()
+
+    def _flush_late(self) -> None:
         """Rows of single events that the slow path read, each at its place.
 
         The slow path drops events without times, so they go to it in batches of which that is known for all: with both
         times, without a duration, without a start; and those of no table, which it counts.
         """
+        events = [event for event, _ in self._late]
+        rows = [before for _, before in self._late]
+        self._late = []
         tables = [fields.table_of(event.ph, event.cat, event.name) for event in events]
         placed = [i for i, table in enumerate(tables) if table]
         self._slow_frames([event for event, table in zip(events, tables, strict=True) if not table])
@@ -136,12 +166,8 @@ class FastDocument(Document):
         for (start, duration), batch in batches.items():
             for name, frame in self._slow_frames([events[i] for i in batch]).items():
                 kept = start and (duration or name in _WITHOUT_DURATION)
-                own = [before[name] + refused[i].rows[name] for i in batch if tables[i] == name]
+                own = [rows[i][name] for i in batch if tables[i] == name]
                 self._collected.add_slow(name, frame, own if kept else [])
-
-    def _add_slow(self, events: list[Event]) -> None:
-        for name, frame in self._slow_frames(events).items():
-            self._collected.add_slow(name, frame)
 
     def _slow_frames(self, events: list[Event]) -> dict[str, pl.DataFrame]:
         slow = RawEvents(self.diagnostics)
@@ -151,24 +177,48 @@ class FastDocument(Document):
         return frames
 
 
-def _ahead(
-    pool: ThreadPoolExecutor, idle: SimpleQueue[Worker], blocks: Iterator[Block], n_ahead: int
-) -> Iterator[tuple[Block, Future[Parsed]]]:
+class _Ahead:
     """Blocks with their results to come, in order, while the next ones are read and parsed."""
 
-    def parse(block: Block) -> Parsed:
-        worker = idle.get()
+    def __init__(
+        self, pool: ThreadPoolExecutor, workers: list[Worker], blocks: Blocks, pieces: Iterator[bytes]
+    ) -> None:
+        self.is_parsing = True
+        self._pool, self._blocks, self._n_ahead = pool, blocks, len(workers) + 1
+        self._cut = blocks.cut(pieces)
+        self._idle: SimpleQueue[Worker] = SimpleQueue()
+        for worker in workers:
+            self._idle.put(worker)
+        self._waiting: deque[tuple[Block, Future[Parsed] | None]] = deque()
+
+    def __iter__(self) -> _Ahead:
+        return self
+
+    def __next__(self) -> tuple[Block, Future[Parsed] | None]:
+        while len(self._waiting) < (self._n_ahead if self.is_parsing else 1):
+            block = next(self._cut, None)
+            if block is None:
+                break
+            self._waiting.append((block, self._pool.submit(self._parsed, block) if self.is_parsing else None))
+        if not self._waiting:
+            raise StopIteration
+        return self._waiting.popleft()
+
+    def texts(self) -> Iterator[bytes]:
+        """The text of the blocks that are left, whatever was parsed of them."""
+        for block, parsed in self:
+            if parsed is not None:
+                parsed.result()
+            text = block.text()
+            self._blocks.give_back(block)
+            yield text
+
+    def _parsed(self, block: Block) -> Parsed:
+        worker = self._idle.get()
         try:
             return worker.parse(block.buffer, block.size)
         finally:
-            idle.put(worker)
-
-    waiting: deque[tuple[Block, Future[Parsed]]] = deque()
-    for block in blocks:
-        waiting.append((block, pool.submit(parse, block)))
-        if len(waiting) >= n_ahead:
-            yield waiting.popleft()
-    yield from waiting
+            self._idle.put(worker)
 
 
 def _count_unplaced(assembly: Assembly, diagnostics: Diagnostics) -> None:
@@ -181,11 +231,11 @@ def _count_unplaced(assembly: Assembly, diagnostics: Diagnostics) -> None:
 
 
 def read_fast(
-    source: ByteSource, diagnostics: Diagnostics, *, block_bytes: int = BLOCK_BYTES, n_workers: int | None = None
+    text: Text, diagnostics: Diagnostics, *, block_bytes: int = BLOCK_BYTES, n_workers: int | None = None
 ) -> ReadEvents | None:
-    """Read a trace to the frames that `RawEvents.frames()` gives; None where there are no kernels, nothing read.
+    """Read one trace to the frames that `RawEvents.frames()` gives; None where there are no kernels, nothing read.
 
-    Strings are Categorical. Raises SourceError like `Document.events`.
+    Strings are Categorical. The text is left at what follows. Raises SourceError like `Document.events`.
     """
     found = parser()
     if found is None:
@@ -193,7 +243,7 @@ def read_fast(
     if n_workers is None:
         n_workers = os.cpu_count() or 1
     n_workers = max(1, min(_MOST_WORKERS, n_workers))
-    document = FastDocument(source, diagnostics)
+    document = FastDocument(text, diagnostics)
     assembly = document.collect(found.run, block_bytes, n_workers)
     frames = assembly.frames()
     _count_unplaced(assembly, diagnostics)

@@ -36,18 +36,14 @@ class Refused:
 
 @dataclass(slots=True)
 class Parsed:
-    """What a block gave, in file order."""
+    """What a text gave, in file order, up to where the list closes, something is no JSON, or much is strange."""
 
     n_events: int = 0
     pieces: dict[str, list[Piece]] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
     has_fractions: bool = False
-    closed_at: int | None = None
-    """Where the bracket stands that closes the event list."""
-    events: list[Any] = field(default_factory=list)
-    """The refused events as the slow path decodes them."""
-    damaged: bool = False
-    """The block is not JSON, or the slow path is faster on so many strange events: nothing of it counts."""
+    stopped_at: int = 0
+    """Where an event starts that was not read; the text's size where all were."""
 
     def rows(self, table: str) -> int:
         """Rows that a table has so far."""
@@ -82,29 +78,25 @@ class Worker:
         self._strings = strings
         self._state[layout.REFUSED_ROOM], self._state[layout.ROW_ROOM] = _REFUSED, _ROWS
 
-    def parse(self, buffer: np.ndarray[Any, Any], size: int) -> Parsed:
-        """Parse the first `size` bytes of the buffer, which has PAD bytes of 0xFF after them."""
+    def parse(self, buffer: np.ndarray[Any, Any], size: int, begin: int = 0) -> Parsed:
+        """Parse the first `size` bytes of the buffer, which has PAD bytes of 0xFF after them, from `begin` on."""
         lend(buffer)
         parsed, state, start = Parsed(), self._state, bytes_at(buffer)
-        state[layout.AT], state[layout.END_OF_TEXT] = start, start + size
+        state[layout.AT], state[layout.END_OF_TEXT] = start + begin, start + size
         state[layout.HAS_FRACTION] = state[layout.N_EVENTS] = 0
         while True:
             state[layout.N_REFUSED] = self._tables[:, 3] = 0
             why = self._parse(bytes_at(state))
             self._take_refused(parsed, buffer, start)
-            if len(parsed.refused) > _MOST_REFUSED:
-                return Parsed(damaged=True)
             self._take_rows(parsed)
             if why == layout.GROW:
                 self.texts.grow()
                 self.shapes.grow()
-            elif why != layout.FULL:
+            elif why != layout.FULL or len(parsed.refused) > _MOST_REFUSED:
                 break
         parsed.n_events = int(state[layout.N_EVENTS])
         parsed.has_fractions = bool(state[layout.HAS_FRACTION])
-        parsed.damaged = why == layout.DAMAGED
-        if why == layout.LIST_CLOSED:
-            parsed.closed_at = int(state[layout.AT]) - start
+        parsed.stopped_at = min(size, int(state[layout.AT]) - start)
         return parsed
 
     def release(self) -> None:

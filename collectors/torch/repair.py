@@ -1,0 +1,115 @@
+"""Repair of an event that is not JSON: bare words, stray backslashes and quotes, bytes that are no text."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from tracelens.capture import Diagnostics
+from tracelens.collectors.torch.events import Event, decode_one, decode_without_args, flattened
+from tracelens.limits import NESTING
+
+LONGEST_REPAIRED = 1 << 17
+TOO_DEEP = Event()
+"""Stands for an event that was counted as lost, because its values are nested too deep."""
+
+_ESCAPE = re.compile(rb'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
+# Half of a surrogate pair: a name that was cut between its two halves.
+_LONE_SURROGATE = re.compile(
+    rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+_CONTROL = re.compile(rb"[\x00-\x1f]")
+_STRING_OR_BARE = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|[^\s,:{}\[\]"]+')
+_NUMBER = re.compile(rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+_QUOTE = re.compile(rb'(?<!\\)(?:\\\\)*"')
+_AFTER_STRING = re.compile(rb'\s*(?:$|[:}\]]|,\s*(?:$|["{\[\-0-9tfnN]))')
+_CLOSING_ESCAPED = re.compile(rb'(?<!\\)\\"(?=\s*(?:[}\]]|,\s*"))')
+
+
+def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
+    """The event that the piece is, if need be after repair or without its args, which is counted; else None."""
+    event = decode_one(piece)
+    if event is not None:
+        return event
+    if len(piece) > LONGEST_REPAIRED:
+        return _shallow(piece, diagnostics)
+    readable, texts = _characters(piece), []
+    for repair in _REPAIRS:
+        texts.append(repair(readable))
+        event = decode_one(texts[-1])
+        if event is not None:
+            diagnostics.add("warning", "event_repaired", "events that were not JSON, read after repair")
+            return event
+    for text in texts:
+        event = decode_without_args(text)
+        if event is not None:
+            diagnostics.add("loss", "args_damaged", "events whose args are no object; read without them")
+            return event
+    return _shallow(piece, diagnostics)
+
+
+def _shallow(piece: bytes, diagnostics: Diagnostics) -> Event | None:
+    """The event without what is nested too deep for a decoder; no table holds such a value."""
+    flat, depth = flattened(piece)
+    if flat is None:
+        return None
+    if depth > NESTING.value:
+        text = f"events with values nested {NESTING.value} deep and more; {NESTING.how_to_raise}"
+        diagnostics.add("loss", "event_too_deep", text)
+        return TOO_DEEP
+    return decode_one(flat)
+
+
+def _with_words(piece: bytes) -> bytes:
+    """The piece with bad bytes, control characters, stray backslashes, and words that are no JSON mended."""
+    return _bare_words(piece)
+
+
+def _with_quotes(piece: bytes) -> bytes:
+    """The same, with quotes inside a string escaped too."""
+    return _bare_words(_inner_quotes(piece))
+
+
+def _with_closing(piece: bytes) -> bytes:
+    """The same, with a backslash before a closing quote taken for a stray one."""
+    return _bare_words(_CLOSING_ESCAPED.sub(rb'\\\\"', piece))
+
+
+_REPAIRS = (_with_words, _with_quotes, _with_closing)
+
+
+def _characters(piece: bytes) -> bytes:
+    text = piece.decode("utf-8", "replace").encode()
+    text = _ESCAPE.sub(lambda match: match.group() if len(match.group()) > 1 else rb"\\", text)
+    text = _LONE_SURROGATE.sub(lambda match: match.group(1) or rb"\ufffd", text)
+    return _CONTROL.sub(b" ", text)
+
+
+def _bare_words(text: bytes) -> bytes:
+    """The text with inf, NaN, N/A and every other bare word, and numbers beyond a float, as null."""
+    return _STRING_OR_BARE.sub(lambda match: match.group() if _is_json(match.group()) else b"null", text)
+
+
+def _is_json(token: bytes) -> bool:
+    if token.startswith(b'"') or token in {b"true", b"false", b"null"}:
+        return True
+    return _NUMBER.fullmatch(token) is not None and (len(token) < 300 or b"e" not in token.lower()) and _fits(token)
+
+
+def _fits(token: bytes) -> bool:
+    return b"e" not in token.lower() or math.isfinite(float(token))
+
+
+def _inner_quotes(text: bytes) -> bytes:
+    """The text with those quotes escaped that stand inside a string: no comma, colon or bracket follows them."""
+    parts, done, opened = [], 0, False
+    for match in _QUOTE.finditer(text):
+        quote = match.end() - 1
+        if not opened:
+            opened = True
+        elif _AFTER_STRING.match(text, match.end()):
+            opened = False
+        else:
+            parts += [text[done:quote], b"\\"]
+            done = quote
+    return b"".join([*parts, text[done:]])
