@@ -34,20 +34,33 @@ def numbered_modules(profiler: Any) -> Iterator[tuple[str, int]]:
     """
     stack = list(profiler.profiler.kineto_results.experimental_event_tree())
     known = set()
+    call, op = _EventType.PyCall, _EventType.TorchOp
     while stack:
         event = stack.pop()
-        stack += event.children
-        if event.tag == _EventType.PyCall:
+        tag = event.tag
+        if tag == call:
             module = event.typed[1].module
             if module is not None and event.name not in known:
                 known.add(event.name)
                 yield event.name.removeprefix(PREFIX), module.self_ptr
+        elif tag == op and event.name.startswith("aten::"):
+            continue  # what torch's own ops call is no module
+        stack += event.children
 
 
 def _alive() -> dict[int, Any]:
     """Every module there is, by address. The type is asked, not the object: proxies pretend to be others."""
-    found = [thing for thing in gc.get_objects() if issubclass(type(thing), torch.nn.Module)]
+    kinds = set(_kinds(torch.nn.Module))
+    found = [thing for thing in gc.get_objects() if type(thing) in kinds]
     return {id(module): module for module in found if "_modules" in vars(module)}  # else it is half made
+
+
+def _kinds(kind: type) -> Iterator[type]:
+    """The class and all below it."""
+    yield kind
+    below: list[type] = kind.__subclasses__()
+    for one in below:
+        yield from _kinds(one)
 
 
 def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]:
