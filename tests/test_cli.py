@@ -118,7 +118,7 @@ def test_standard_input_is_a_torch_trace(run: Run, monkeypatch: pytest.MonkeyPat
     [
         (["collect", "torch"], "nothing to collect"),
         (["collect", "torch", "--"], "nothing to collect"),
-        (["collect", "nsys", "--", "python", "train.py", "--out", "x"], "live capture is not in this version"),
+        (["collect", "nsys", "--capture-range", "a.sqlite"], "--capture-range belongs to a capture of a COMMAND"),
         (["collect", "gdb", "a.txt", "--", "python"], "FILES and a COMMAND were both given"),
         (["report", "x", "--section", "nope"], "no section is called nope"),
         (["report", "x", "--format", "csv"], "exactly one --section"),

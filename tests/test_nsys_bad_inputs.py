@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.nsys_exports import KERNEL, RUNTIME, call, kernel, rewrite, strings, write
 from tests.test_nsys import SAMPLE
 from tracelens.collectors import nsys
+from tracelens.collectors.nsys import tool
 from tracelens.collectors.nsys.sqlite import MAGIC
 from tracelens.errors import SourceError, ToolError, TracelensError
 
@@ -128,12 +129,19 @@ def test_sniff_directories(tmp_path: Path, export: Path) -> None:
     assert nsys.sniff(rewrite(export, tmp_path / "a", ".arrow"), b"")
 
 
+@pytest.fixture(autouse=True)
+def _no_real_nsys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool, "_USUAL", ())
+
+
 def _stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """A stand-in for nsys: a shell script that is called as nsys would be, and is the only program on PATH."""
     folder.mkdir()
     program = folder / "nsys"
     program.write_text(
-        f'#!/bin/sh\n# Stand-in for Nsight Systems, for tests.\ntype="$3" output="$5" report="$6"\n{script}\n'
+        "#!/bin/sh\n# Stand-in for Nsight Systems, for tests.\n"
+        '[ "$1" = --version ] && echo "NVIDIA Nsight Systems version 2025.3.1.90" && exit\n'
+        f'type="$3" output="$5" report="$6"\n{script}\n'
     )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", str(folder))
@@ -182,9 +190,10 @@ def test_a_report_that_nsys_cannot_export(
         nsys.read(report)
 
 
-def test_a_raw_capture_must_be_imported_first(tmp_path: Path) -> None:
+def test_a_raw_capture_must_be_imported_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.qdstrm"
     path.write_bytes(b"raw")
+    _stand_in(tmp_path / "bin", monkeypatch, "exit 1")
     with pytest.raises(ToolError, match=r"QdstrmImporter -i run\.qdstrm -o run\.nsys-rep"):
         nsys.read(path)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from tracelens.collectors.gdb import find_cuda_gdb
+from tracelens.collectors.nsys.tool import candidates, importer_of
 from tracelens.table import Column, Table
 
 FINDINGS = Table(
@@ -24,7 +25,7 @@ FINDINGS = Table(
         Column("found", pl.Boolean, "Whether it is here."),
         Column("version", pl.String, "Version, where it tells one.", nullable=True),
         Column("used_for", pl.String, "What tracelens uses it for."),
-        Column("to_get_it", pl.String, "How to get it; null where it is here.", nullable=True),
+        Column("to_get_it", pl.String, "How to get it, or what it lacks; null where all is here.", nullable=True),
     ),
 )
 _DRIVER = Path("/proc/driver/nvidia/version")
@@ -43,9 +44,6 @@ class _Wanted:
 _PROGRAMS = (
     _Wanted("gdb", "call stacks of a program at a breakpoint", "install gdb with the system's package manager"),
     _Wanted("cuda-gdb", "call stacks where the program uses a GPU", "comes with the CUDA toolkit"),
-    _Wanted(
-        "nsys", "making nsys reports, and turning .nsys-rep into SQLite or Parquet", "install NVIDIA Nsight Systems"
-    ),
     _Wanted("py-spy", "Python frames in native call stacks", "pip install 'tracelens-toolkit[gdb]'"),
 )
 _PACKAGES = (
@@ -70,6 +68,9 @@ _PACKAGES = (
         ("connectorx",),
     ),
 )
+_NSYS = _Wanted(
+    "nsys", "recording a program, and turning .nsys-rep into SQLite or Parquet", "install NVIDIA Nsight Systems"
+)
 _NVML = _Wanted("NVML", "sampling GPU utilisation and memory, through nvidia-ml-py", "comes with the NVIDIA driver")
 
 
@@ -77,6 +78,7 @@ def examine() -> pl.DataFrame:
     """A row a tool, with the columns of FINDINGS. Packages are looked up, never imported."""
     rows = [
         *(_row(wanted, *_program(wanted.name)) for wanted in _PROGRAMS),
+        _nsys(),
         _row(_NVML, *_nvml()),
         *(_row(wanted, *_package(wanted.distributions)) for wanted in _PACKAGES),
     ]
@@ -98,10 +100,24 @@ def _program(name: str) -> tuple[bool, str | None]:
     path = shutil.which(name) or shutil.which(name, path=str(Path(sys.executable).parent))
     if name == "cuda-gdb":
         path = find_cuda_gdb()
-    if path is None:
-        return False, None
+    return (False, None) if path is None else (True, _version(path))
+
+
+def _nsys() -> dict[str, object]:
+    """The nsys that a capture would use, in the usual places too; without its importer it leaves raw captures."""
+    found = list(candidates())
+    if not found:
+        return _row(_NSYS, False, None)
+    path = next((path for path in found if importer_of(path) is not None), found[0])
+    row = _row(_NSYS, True, _version(str(path)))
+    if importer_of(path) is None:
+        row["to_get_it"] = f"{path} has no QdstrmImporter beside it, and records without it only: {_NSYS.to_get_it}"
+    return row
+
+
+def _version(path: str) -> str | None:
     try:
-        answer = subprocess.run(  # noqa: S603 - a name from the list above, found on PATH
+        answer = subprocess.run(  # noqa: S603 - a program of the lists above, found on PATH or in a usual place
             [path, "--version"],
             capture_output=True,
             text=True,
@@ -111,10 +127,10 @@ def _program(name: str) -> tuple[bool, str | None]:
             stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return True, None
+        return None
     first = (answer.stdout or answer.stderr).strip().split("\n", 1)[0]
     match = _VERSION.findall(first)
-    return True, match[-1] if match else None
+    return match[-1] if match else None
 
 
 def _nvml() -> tuple[bool, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
@@ -47,9 +48,8 @@ def read(path: Path) -> list[Capture]:
     try:
         if path.is_file() and path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX):
             with exported(path) as export_path:
-                return [_read_export(_open(export_path), SourceFile.of(path, KIND))]
-        export = _open(path)
-        return [_read_export(export, SourceFile.of(path, KIND))]
+                return [read_export(export_path, path)]
+        return [read_export(path, path)]
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {first_line(error)}") from error
 
@@ -88,7 +88,16 @@ def _what(head: bytes) -> str:
     return f"the bytes {head[:8].hex(' ')}" if head else "an empty file"
 
 
-def _read_export(export: Export, source: SourceFile) -> Capture:
+def read_export(path: Path, source: Path) -> Capture:
+    """The capture in an export, made of the file or directory `source`. Raises SourceError as `read` does."""
+    export = _open(path)
+    # Bytes are hashed outside the interpreter's lock, while the export is read.
+    with ThreadPoolExecutor(1) as pool:
+        described = pool.submit(SourceFile.of, source, KIND)
+        return _capture(export, described)
+
+
+def _capture(export: Export, source: Future[SourceFile]) -> Capture:
     diagnostics = Diagnostics()
     versions, version = about.schema_version(export)
     base_ns, time_base = about.clock(export)
@@ -100,7 +109,7 @@ def _read_export(export: Export, source: SourceFile) -> Capture:
     severe = {severity for severity, _ in diagnostics.counts} & {"loss", "error"}
     return Capture(
         KIND,
-        source,
+        source.result(),
         tables,
         producer="Nsight Systems",
         versions=versions,

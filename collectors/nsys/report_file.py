@@ -1,64 +1,66 @@
-"""A report as nsys itself saves it (.nsys-rep), which only nsys can export."""
+"""What nsys itself saves: a report (.nsys-rep), which only nsys exports, or a raw capture that its importer reads."""
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tracelens.collectors.nsys.tool import Nsys, find_nsys, run_tool
 from tracelens.errors import ToolError
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 RAW_SUFFIX = ".qdstrm"
-_TIMEOUT_S = 900
 
 
 @contextmanager
-def exported(report: Path) -> Iterator[Path]:
+def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
     """The report, exported into a temporary directory that is gone afterwards.
 
-    A Parquet directory where nsys can write one (2023.4 and later), else SQLite. Raises ToolError when nsys is absent
-    or fails, with the command to run by hand.
+    A Parquet directory where nsys can write one (2023.4 and later), else SQLite. A raw capture is imported first.
+    Raises ToolError when nsys is absent or fails, with the command to run by hand.
     """
-    if report.suffix == RAW_SUFFIX:
-        raise ToolError(
-            f"{report}: a raw capture that was never imported; run QdstrmImporter -i {report.name} -o "
-            f"{report.stem}.nsys-rep (it comes with nsys), then give tracelens {report.stem}.nsys-rep"
-        )
-    nsys = shutil.which("nsys")
-    by_hand = f"nsys export --type sqlite --output {report.stem}.sqlite {report.name}"
+    by_hand = f"nsys export --type sqlite --output {report.stem}.sqlite {report.stem}.nsys-rep"
     if nsys is None:
-        raise ToolError(
-            f"{report}: reading it takes nsys, which is not on PATH; where nsys is installed run "
-            f"{by_hand}, then give tracelens {report.stem}.sqlite"
-        )
+        try:
+            nsys = find_nsys()
+        except ToolError as error:
+            raise ToolError(
+                f"{report}: reading it takes nsys: {error}; or where nsys is installed run {by_hand}, then give "
+                f"tracelens {report.stem}.sqlite"
+            ) from error
     with tempfile.TemporaryDirectory(prefix="tracelens-nsys-") as folder:
+        if report.suffix == RAW_SUFFIX:
+            report = import_raw(report, Path(folder) / f"{report.stem}.nsys-rep", nsys)
         complaint = ""
         for kind, name in (("parquetdir", "export_pqtdir"), ("sqlite", "export.sqlite")):
             target = Path(folder) / name
-            complaint = _export(nsys, kind, target, report)
-            if target.exists() and not complaint:
+            try:
+                run_tool([nsys.path, "export", "--type", kind, "--output", target, report])
+            except ToolError as error:
+                complaint = str(error)
+                continue
+            if target.exists():
                 break
         else:
             raise ToolError(f"{report}: nsys could not export it ({complaint or 'nothing written'}); try {by_hand}")
         yield target
 
 
-def _export(nsys: str, kind: str, target: Path, report: Path) -> str:
-    """Run one export; the complaint when it fails, else nothing."""
-    command = [nsys, "export", "--type", kind, "--output", str(target), str(report)]
-    try:
-        done = subprocess.run(  # noqa: S603  # the program is the one found on PATH
-            command, capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=_TIMEOUT_S
+def import_raw(raw: Path, report: Path, nsys: Nsys) -> Path:
+    """A raw capture made a report by the importer of nsys. Raises ToolError when there is none, or it fails."""
+    by_hand = f"QdstrmImporter -i {raw.name} -o {report.name}"
+    if nsys.importer is None:
+        raise ToolError(
+            f"{raw}: a raw capture that was never imported, and {nsys.path} has no QdstrmImporter beside it, as the "
+            f"nsys that comes with other tools may not; install NVIDIA Nsight Systems, or run {by_hand} where it is, "
+            f"then give tracelens {report.name}"
         )
-    except subprocess.TimeoutExpired:
-        return f"no end after {_TIMEOUT_S} s"
-    except OSError as error:
-        return str(error)
-    if done.returncode == 0:
-        return ""
-    lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else f"exit status {done.returncode}"
+    try:
+        run_tool([nsys.importer, "-i", raw, "-o", report])
+    except ToolError as error:
+        raise ToolError(f"{raw}: cannot be made a report: {error}; then run {by_hand}") from error
+    if not report.exists():
+        raise ToolError(f"{raw}: QdstrmImporter wrote no report of it; try {by_hand}")
+    return report

@@ -1,0 +1,138 @@
+"""Running a program under nsys and reading what it recorded."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracelens.capture import Capture
+from tracelens.collectors.nsys.collector import read_export
+from tracelens.collectors.nsys.report_file import RAW_SUFFIX, REPORT_SUFFIXES, exported, import_raw
+from tracelens.collectors.nsys.tool import Nsys, find_nsys
+from tracelens.errors import ToolError
+from tracelens.program import find_program, run_program
+
+_NAME = "capture"
+_FULL_BYTES = 1 << 20
+_DEVICE_TABLES = ("kernels", "memcpys", "memsets")
+
+_NOTING = Path(__file__).with_name("noting.py")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What nsys records.
+
+    `trace`: the APIs; `range_only`: from cudaProfilerStart to cudaProfilerStop only; `more`: words for nsys profile.
+    """
+
+    trace: str = "cuda,nvtx"
+    range_only: bool = False
+    more: tuple[str, ...] = ()
+
+    def own(self) -> list[str]:
+        """Options of nsys profile, without `more`, which may tell what belongs into no trace.
+
+        Graphs are recorded by node, as their kernels are hidden otherwise; and no samples of the CPU, which are
+        gigabytes that nobody reads here.
+        """
+        words = [f"--trace={self.trace}", "--sample=none", "--cpuctxsw=none"]
+        if "cuda" in self.trace.split(","):
+            words.append("--cuda-graph-trace=node")
+        if self.range_only:
+            words += ["--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
+        return words
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """What came of it: the capture, the program's exit code, and what the user should know."""
+
+    capture: Capture
+    exit_code: int
+    remarks: tuple[str, ...] = ()
+
+
+def run(
+    command: Sequence[str], options: Options, *, nsys: str | None = None, keep: Path | None = None, raw: Path
+) -> Live:
+    """Run the command under nsys and read what was recorded.
+
+    The report is left in the file `keep`, where one is named; what nsys recorded and nobody here could make a report,
+    in the file `raw`. The program has this process's standard streams. Raises ToolError when nsys is absent, not
+    right, or fails, and when nothing was recorded.
+    """
+    find_program(command[0])
+    tool = find_nsys(nsys)
+    with tempfile.TemporaryDirectory(prefix="tracelens-nsys-") as name:
+        folder = Path(name)
+        exit_code = _run_under(tool, command, options, folder)
+        report = _report(tool, folder, exit_code, raw)
+        if keep is not None:
+            _copy(report, keep)
+        with exported(report, tool) as export:
+            capture = read_export(export, report)
+    if not any(frame.height for name, frame in capture.tables.items() if name != "devices"):
+        raise ToolError(_why_nothing(options, exit_code))
+    capture.settings["nsys_options"] = options.own()
+    capture.versions.setdefault("nsys", tool.version)
+    return Live(capture, exit_code, tuple(_remarks(capture, options)))
+
+
+def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Path) -> int:
+    """Run the program; its exit code, 128+n for signal n."""
+    noted = folder / "exit_code"
+    profile = [str(tool.path), "profile", *options.own(), *options.more, f"--output={folder / _NAME}"]
+    outcome = run_program([*profile, sys.executable, "-I", "-S", str(_NOTING), str(noted), *command])
+    text = noted.read_text() if noted.exists() else ""
+    return int(text) if text.isdecimal() else outcome.exit_code
+
+
+def _report(tool: Nsys, folder: Path, exit_code: int, raw_target: Path) -> Path:
+    """The report that nsys left, imported where it could not do so itself."""
+    for suffix in REPORT_SUFFIXES:
+        for report in folder.glob(f"*{suffix}"):
+            return report
+    for raw in folder.glob(f"*{RAW_SUFFIX}"):
+        try:
+            return import_raw(raw, raw.with_suffix(".nsys-rep"), tool)
+        except ToolError as error:
+            _copy(raw, raw_target)
+            raise ToolError(f"{error}; the raw capture is kept as {raw_target}") from error
+    is_full = shutil.disk_usage(folder).free < _FULL_BYTES
+    why = (
+        f"{folder.parent} is full; name a folder with room in TMPDIR"
+        if is_full
+        else f"what nsys printed says why; exit code {exit_code}"
+    )
+    raise ToolError(f"nothing was captured: nsys {tool.version} left no report ({why})")
+
+
+def _copy(file: Path, target: Path) -> None:
+    """Copy the file. Raises ToolError when that fails."""
+    try:
+        shutil.copyfile(file, target)
+    except OSError as error:
+        raise ToolError(f"{target}: the capture cannot be kept there: {error.strerror or error}") from error
+
+
+def _why_nothing(options: Options, exit_code: int) -> str:
+    hint = (
+        "with --capture-range nsys waits for cudaProfilerStart: does the program call torch.cuda.profiler.start()?"
+        if options.range_only
+        else "did the program use the GPU, or NVTX? Children that outlive it are not recorded"
+    )
+    return (
+        f"nothing was captured: nsys recorded no call, range or GPU work ({hint}); "
+        f"the program's exit code is {exit_code}"
+    )
+
+
+def _remarks(capture: Capture, options: Options) -> list[str]:
+    if "cuda" not in options.trace.split(",") or any(name in capture.tables for name in _DEVICE_TABLES):
+        return []
+    return ["no GPU work was captured: no kernel, copy or fill ran on a GPU while nsys recorded"]

@@ -1,0 +1,36 @@
+"""Run by nsys around the user's program: writes the program's exit code into a file, as nsys may end with its own.
+
+`python -I -S noting.py FILE COMMAND...`; nothing but the standard library, as it stands between nsys and the program.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from types import FrameType
+
+
+def main(file: str, command: list[str]) -> int:
+    """Run the command with these standard streams; its exit code, 128+n for signal n, also in the file."""
+    children: list[subprocess.Popen[bytes]] = []
+
+    def forward(number: int, _frame: FrameType | None) -> None:
+        for child in children:
+            child.send_signal(number)
+
+    # A terminal's Ctrl-C reaches the program by itself; what nsys sends when it is told to end does not.
+    signal.signal(signal.SIGINT, lambda _number, _frame: None)
+    signal.signal(signal.SIGTERM, forward)
+    signal.signal(signal.SIGHUP, forward)
+    with subprocess.Popen(command) as program:  # noqa: S603 - the user's own command
+        children.append(program)
+        code = program.wait()
+    code = code if code >= 0 else 128 - code
+    Path(file).write_text(str(code))
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

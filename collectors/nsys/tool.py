@@ -1,0 +1,143 @@
+"""Finding nsys, what it can do, and the importer without which some copies of it cannot write a report."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracelens.errors import ToolError
+
+OLDEST = (2022, 1)
+"""The oldest nsys whose exports tracelens has read, and one that has --cuda-graph-trace."""
+
+_USUAL = (
+    "/opt/nvidia/nsight-systems*/*/bin/nsys",
+    "/opt/nvidia/nsight-systems*/bin/nsys",
+    "/usr/local/cuda*/bin/nsys",
+    "/usr/lib/nsight-systems/bin/nsys",
+    # Nsight Compute brings an nsys, without the importer where one expects it.
+    "/opt/nvidia/nsight-compute/*/host/target-linux-*/nsys",
+    "/usr/local/cuda*/nsight-compute*/host/target-linux-*/nsys",
+)
+_IMPORTERS = ("host-linux-*/QdstrmImporter", "linux-desktop-*/QdstrmImporter")
+_PATIENCE_S = 30
+_TIMEOUT_S = 900
+_MISSING_LIBRARY = re.compile(r"(lib[\w+.-]+\.so[.\d]*): cannot open shared object file")
+_PACKAGES = {"libdw.so.1": "libdw1 on Debian and Ubuntu, elfutils-libs on Fedora"}
+
+
+@dataclass(frozen=True, slots=True)
+class Nsys:
+    """An nsys that answered: its file, its version as it says it, and the importer that lies beside it."""
+
+    path: Path
+    version: str
+    importer: Path | None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether an importer was found; nsys calls it to turn what it recorded into a report."""
+        return self.importer is not None
+
+
+def find_nsys(given: str | None = None) -> Nsys:
+    """The nsys at the path or of the name given, else the first on PATH or in a usual place, complete ones first.
+
+    Raises ToolError when there is none, or the one found does not answer as nsys does or is too old.
+    """
+    if given is not None:
+        path = shutil.which(given)
+        if path is None:
+            raise ToolError(f"--nsys {given}: there is no such program; give the path of nsys")
+        return _asked(Path(path))
+    found = list(candidates())
+    if not found:
+        raise ToolError(
+            "nsys was found neither on PATH nor in a usual place (/opt/nvidia/nsight-systems/*/bin, /usr/local/cuda/bin"
+            ", Nsight Compute's host folder); install NVIDIA Nsight Systems, or say where it is with --nsys PATH"
+        )
+    return _asked(next((path for path in found if importer_of(path) is not None), found[0]))
+
+
+def candidates() -> Iterator[Path]:
+    """Every nsys here: on PATH, then in the usual places, the newest version of each first."""
+    on_path = shutil.which("nsys")
+    if on_path is not None:
+        yield Path(on_path)
+    for pattern in _USUAL:
+        matches = Path("/").glob(pattern.removeprefix("/"))
+        yield from sorted((path for path in matches if shutil.which(path)), key=_by_version, reverse=True)
+
+
+def importer_of(nsys: Path) -> Path | None:
+    """The QdstrmImporter that belongs to an nsys, None where there is none."""
+    for folder in nsys.resolve().parents[:3]:
+        for pattern in _IMPORTERS:
+            found = sorted(path for path in folder.glob(pattern) if shutil.which(path))
+            if found:
+                return found[-1]
+    return None
+
+
+def run_tool(command: Sequence[str | Path], timeout_s: float = _TIMEOUT_S) -> str:
+    """Run nsys or its importer quietly; what it printed. Raises ToolError with its last line when it fails."""
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run(  # noqa: S603 - a program found in a usual place or named by the user
+            list(map(str, command)), capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=timeout_s
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(f"{name} came to no end within {timeout_s:.0f} s") from error
+    except OSError as error:
+        raise ToolError(f"{name} cannot be run: {error.strerror or error}") from error
+    out, err = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
+    if done.returncode == 0:
+        return out or err
+    raise ToolError(f"{name} failed: {_complaint(out, err) or f'exit status {done.returncode}'}")
+
+
+def _complaint(out: str, err: str) -> str:
+    """Why a tool failed, in a line: the library that it misses, else the last thing that it said."""
+    missing = _MISSING_LIBRARY.search(err + out)
+    if missing:
+        library = missing[1]
+        package = f" ({_PACKAGES[library]})" if library in _PACKAGES else ""
+        return (
+            f"it needs {library}, which is not on this machine; install it{package}, or put it in a folder and name "
+            "that in LD_LIBRARY_PATH"
+        )
+    lines = [line.strip() for line in (err.strip() or out.strip()).splitlines() if line.strip()]
+    return lines[-1] if lines else ""
+
+
+def _asked(path: Path) -> Nsys:
+    """The nsys at this path, once it has said its version."""
+    try:
+        answer = run_tool([path, "--version"], _PATIENCE_S)
+    except ToolError as error:
+        raise ToolError(f"{path}: does not answer --version ({error}); name a working nsys with --nsys PATH") from error
+    numbers = re.search(r"version (\d+)\.(\d+)[\w.-]*", answer)
+    if numbers is None or "Nsight Systems" not in answer:
+        raise ToolError(
+            f"{path}: expected NVIDIA Nsight Systems and its version, found {_first_line(answer)!r}; "
+            "name another with --nsys PATH"
+        )
+    version = numbers[0].removeprefix("version ")
+    if (int(numbers[1]), int(numbers[2])) < OLDEST:
+        raise ToolError(
+            f"{path}: nsys {version} is too old; tracelens needs {OLDEST[0]}.{OLDEST[1]} or newer, install a newer "
+            "Nsight Systems or name one with --nsys PATH"
+        )
+    return Nsys(path, version, importer_of(path))
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0][:80]
+
+
+def _by_version(path: Path) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", str(path))]
