@@ -12,9 +12,6 @@ _HAS_ID = pl.col("correlation_id").fill_null(0) != 0
 _STARTS_WORK = pl.col("kind").is_in(["kernel_launch", "graph_launch", "memcpy", "memset"])
 _LOOKED_AT = ("row", "correlation_id", "start_ns", "duration_ns", "kind")
 
-# Ids count up from 1, so that a list of rows by id is short, and the fastest to look into.
-_SPARSE, _FEW = 8, 1 << 16
-
 
 def link_work(work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Device work with api_call_id, span_id, step and link, by the rules of `Callers`."""
@@ -88,34 +85,25 @@ class _Process:
 
 
 class _RowsById:
-    """The first of the calls with an id, the outer of two that start together."""
+    """The first of the calls with an id, the outer of two that start together.
+
+    Looked up by halving, in ids that mostly count up with time, as those asked for do: that keeps to what lies close.
+    """
 
     def __init__(self, calls: pl.DataFrame) -> None:
-        ids, rows = calls["correlation_id"], calls["row"]
-        self._table, self._rows = None, calls.select("correlation_id", "row")
-        lowest, highest = ids.min(), ids.max()
-        if not isinstance(lowest, int) or not isinstance(highest, int):
-            return
-        if lowest >= 0 and highest <= _SPARSE * len(ids) + _FEW:
-            nothing = pl.repeat(None, highest + 1, dtype=pl.get_index_type(), eager=True)
-            self._table = nothing.scatter(ids, rows)
-            is_once = bool((self._table.gather(ids) == rows).all())
-        else:
-            is_once = ids.n_unique() == len(ids)
-        if not is_once:
-            ordered = calls.sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
-            self._rows = ordered.unique("correlation_id", keep="first").select("correlation_id", "row")
-            if self._table is not None:
-                self._table = self._table.scatter(self._rows["correlation_id"], self._rows["row"])
+        by_id = calls.select("correlation_id", "row")
+        if not by_id["correlation_id"].is_sorted():
+            by_id = by_id.sort("correlation_id")
+        if by_id.select((pl.col("correlation_id").diff() == 0).any()).item():
+            ordered = calls.sort("correlation_id", "start_ns", pl.col("duration_ns").neg(), maintain_order=True)
+            by_id = ordered.unique("correlation_id", keep="first", maintain_order=True).select("correlation_id", "row")
+        self._ids, self._rows = by_id.get_columns()
 
     def find(self, ids: pl.Series) -> pl.Series:
         """The row for each id, null where there is none."""
-        if self._table is not None:
-            return self._table.gather(ids.set((ids < 0) | (ids >= len(self._table)), None)).alias("row")
-        asked = ids.cast(pl.Int64).to_frame("correlation_id")
-        return asked.join(
-            self._rows.cast({"correlation_id": pl.Int64}), on="correlation_id", how="left", maintain_order="left"
-        )["row"]
+        place = self._ids.search_sorted(ids.cast(self._ids.dtype, strict=False).fill_null(0))
+        place = place.set(place >= len(self._ids), None)
+        return self._rows.gather(place.set(self._ids.gather(place).ne_missing(ids), None)).alias("row")
 
 
 def _by_process(frame: pl.DataFrame, columns: tuple[str, ...]) -> Iterator[tuple[object, pl.DataFrame]]:
