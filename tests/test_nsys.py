@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 from tests import nsys_exports, nsys_stats
+from tests.cases import declared
 from tracelens.capture import Capture
 from tracelens.collectors import nsys
 from tracelens.collectors.nsys.sqlite import SqliteExport
@@ -34,6 +35,7 @@ def _printed() -> Iterator[tuple[Path, str]]:
 @cache
 def _capture(path: Path) -> Capture:
     (capture,) = nsys.read(path)
+    capture.tables = declared(capture.tables)
     return capture
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import polars as pl
@@ -119,6 +120,15 @@ class DirectoryExport(Export):
         return self.path / f"{table}{self._suffix}"
 
     def _chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
+        """One chunk is read ahead, by another core, while its predecessor is used."""
+        chunks = self._decoded(table, columns)
+        with ThreadPoolExecutor(1) as pool:
+            coming = pool.submit(next, chunks, None)
+            while (chunk := coming.result()) is not None:
+                coming = pool.submit(next, chunks, None)
+                yield chunk
+
+    def _decoded(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
         read = _parquet_tables if self._suffix == ".parquet" else _arrow_batches
         try:
             for arrow in read(self._file(table), list(columns)):

@@ -15,6 +15,8 @@ from tracelens.capture import Diagnostics
 from tracelens.collectors.nsys.export import Export, wanted
 from tracelens.errors import SourceError
 
+_WIDTHS = (pl.Int8(), pl.Int16(), pl.Int32(), pl.Int64())
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -78,13 +80,25 @@ def thread_of(column: str) -> pl.Expr:
 
 
 def narrow(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with integers in 32 bits where all of a column fit, which a table of millions of rows is kept in."""
-    narrowed = {
-        name: frame[name].cast(pl.Int32, strict=False) for name, dtype in frame.schema.items() if dtype == pl.Int64
-    }
+    """The frame with each column of integers as narrow as its values allow: so are tables of millions of rows kept."""
     return frame.with_columns(
-        column for name, column in narrowed.items() if column.null_count() == frame[name].null_count()
+        column.cast(_narrowest(column), wrap_numerical=True)
+        for column in frame.get_columns()
+        if column.dtype == pl.Int64
     )
+
+
+def _narrowest(column: pl.Series) -> pl.DataType:
+    lowest, highest = column.min(), column.max()
+    if not isinstance(lowest, int) or not isinstance(highest, int):
+        return _WIDTHS[0]
+    return next(
+        dtype for dtype in _WIDTHS if -(2 ** (_bits(dtype) - 1)) <= lowest and highest < 2 ** (_bits(dtype) - 1)
+    )
+
+
+def _bits(dtype: pl.DataType) -> int:
+    return int(str(dtype).removeprefix("Int"))
 
 
 def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
@@ -97,7 +111,7 @@ def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     for _ in range(len(columns[0])):
         pieces = [part.pop(0) for part in columns]
         dtypes = {piece.dtype for piece in pieces}
-        widest = pl.Int64 if len(dtypes) > 1 else pieces[0].dtype
+        widest = max(dtypes, key=_bits) if len(dtypes) > 1 else pieces[0].dtype
         joined.append(pl.concat([piece.cast(widest) for piece in pieces], rechunk=True))
         del pieces
     return pl.DataFrame(joined)

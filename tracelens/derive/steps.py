@@ -50,15 +50,13 @@ def _during(
     if not intervals.height or not frame.height:
         return frame.with_columns(pl.lit(None, dtype).alias(label))
     pieces = _pieces(intervals, label)
-    found = (
-        frame.with_row_index("_row")
-        .select("_row", pl.col("process_id").cast(pl.Int64), "start_ns")
-        .sort("start_ns")
-        .join_asof(pieces, on="start_ns", by="process_id", check_sortedness=False)
-        .select("_row", pl.when(pl.col("start_ns") < pl.col("end_ns")).then(pl.col(label)).alias(label))
-        .sort("_row")
+    asked = frame.select(pl.col("process_id").cast(pl.Int64), "start_ns")
+    order = None if asked["start_ns"].is_sorted() else asked["start_ns"].arg_sort()
+    ordered = asked if order is None else asked[order]
+    found = ordered.join_asof(pieces, on="start_ns", by="process_id", check_sortedness=False).select(
+        pl.when(pl.col("start_ns") < pl.col("end_ns")).then(pl.col(label)).alias(label)
     )
-    return frame.with_columns(found[label])
+    return frame.with_columns(found[label] if order is None else found[label].gather(order.arg_sort()))
 
 
 def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
