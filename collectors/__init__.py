@@ -63,19 +63,26 @@ def read_captures(
     paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], kind: str | None = None
 ) -> list[Capture]:
     """What each source holds, before `combine` makes a trace of it; the same errors as `collect`."""
-    sources = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
-    if not sources:
+    return [capture for found, path in sources_of(paths, kind) for capture in COLLECTORS[found].read(path)]
+
+
+def sources_of(
+    paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], kind: str | None = None
+) -> list[tuple[str, Path]]:
+    """The sources that the paths stand for, one by one, each with the kind of its collector."""
+    given = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
+    if not given:
         raise UsageError("no source was named; give at least one file or directory")
     if kind is not None and kind not in COLLECTORS:
         raise UsageError(f"no collector is called {kind!r}; the collectors are {', '.join(COLLECTORS)}")
-    captures: list[Capture] = []
-    for path in sources:
+    sources: list[tuple[str, Path]] = []
+    for path in given:
         if str(path) != "-" and not path.exists():
             raise SourceError(f"{path}: no such file or directory")
-        chosen = [COLLECTORS[kind or detect(member)] for member in _members(path, kind)]
-        for collector, member in zip(chosen, _members(path, kind), strict=True):
-            captures += collector.read(member)
-    return captures
+        for member in _members(path, kind):
+            found = kind or detect(member)
+            sources += [(found, file) for file in (torch.trace_files(member) if found == torch.KIND else [member])]
+    return sources
 
 
 def detect(path: Path) -> str:
@@ -120,4 +127,4 @@ def _described(path: Path, head: bytes) -> str:
     return f"a file that starts with {head[:24]!r}"
 
 
-__all__ = ["COLLECTORS", "Collector", "collect", "detect", "read_captures"]
+__all__ = ["COLLECTORS", "Collector", "collect", "detect", "read_captures", "sources_of"]

@@ -31,7 +31,7 @@ LEVELS = (
     ("tracelens.trace", "tracelens.nvml", "tracelens.program"),
     ("tracelens.combine", "tracelens.derive"),
     ("tracelens.collectors", "tracelens.analyses"),
-    ("tracelens.report", "tracelens.doctor", "tracelens.live", "tracelens.plan"),
+    ("tracelens.report", "tracelens.doctor", "tracelens.apart", "tracelens.live", "tracelens.plan"),
     ("tracelens.measuring",),
     ("tracelens.views", "tracelens.exports"),
     ("tracelens",),

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.schemas import SCHEMA_VERSION, TABLES
+from tracelens.table import Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,9 @@ class Diagnostics:
 class Capture:
     """The tables of one source of one rank, without the rank column.
 
-    `tables` holds only what the source gave; `reasons` says for the others why they are empty. `rank` is what the
-    source itself says, null where it does not.
+    `tables` holds only what the source gave, as `Table.conform` takes it: integers may be narrower than declared and
+    strings Categorical. `stored` is for tables that a process of its own has written already. `reasons` says for the
+    others why they are empty. `rank` is what the source itself says, null where it does not.
     """
 
     kind: str
@@ -79,6 +81,7 @@ class Capture:
     settings: dict[str, Any] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    stored: dict[str, Stored] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
+from typing import TypeAlias
 
 import polars as pl
 
 from tracelens.capture import Capture, Manifest
 from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import EVENT_TABLES, TABLES
+from tracelens.table import Stored
 from tracelens.trace import Parts, Trace
 
 PROFILERS = ("torch", "nsys")
@@ -91,7 +93,7 @@ def _parts(name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, 
         exclusive = name in EVENT_TABLES or name == "layers"
         if exclusive and capture.kind in PROFILERS and chosen.get(rank) is not capture:
             continue
-        frame = capture.diagnostics.frame() if name == "diagnostics" else capture.tables.get(name)
+        frame = _table(name, capture)
         if frame is not None and frame.height:
             parts.append((rank, capture, frame))
     if name == "devices":
@@ -99,9 +101,16 @@ def _parts(name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, 
     return [(rank, frame) for rank, _, frame in parts]
 
 
-def _devices_once(
-    parts: list[tuple[int, Capture, pl.DataFrame]], chosen: dict[int, Capture]
-) -> list[tuple[int, Capture, pl.DataFrame]]:
+def _table(name: str, capture: Capture) -> pl.DataFrame | Stored | None:
+    if name == "diagnostics":
+        return capture.diagnostics.frame()
+    return capture.stored[name] if name in capture.stored else capture.tables.get(name)
+
+
+_Part: TypeAlias = tuple[int, Capture, pl.DataFrame | Stored]
+
+
+def _devices_once(parts: list[_Part], chosen: dict[int, Capture]) -> list[_Part]:
     """Of a rank's device lists the one of the profiler whose events are kept."""
     kept = [part for part in parts if chosen.get(part[0]) is part[1]]
     return kept or parts
@@ -113,7 +122,7 @@ def _renumbered_stacks(settled: Sequence[tuple[int, Capture]]) -> dict[str, Part
     if len(sources) < 2:
         return {}
     next_id: dict[int, int] = {}
-    parts: dict[str, list[tuple[int, pl.DataFrame]]] = {"stacks": [], "frames": []}
+    parts: dict[str, list[tuple[int, pl.DataFrame | Stored]]] = {"stacks": [], "frames": []}
     for rank, capture in sources:
         offset = next_id.get(rank, 0)
         for name, part in parts.items():
@@ -126,7 +135,7 @@ def _renumbered_stacks(settled: Sequence[tuple[int, Capture]]) -> dict[str, Part
 def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Parts]) -> Manifest:
     captures = [capture for _, capture in settled]
     profiled = [capture for capture in captures if capture.kind in PROFILERS]
-    timed = profiled or [capture for capture in captures if "counters" in capture.tables] or captures
+    timed = profiled or [capture for capture in captures if "counters" in capture.tables | capture.stored] or captures
     bases = {capture.time_base for capture in timed}
     return Manifest(
         tracelens_version=installed_version(),
@@ -138,6 +147,7 @@ def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Parts]
         dropped=[
             {"rank": rank} | row
             for rank, frame in parts["diagnostics"]
+            if isinstance(frame, pl.DataFrame)
             for row in frame.filter(pl.col("severity") == "loss").select("code", "count", "text").to_dicts()
         ],
         empty_tables={name: _why_empty(name, captures) for name in TABLES if not parts[name]},

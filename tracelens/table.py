@@ -33,6 +33,14 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """Rows of a table, without the rank, in a file that `Table.write` made."""
+
+    path: Path
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A named set of columns; `doc` is one sentence on what a row means."""
 
@@ -75,8 +83,10 @@ class Table:
         except pl.exceptions.InvalidOperationError as error:
             raise SchemaError(f"table {self.name}: a value does not fit its column: {error}") from error
 
-    def conform_lazily(self, frame: pl.DataFrame) -> pl.LazyFrame:
+    def conform_lazily(self, frame: pl.DataFrame | Stored) -> pl.LazyFrame:
         """What `conform` gives, once it is asked for; a value that does not fit is then Polars' own error."""
+        if isinstance(frame, Stored):
+            return pl.scan_parquet(frame.path, glob=False)
         return frame.lazy().select(self._picked(frame.schema)) if frame.width else self.empty().lazy()
 
     def _picked(self, schema: Mapping[str, DataType], *, keep_categories: bool = False) -> list[pl.Expr]:

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -23,8 +24,9 @@ import pyarrow.parquet as pq
 from tracelens.capture import Manifest
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import SCHEMA_VERSION, TABLES
+from tracelens.table import Stored
 
-Parts: TypeAlias = Sequence[tuple[int, pl.DataFrame]]
+Parts: TypeAlias = Sequence[tuple[int, pl.DataFrame | Stored]]
 """A rank each, and rows of it without the rank."""
 
 SUFFIX = ".tracelens"
@@ -219,14 +221,9 @@ class Trace:
         target = Path(path)
         check_target(target, force=force)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _clear_abandoned(target)
-            build = Path(tempfile.mkdtemp(prefix=f".{target.name}.{os.getpid()}.", suffix=".part", dir=target.parent))
-            try:
+            with build_folder(target) as build:
                 self._fill(build)
                 _swap_in(build, target)
-            finally:
-                shutil.rmtree(build, ignore_errors=True)
         except OSError as error:
             raise SourceError(f"{target}: cannot be written: {error}") from error
         return Trace.open(target)
@@ -240,7 +237,10 @@ class Trace:
                 for rank, frame in self._by_rank(name):
                     file = folder / name / f"rank={rank}" / _PART
                     file.parent.mkdir(parents=True)
-                    done.append(pool.submit(TABLES[name].write, frame, file))
+                    if isinstance(frame, Stored):
+                        frame.path.rename(file)
+                    else:
+                        done.append(pool.submit(TABLES[name].write, frame, file))
                     n_rows.setdefault(name, {})[str(rank)] = frame.height
             try:
                 for future in done:
@@ -252,18 +252,37 @@ class Trace:
         (folder / "manifest.json").write_text(json.dumps(manifest.as_dict(), indent=1) + "\n")
         folder.chmod(0o755)
 
-    def _by_rank(self, name: str) -> Iterator[tuple[int, pl.DataFrame]]:
+    def _by_rank(self, name: str) -> Iterator[tuple[int, pl.DataFrame | Stored]]:
         """The table's rows, rank by rank, without the rank."""
         if name not in self._parts:
             for (rank,), frame in self.frame(name).partition_by("rank", as_dict=True, include_key=False).items():
                 yield rank, frame
             return
-        frames: dict[int, list[pl.DataFrame]] = {}
-        for rank, frame in self._parts[name]:
-            frames.setdefault(rank, []).append(frame)
+        parts: dict[int, list[pl.DataFrame | Stored]] = {}
+        for rank, part in self._parts[name]:
+            parts.setdefault(rank, []).append(part)
         bare = TABLES[name].without("rank")
-        for rank, of_rank in frames.items():
-            yield rank, of_rank[0] if len(of_rank) == 1 else pl.concat(map(bare.conform, of_rank))
+        for rank, of_rank in parts.items():
+            several = len(of_rank) > 1
+            yield rank, pl.concat(map(bare.conform_lazily, of_rank)).collect() if several else of_rank[0]
+
+
+@contextmanager
+def build_folder(target: Path) -> Iterator[Path]:
+    """A folder beside the target to build it in, which is removed with what is left in it.
+
+    One that a killed process left behind is removed when the same trace is written again. Raises SourceError.
+    """
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _clear_abandoned(target)
+        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.{os.getpid()}.", suffix=".part", dir=target.parent))
+    except OSError as error:
+        raise SourceError(f"{target}: cannot be written: {error}") from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_target(target: Path, *, force: bool) -> None:

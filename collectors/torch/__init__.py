@@ -63,14 +63,19 @@ def read(path: Path) -> list[Capture]:
     when a file cannot be read, is no Chrome trace, or holds no event at all. A trace that ends in the middle gives its
     whole events, with `complete` false and the loss in `diagnostics`.
     """
+    return [capture for file in trace_files(path) for capture in _read_file(file)]
+
+
+def trace_files(path: Path) -> list[Path]:
+    """The trace files that a path stands for: itself, or those of a directory of ranks. Raises SourceError for none."""
     if not path.is_dir():
-        return _read_file(path)
+        return [path]
     files = sorted(p for p in path.iterdir() if p.name.endswith((".json", ".json.gz")) and not is_sidecar(p))
     if not files:
         raise SourceError(
             f"{path}: expected a directory of .json or .json.gz traces, found none; name the trace files themselves"
         )
-    return [capture for file in files for capture in _read_file(file)]
+    return files
 
 
 def _read_file(path: Path) -> list[Capture]:
@@ -152,4 +157,4 @@ def _rank(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
     return (int(match.group(1)), "file name") if match else (None, "input order")
 
 
-__all__ = ["KIND", "read", "sniff"]
+__all__ = ["KIND", "read", "sniff", "trace_files"]

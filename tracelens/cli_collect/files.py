@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli_collect.request import Force, Out, Rank, Request, write_files
+from tracelens.cli_collect.request import Force, MaxMemory, Out, Rank, Request, write_files
 from tracelens.cli_io import STANDARD_INPUT
 from tracelens.errors import UsageError
 
@@ -20,14 +20,16 @@ class Profiler(StrEnum):
     nsys = "nsys"
 
 
-def collect_files(
+def collect_files(  # noqa: PLR0913 - one parameter an option
     paths: Annotated[
         list[Path],
         typer.Argument(metavar="PATHS", help="Sources of one program's run, of any kind; the content says which."),
     ],
+    *,
     out: Out = None,
     force: Force = False,
     rank: Rank = None,
+    max_memory: MaxMemory = None,
     events: Annotated[
         Profiler, typer.Option(help="Whose events are kept where both profilers captured the same rank.")
     ] = Profiler.torch,
@@ -35,4 +37,4 @@ def collect_files(
     """Collect several sources of one program into one trace."""
     if STANDARD_INPUT in paths:
         raise UsageError("standard input is read by tracelens collect torch only")
-    write_files(paths, None, Request(out, force, rank, events.value))
+    write_files(paths, None, Request(out, force, rank, events.value, max_memory))

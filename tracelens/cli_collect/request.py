@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Annotated
 
 import typer
 
+from tracelens.apart import bytes_of, large_traces, plan, read_apart
+from tracelens.capture import Capture
 from tracelens.cli_io import STANDARD_INPUT, default_target, losses, progress, summary_line, tell, warn
-from tracelens.collectors import collect
+from tracelens.collectors import COLLECTORS, sources_of
+from tracelens.combine import combine
 from tracelens.errors import UsageError
-from tracelens.trace import Trace, check_target
+from tracelens.trace import Trace, build_folder, check_target
 
 Out = Annotated[
     Path | None,
@@ -31,6 +36,16 @@ Rank = Annotated[
 ]
 
 
+MaxMemory = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SIZE",
+        help="Memory, such as 2GB, that reading several large traces may take: they are read in processes of their "
+        "own, as many at a time as fit. By default half of the machine's.",
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """Where the trace goes, and what the sources do not say themselves."""
@@ -39,6 +54,7 @@ class Request:
     force: bool
     ranks: list[int] | None
     events: str = "torch"
+    max_memory: str | None = None
 
 
 def words_of(context: typer.Context, files: list[Path] | None) -> tuple[list[Path], list[str]]:
@@ -73,10 +89,23 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     """Collect the sources into a trace directory and say on standard error what is in it."""
     target = request.out or default_target(paths)
     check_target(target, force=request.force)
-    with progress(f"reading {', '.join(path.name for path in paths)}"):
-        trace = collect(paths, kind=kind, ranks=request.ranks or (), events=request.events)
+    limit = None if request.max_memory is None else bytes_of(request.max_memory)
+    sources = sources_of(paths, kind)
+    with progress(f"reading {', '.join(path.name for path in paths)}"), ExitStack() as stack:
+        large = large_traces(sources)
+        read = iter(_apart(large, stack.enter_context(build_folder(target)), limit) if large else ())
+        captures = [next(read) if path in large else COLLECTORS[found].read(path) for found, path in sources]
+        trace = combine(list(chain(*captures)), ranks=request.ranks or (), events=request.events)
         trace = trace.write(target, force=request.force)
     tell_of(trace, target)
+
+
+def _apart(files: Sequence[Path], folder: Path, limit: int | None) -> list[list[Capture]]:
+    """The captures of each file, read in processes of their own; says how many at a time."""
+    chosen = plan(files, limit)
+    each, allowed = (f"{size / 1e9:.1f} GB" for size in (chosen.bytes_each, chosen.limit_bytes))
+    tell(f"reading {len(files)} traces, {chosen.n_workers} at a time: up to {each} each, {allowed} allowed")
+    return read_apart("torch", files, folder, chosen.n_workers)
 
 
 def tell_of(trace: Trace, target: Path) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from tracelens.cli_collect.request import (
     Force,
+    MaxMemory,
     Out,
     Rank,
     Request,
@@ -41,6 +42,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
     out: Out = None,
     force: Force = False,
     rank: Rank = None,
+    max_memory: MaxMemory = None,
     wait: Annotated[int, typer.Option(min=0, metavar="N", help="COMMAND: steps to leave out first.")] = 2,
     warmup: Annotated[
         int, typer.Option(min=0, metavar="N", help="COMMAND: steps to run under the profiler without keeping them.")
@@ -76,7 +78,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
     data loader or the outermost module's calls. Exits with the program's own code, with 1 when nothing was captured.
     """
     paths, command = words_of(context, files)
-    request = Request(out, force, rank)
+    request = Request(out, force, rank, max_memory=max_memory)
     if not command:
         refuse_options(context, _OF_A_COMMAND, "a COMMAND")
         write_files(paths, "torch", request)
