@@ -27,6 +27,8 @@ MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotu
 SIDE_BY_SIDE = MODES[:2]
 """Modes compiled in the first phase; autotuning times kernels on the GPU, so it runs alone, last."""
 ORACLE = "dynamic"
+PHASES = ("compiled", "timed", "planned", "measured")
+"""All processes finish one before any begins the next: nothing is compiled while something is timed."""
 
 
 @dataclass
@@ -131,15 +133,26 @@ def study_model(stage: Stage, options: argparse.Namespace) -> None:
             for name, run in runs.items():
                 found["e2e"][name] = stage.attempt(f"time {name}", lambda r=run: timed_ms(lambda: r(x), device))
             found["max_difference"] = float((runs["default"](x) - eager(x)).abs().max())
-        found["oracle"] = stage.attempt("oracle", lambda: oracle(tl, traces, out / f"{stage.name}_plan.json"))
-        custom = stage.attempt("plan", lambda: planned(tl, model(stage.name).to(device), out, stage, x))
+            found["region_ns"] = stage.attempt("region", lambda: region_ns(tl, device))
+        stage.ready("timed")
+        custom = {}
+        for name, cost in (("custom", 0.0), ("custom_with_cost", (found["region_ns"] or 0.0) / 2)):
+            plan = out / f"{stage.name}_{name}.json"
+            found.setdefault("oracle", {})[name] = stage.attempt(
+                f"oracle {name}", lambda p=plan, c=cost: oracle(tl, traces, p, c)
+            )
+            if time.time() < stage.end - options.plan_s:
+                custom[name] = stage.attempt(
+                    f"plan {name}", lambda n=name, p=plan: planned(tl, model(stage.name).to(device), p, (stage, n), x)
+                )
         stage.ready("planned")
-        if custom is not None:
-            with stage.alone():
-                found["e2e"]["custom"] = stage.attempt("time custom", lambda: timed_ms(lambda: custom(x), device))
+        with stage.alone():
+            for name, run in custom.items():
+                if run is not None:
+                    found["e2e"][name] = stage.attempt(f"time {name}", lambda r=run: timed_ms(lambda: r(x), device))
         stage.save()
         stage.ready("measured")
-        if device == "cuda":
+        if device == "cuda" and options.autotune_s:
             with stage.alone():
                 autotune(stage, x, options)
 
@@ -171,21 +184,46 @@ def capture_eager(tl: Any, path: Path, network: Any, x: Any) -> None:
             capture.step()
 
 
-def oracle(tl: Any, traces: dict[str, Path], plan: Path) -> dict[str, Any]:
+def region_ns(tl: Any, device: str) -> float:
+    """What calling a compiled region costs the host: of a tiny one, over the same module's eager call."""
+    import torch  # noqa: PLC0415
+
+    x = torch.zeros(8, device=device)
+    eager, region = torch.nn.ReLU(), torch.nn.ReLU()
+    tl.plan.compile_module(region)
+    medians = []
+    for module in (eager, region):
+        times = []
+        for _ in range(220):
+            began = time.perf_counter_ns()
+            module(x)
+            times.append(time.perf_counter_ns() - began)
+        medians.append(statistics.median(times[20:]))
+    return medians[1] - medians[0]
+
+
+def oracle(tl: Any, traces: dict[str, Path], plan: Path, switch_cost_ns: float) -> dict[str, Any]:
     """Theoretical speedups of every oracle, and the plan of one of them written to a file."""
     base, other = tl.open(traces["eager"]), tl.open(traces["compiled"])
-    frame = tl.analyses.layer_oracle(base, other)
-    tl.make_plan(base, other, oracle=ORACLE).write(plan)
+    frame = tl.analyses.layer_oracle(base, other, switch_cost_ns=switch_cost_ns)
+    tl.make_plan(base, other, oracle=ORACLE, switch_cost_ns=switch_cost_ns).write(plan)
     totals = frame.filter(frame["layer"] == "(total)")
-    return {row["oracle"]: row for row in totals.to_dicts()}
+    choices = frame.filter((frame["oracle"] == ORACLE) & (frame["layer"] != "(total)"))["choice"].to_list()
+    return {
+        "switch_cost_ns": switch_cost_ns,
+        "n_eager": choices.count("eager"),
+        "n_compiled": choices.count("compiled"),
+        "totals": {row["oracle"]: row for row in totals.to_dicts()},
+    }
 
 
-def planned(tl: Any, network: Any, out: Path, stage: Stage, x: Any) -> Any:
+def planned(tl: Any, network: Any, plan: Path, which: tuple[Stage, str], x: Any) -> Any:
     """The model compiled as its plan says, run once."""
+    stage, name = which
     began = time.perf_counter()
-    custom = tl.apply_plan(network, out / f"{stage.name}_plan.json")
+    custom = tl.apply_plan(network, plan)
     custom(x)
-    stage.found["compile_s"]["custom"] = time.perf_counter() - began
+    stage.found["compile_s"][name] = time.perf_counter() - began
     return custom
 
 
@@ -194,8 +232,8 @@ def autotune(stage: Stage, x: Any, options: argparse.Namespace) -> None:
     from models import model  # noqa: PLC0415
 
     for mode in MODES[2:]:
-        if time.time() > stage.end - options.autotune_s:
-            stage.found.setdefault("failures", {})[f"compile {mode}"] = "not tried: no time was left"
+        if time.time() > stage.end - options.autotune_s or stage.name not in options.autotune:
+            stage.found.setdefault("failures", {})[f"compile {mode}"] = "not tried: not asked for, or no time was left"
             continue
         network = model(stage.name).to(options.device)
         made = stage.attempt(f"compile {mode}", lambda n=network, m=mode: compiled(n, m, x))
@@ -230,7 +268,7 @@ def study_operations(stage: Stage, options: argparse.Namespace) -> None:
                 }
                 rows.append({"kind": kind, **what, **{f"{name}_ms": ms for name, ms in times.items()}})
         stage.save()
-    for phase in ("planned", "measured"):
+    for phase in PHASES[1:]:
         stage.ready(phase)
 
 
@@ -238,7 +276,7 @@ def study_timings(stage: Stage, options: argparse.Namespace) -> None:
     """Layers of one model by every method and configuration; begins when all that is timed above has been."""
     import tracelens as tl  # noqa: PLC0415
 
-    for phase in ("compiled", "planned", "measured"):
+    for phase in PHASES:
         stage.ready(phase)
     from models import batch, model  # noqa: PLC0415
 
@@ -288,7 +326,9 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=224)
     parser.add_argument("--minutes", type=float, default=9, help="start nothing after so long")
     parser.add_argument("--autotune-s", type=float, default=60, help="seconds that autotuning one model may need")
+    parser.add_argument("--plan-s", type=float, default=90, help="seconds that compiling as a plan says may need")
     parser.add_argument("--models", nargs="+", default=None)
+    parser.add_argument("--autotune", nargs="*", default=None, help="models to autotune; all where absent")
     parser.add_argument("--timings", nargs="*", default=None, help="models whose layers are timed by every method")
     parser.add_argument("--process", nargs=3, metavar=("NAME", "N", "END"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -297,6 +337,7 @@ def main() -> None:
     from models import MODELS  # noqa: PLC0415
 
     options.models = options.models or (["tiny"] if options.quick else [*MODELS])
+    options.autotune = options.models if options.autotune is None else options.autotune
     options.timings = (["tiny"] if options.quick else ["alexnet"]) if options.timings is None else options.timings
     options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -349,7 +390,7 @@ def be_one(options: argparse.Namespace) -> None:
     finally:
         stage.save()
         # Whoever waits for this process must not wait for ever.
-        for phase in ("compiled", "planned", "measured"):
+        for phase in PHASES:
             (options.out / f"{phase}.{name}").touch()
 
 
