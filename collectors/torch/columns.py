@@ -13,7 +13,6 @@ from tracelens.collectors.torch.events import Event
 from tracelens.collectors.torch.values import (
     TIME_LIMIT_NS,
     decoded,
-    integer,
     integers,
     nanoseconds,
     number,
@@ -119,8 +118,8 @@ def _word(value: Any) -> str:
 def _host(events: list[Event]) -> dict[str, Any]:
     return {
         "name": pl.Series([text(e.name) or "" for e in events], dtype=pl.String),
-        "process_id": pl.Series(integers(e.pid for e in events), dtype=pl.Int64),
-        "thread_id": pl.Series(integers(e.tid for e in events), dtype=pl.Int64),
+        "process_id": integers(e.pid for e in events),
+        "thread_id": integers(e.tid for e in events),
     }
 
 
@@ -132,11 +131,11 @@ def _spans(events: list[Event]) -> pl.DataFrame:
         | {
             "kind": pl.Series([_span_kind(e) for e in events], dtype=pl.String),
             "category": pl.Series([e.cat for e in events], dtype=pl.String),
-            "external_id": pl.Series(ids, dtype=pl.Int64),
-            "sequence_number": pl.Series(integers(a and a.sequence for a in args), dtype=pl.Int64),
-            "forward_thread_id": pl.Series(integers(a and a.forward_thread for a in args), dtype=pl.Int64),
-            "python_id": pl.Series(integers(a and a.python_id for a in args), dtype=pl.Int64),
-            "python_parent_id": pl.Series(integers(a and a.python_parent for a in args), dtype=pl.Int64),
+            "external_id": ids,
+            "sequence_number": integers(a and a.sequence for a in args),
+            "forward_thread_id": integers(a and a.forward_thread for a in args),
+            "python_id": integers(a and a.python_id for a in args),
+            "python_parent_id": integers(a and a.python_parent for a in args),
             "backend": pl.Series([text(a.kernel_backend) if a else None for a in args], dtype=pl.String),
             "input_shapes": _json_text([bytes(a.dims) or bytes(a.dims_old) if a else b"" for a in args]),
             "input_dtypes": _json_text([bytes(a.types) if a else b"" for a in args]),
@@ -163,7 +162,7 @@ def _api_calls(events: list[Event]) -> pl.DataFrame:
         _host(events)
         | {
             "source_api": pl.Series(["driver" if e.cat == "cuda_driver" else "runtime" for e in events]),
-            "correlation_id": pl.Series(integers(e.args and e.args.correlation for e in events), dtype=pl.Int64),
+            "correlation_id": integers(e.args and e.args.correlation for e in events),
         }
     ).rename({"name": "raw_api"})
 
@@ -171,17 +170,15 @@ def _api_calls(events: list[Event]) -> pl.DataFrame:
 def _work(events: list[Event]) -> dict[str, Any]:
     """Columns of every sort of device work; the device falls back to the track the event stands on."""
     args = [e.args for e in events]
-    devices = integers(a and a.device for a in args)
-    streams = integers(a and a.stream for a in args)
-    device = [integer(e.pid) if d is None else d for d, e in zip(devices, events, strict=True)]
-    stream = [integer(e.tid) if s is None else s for s, e in zip(streams, events, strict=True)]
+    device = integers(a and a.device for a in args).fill_null(integers(e.pid for e in events))
+    stream = integers(a and a.stream for a in args).fill_null(integers(e.tid for e in events))
     return {
         "name": pl.Series([text(e.name) or "" for e in events], dtype=pl.String),
-        "device_id": pl.Series(device, dtype=pl.Int64),
-        "stream_id": pl.Series(stream, dtype=pl.Int64),
-        "context_id": pl.Series(integers(a and a.context for a in args), dtype=pl.Int64),
-        "correlation_id": pl.Series(integers(a and a.correlation for a in args), dtype=pl.Int64),
-        "graph_node_id": pl.Series(integers(a and a.graph_node for a in args), dtype=pl.Int64),
+        "device_id": device,
+        "stream_id": stream,
+        "context_id": integers(a and a.context for a in args),
+        "correlation_id": integers(a and a.correlation for a in args),
+        "graph_node_id": integers(a and a.graph_node for a in args),
     }
 
 
@@ -193,8 +190,8 @@ def _kernels(events: list[Event]) -> pl.DataFrame:
         for axis, name in enumerate("xyz"):
             columns[f"{what}_{name}"] = pl.Series([t[axis] for t in triples], dtype=pl.Int64)
     columns |= {
-        "registers_per_thread": pl.Series(integers(a and a.registers for a in args), dtype=pl.Int64),
-        "shared_bytes": pl.Series(integers(a and a.shared for a in args), dtype=pl.Int64),
+        "registers_per_thread": integers(a and a.registers for a in args),
+        "shared_bytes": integers(a and a.shared for a in args),
         "grid_blocks_per_sm": pl.Series([number(a and a.blocks_per_sm) for a in args], dtype=pl.Float64),
         "grid_warps_per_sm": pl.Series([number(a and a.warps_per_sm) for a in args], dtype=pl.Float64),
         "occupancy_percent": pl.Series([number(a and a.occupancy) for a in args], dtype=pl.Float64),
@@ -202,17 +199,17 @@ def _kernels(events: list[Event]) -> pl.DataFrame:
         "group": pl.Series(
             [text(a.group_description) or text(a.group_name) if a else None for a in args], dtype=pl.String
         ),
-        "group_size": pl.Series(integers(a and a.group_size for a in args), dtype=pl.Int64),
+        "group_size": integers(a and a.group_size for a in args),
         "dtype": pl.Series([text(a.dtype) if a else None for a in args], dtype=pl.String),
-        "in_elements": pl.Series(integers(a and a.in_elements for a in args), dtype=pl.Int64),
-        "out_elements": pl.Series(integers(a and a.out_elements for a in args), dtype=pl.Int64),
+        "in_elements": integers(a and a.in_elements for a in args),
+        "out_elements": integers(a and a.out_elements for a in args),
     }
     return pl.DataFrame(columns)
 
 
 def _sized(events: list[Event]) -> pl.DataFrame:
     sizes = integers(e.args and e.args.bytes for e in events)
-    return pl.DataFrame(_work(events) | {"size_bytes": pl.Series(sizes, dtype=pl.Int64)})
+    return pl.DataFrame(_work(events) | {"size_bytes": sizes})
 
 
 def _synchronizations(events: list[Event]) -> pl.DataFrame:
@@ -225,11 +222,11 @@ def _allocations(events: list[Event]) -> pl.DataFrame:
     on_device = [a.device_id if a and a.device_type != 0 else None for a in args]
     return pl.DataFrame(
         {
-            "address": pl.Series(integers(a and a.addr for a in args), dtype=pl.Int64),
-            "size_bytes": pl.Series(integers(a and a.memory_bytes for a in args), dtype=pl.Int64),
-            "allocated_bytes": pl.Series(integers(a and a.allocated for a in args), dtype=pl.Int64),
-            "reserved_bytes": pl.Series(integers(a and a.reserved for a in args), dtype=pl.Int64),
-            "device_id": pl.Series(integers(on_device), dtype=pl.Int64),
+            "address": integers(a and a.addr for a in args),
+            "size_bytes": integers(a and a.memory_bytes for a in args),
+            "allocated_bytes": integers(a and a.allocated for a in args),
+            "reserved_bytes": integers(a and a.reserved for a in args),
+            "device_id": integers(on_device),
         }
     )
 

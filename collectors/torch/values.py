@@ -11,10 +11,12 @@ from typing import Any
 import polars as pl
 
 _INT64_MAX = 2**63 - 1
+_WHOLE = {int, type(None)}
 TIME_LIMIT_NS = 2**61
 """Times, bases and durations stay below this (the year 2043), so that the sum of the three fits 64 bits."""
 
 _PLAIN_MICROSECONDS = r"^-?[0-9]{1,15}(?:\.[0-9]{1,3})?$"
+_THREE_DECIMALS = r"^-?[0-9]{1,15}\.[0-9]{3}$"
 _DECIMAL = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?", re.ASCII)
 _DIGITS = re.compile(r"(?<![\w-])-?[0-9]+|[0-9]+")
 _LONGEST_NUMBER = 400
@@ -40,7 +42,11 @@ def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
 
     A float64 holds epoch microseconds to 250 ns only, so the digits themselves are read.
     """
-    raw = decoded(texts).str.strip_chars('"')
+    raw = decoded(texts)
+    # Kineto's own way to write them, and that of most files.
+    if raw.str.contains(_THREE_DECIMALS).all(ignore_nulls=False):
+        return raw.str.replace(".", "", literal=True).cast(pl.Int64)
+    raw = raw.str.strip_chars('"')
     dot = raw.str.find(".", literal=True)
     frame = pl.DataFrame({"text": raw, "dot": dot})
     sign = pl.when(pl.col("text").str.starts_with("-")).then(-1).otherwise(1)
@@ -82,12 +88,17 @@ def integer(value: Any) -> int | None:
     return value if value is not None and -_INT64_MAX <= value <= _INT64_MAX else None
 
 
-def integers(values: Iterable[Any]) -> list[int | None]:
-    """Each value as an int or None."""
-    return [
-        value if value is None or (type(value) is int and -_INT64_MAX <= value <= _INT64_MAX) else integer(value)
-        for value in values
-    ]
+def integers(values: Iterable[Any]) -> pl.Series:
+    """Each value as an Int64, null where it is none."""
+    listed = list(values)
+    if set(map(type, listed)) <= _WHOLE:
+        try:
+            found = pl.Series(listed, dtype=pl.Int64)
+        except (OverflowError, TypeError, pl.exceptions.PolarsError):
+            pass
+        else:
+            return found.set(found == -_INT64_MAX - 1, None)
+    return pl.Series([integer(value) for value in listed], dtype=pl.Int64)
 
 
 def number(value: Any) -> float | None:
