@@ -8,6 +8,7 @@ import typer
 
 from tracelens.analyses import ANALYSES
 from tracelens.cli import app
+from tracelens.limits import LIMITS
 from tracelens.schemas import TABLES
 from tracelens.table import Table
 from tracelens.views.describe import describe
@@ -35,6 +36,12 @@ def cli_page() -> str:
         rows = [_parameter(parameter) for parameter in command.params if parameter.name != "help"]
         if rows:
             parts.append(_table(["parameter", "meaning"], rows))
+    limits = [(f"`{limit.variable}`", f"{limit.doc} Default: {limit.default}.") for limit in LIMITS]
+    parts += [
+        "## Limits",
+        "What is larger than any tool writes is refused or counted as lost. These environment variables raise a limit.",
+        _table(["variable", "what it limits"], limits),
+    ]
     return "\n\n".join(parts) + "\n"
 
 

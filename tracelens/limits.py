@@ -39,6 +39,8 @@ EXPANSION = Limit(
     "TRACELENS_MAX_EXPANSION", 200, "How many times larger a gzip file may get, counted from its first 64 MiB on."
 )
 EVENT_MIB = Limit("TRACELENS_MAX_EVENT_MIB", 16, "Size of one event of a torch trace, in MiB.")
-NESTING = Limit("TRACELENS_MAX_NESTING", 500, "Depth of lists and objects inside one event of a torch trace.")
+NESTING = Limit("TRACELENS_MAX_NESTING", 10_000, "Depth of lists and objects inside one event of a torch trace.")
 
-LIMITS = (EXPANSION, EVENT_MIB, NESTING)
+LOG_MIB = Limit("TRACELENS_MAX_LOG_MIB", 64, "Size of a log of gdb, in MiB; it is held in memory.")
+
+LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB)

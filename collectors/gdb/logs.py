@@ -15,6 +15,7 @@ from tracelens.collectors.gdb.records import mi_frame
 from tracelens.derive.frame_names import UNKNOWN_FUNCTION, split_frame
 from tracelens.derive.stack_tables import StackFrame, Stop, drop_doubled, stack_tables
 from tracelens.errors import SourceError
+from tracelens.limits import LOG_MIB
 from tracelens.schemas import TABLES
 
 KIND = "gdb"
@@ -64,7 +65,7 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
     frame in the file.
     """
     try:
-        text = path.read_bytes().decode("utf-8", errors="replace")
+        text = _content(path).decode("utf-8", errors="replace")
         source = SourceFile.of(path, KIND)
     except OSError as error:
         raise SourceError(f"{path}: expected a gdb log, cannot be read ({error.strerror}); {_NEXT}") from error
@@ -98,6 +99,18 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
             diagnostics=diagnostics,
         )
     ]
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a log; those of one line of gigabytes, or of millions of frames, are not read at all."""
+    limit = LOG_MIB.value << 20
+    with path.open("rb") as stream:
+        content = stream.read(limit + 1)
+    if len(content) > limit:
+        raise SourceError(
+            f"{path}: expected a gdb log, found more than {LOG_MIB.value} MiB; {LOG_MIB.how_to_raise}, or cut the log"
+        )
+    return content
 
 
 def _no_frame(path: Path, lines: list[str], size_bytes: int) -> str:
