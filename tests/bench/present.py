@@ -19,7 +19,14 @@ from tests.bench.results import Results, Row
 
 BEGIN, END = "<!-- performance -->", "<!-- /performance -->"
 README = Path(__file__).resolve().parents[2] / "README.md"
-_COUNTED = {"MB": "MB/s", "M kernels": "M kernels/s", "M spans": "M spans/s", "stops": "stops/s"}
+_COUNTED = {
+    "MB": "MB/s",
+    "M kernels": "M kernels/s",
+    "M spans": "M spans/s",
+    "stops": "stops/s",
+    "steps": "steps/s",
+    "s": "s/s",
+}
 _NOTICE = "<!-- Written by python -m tests.bench; run it again instead of editing. -->"
 _MEANING = (
     "Medians. Each run is a process of its own, the contenders of an input in turn; files are in the page cache. "
