@@ -45,6 +45,7 @@ NAMES = strings("cudaLaunchKernel_v7000", "gemm", "relu", "step 0")
 
 def read_both_ways(folder: Path, tables: Tables) -> Capture:
     """Read the export as SQLite and as Parquet, which must agree, and check its tables against the schema."""
+    folder.mkdir(exist_ok=True)
     export = write(folder / "export.sqlite", {"StringIds": NAMES, "META_DATA_EXPORT": version("3.20.3"), **tables})
     (capture,) = nsys.read(export)
     (other,) = nsys.read(rewrite(export, folder / "export_pqtdir", ".parquet"))

@@ -10,12 +10,15 @@ from functools import cache
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests import nsys_exports, nsys_stats
 from tests.cases import declared
 from tracelens.capture import Capture
-from tracelens.collectors import nsys
+from tracelens.collectors import collect, nsys
+from tracelens.collectors.nsys import export as reading
 from tracelens.collectors.nsys.sqlite import SqliteExport
 from tracelens.table import DataType
 
@@ -96,6 +99,55 @@ def test_the_fast_reader_gives_the_same_frames() -> None:
             name: pl.String if name in {"name", "value", "text", "label"} else pl.Int64 for name in sorted(columns)
         }
         assert fast.frame(table, wanted).equals(slow.frame(table, wanted)), table
+
+
+def test_rows_that_the_fast_reader_rejects_are_read_the_slow_way(tmp_path: Path) -> None:
+    """Connectorx takes a column's word for its type; of a chunk with a text among numbers it gives nothing."""
+    pytest.importorskip("connectorx", reason="the extra tracelens-toolkit[sqlite] is not installed")
+    path = tmp_path / "export.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
+        rows = [("text" if i == 700 else i, f"name {i}") for i in range(1000)]
+        database.executemany("INSERT INTO StringIds VALUES (?, ?)", rows)
+        database.commit()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "_CHUNK_CELLS", 200)
+        found = SqliteExport(path)
+        columns: dict[str, DataType] = {"id": pl.Int64, "value": pl.String}
+        chunks = list(found.chunks("StringIds", columns))
+        fast = [found._fast_read("StringIds", ["id"], (at, at + 99)) is not None for at in range(1, 1000, 100)]
+    assert [chunk.height for chunk in chunks] == [100] * 10
+    assert fast == [True] * 7 + [False] + [True] * 2
+    assert pl.concat(chunks).rows() == [(None if i == 700 else i, f"name {i}") for i in range(1000)]
+
+
+def test_rowids_far_apart_do_not_make_it_look_for_rows_between(tmp_path: Path) -> None:
+    path = tmp_path / "export.sqlite"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
+        ends = [(-(2**62), 1, "first"), (2**62, 2, "last")]
+        database.executemany("INSERT INTO StringIds (rowid, id, value) VALUES (?, ?, ?)", ends)
+        database.commit()
+    columns: dict[str, DataType] = {"id": pl.Int64, "value": pl.String}
+    assert SqliteExport(path).frame("StringIds", columns).rows() == [(1, "first"), (2, "last")]
+
+
+def test_strings_that_nothing_refers_to_stay_out_of_the_trace(tmp_path: Path) -> None:
+    """Columns of names are written as dictionaries: they hold the names used, and of StringIds nothing else."""
+    secret = "TOKEN=of-the-environment"  # noqa: S105 - none
+    strings = nsys_exports.strings("cudaLaunchKernel_v7000", "gemm", secret, "step 0")
+    rows = {
+        "StringIds": strings,
+        nsys_exports.RUNTIME: [nsys_exports.call(10, 12, 1, 1)],
+        nsys_exports.KERNEL: [nsys_exports.kernel(20, 30, 2, 1)],
+    }
+    trace = collect(nsys_exports.write(tmp_path / "export.sqlite", rows)).write(tmp_path / "x.tracelens")
+    assert trace.kernels["name"].to_list() == ["gemm"]
+    for file in (tmp_path / "x.tracelens").rglob("*.parquet"):
+        texts = [f.name for f in pq.read_schema(file) if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)]
+        for column in pq.read_table(file, read_dictionary=texts, partitioning=None).columns:
+            dictionary = column.chunk(0).dictionary if pa.types.is_dictionary(column.type) else pa.array([])
+            assert secret not in dictionary.to_pylist()
 
 
 def test_facts_of_the_eager_sample() -> None:

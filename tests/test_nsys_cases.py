@@ -30,6 +30,7 @@ from tests.nsys_exports import (
     version,
 )
 from tracelens.collectors import nsys
+from tracelens.collectors.nsys import export as reading
 from tracelens.collectors.nsys.sqlite import SqliteExport
 from tracelens.table import DataType
 
@@ -106,12 +107,40 @@ def test_schema_2_9(tmp_path: Path) -> None:
     assert codes(capture) == {"open_ranges": 1}
 
 
-def test_work_without_a_process_goes_to_the_only_call_with_its_correlation_id(tmp_path: Path) -> None:
-    rows = [{k: v for k, v in kernel(20 + i, 21 + i, 2, i).items() if k != "globalPid"} for i in (1, 2)]
-    calls = [call(0, 1, 1, 1, packed(7, 8)), call(2, 3, 1, 2, packed(7, 8)), call(4, 5, 1, 2, packed(9, 9))]
-    capture = read_both_ways(tmp_path, {RUNTIME: calls, KERNEL: rows})
-    assert capture.tables["kernels"].select("correlation_id", "process_id").rows() == [(1, 7), (2, 0)]
+@pytest.mark.parametrize(("first", "second"), [(7, 9), (4_000_000, 16_000_000)])
+@pytest.mark.parametrize("offset", [0, 2**31])
+def test_work_without_a_process_goes_to_the_only_call_with_its_correlation_id(
+    tmp_path: Path, first: int, second: int, offset: int
+) -> None:
+    one, two = 1 + offset, 2 + offset
+    rows = [{k: v for k, v in kernel(20, 21, 2, i).items() if k != "globalPid"} for i in (one, two)]
+    calls = [call(0, 1, 1, one, packed(first)), call(2, 3, 1, two, packed(first)), call(4, 5, 1, two, packed(second))]
+    capture = read_both_ways(tmp_path / "several", {RUNTIME: calls, KERNEL: rows})
+    kernels = capture.tables["kernels"].select("correlation_id", "process_id", "api_call_id", "link")
+    assert kernels.rows() == [(one, first, 0, "launched"), (two, 0, None, "unlinked")]
     assert codes(capture) == {"process_unknown": 1}
+    capture = read_both_ways(tmp_path / "one", {RUNTIME: calls[:2], KERNEL: rows})
+    assert capture.tables["kernels"]["process_id"].to_list() == [first, first]
+
+
+def test_columns_that_are_narrow_in_one_chunk_and_wide_in_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two rows a chunk: small values first, then some that take 16, 32 and 64 bits."""
+    monkeypatch.setattr(reading, "_CHUNK_CELLS", 60)
+    sizes = [1, 2, 200, 40_000, 3_000_000_000, 5, 2**40]
+    rows = [kernel(start, start + 10**i, 2, 10**i, gridX=min(sizes[i], 2**31 - 1)) for i, start in enumerate(range(7))]
+    copies = [
+        {"start": i, "end": i, "deviceId": 0, "bytes": size, "copyKind": 1, "globalPid": packed(7)}
+        for i, size in enumerate(sizes)
+    ]
+    calls = [call(i, i + 1, 1, 10**i) for i in range(7)]
+    capture = read_both_ways(tmp_path / "made", {KERNEL: rows, MEMCPY: copies, RUNTIME: calls})
+    kernels = capture.tables["kernels"]
+    assert kernels["duration_ns"].to_list() == kernels["correlation_id"].to_list() == [10**i for i in range(7)]
+    assert kernels["grid_x"].to_list() == [1, 2, 200, 40_000, 2**31 - 1, 5, 2**31 - 1]
+    assert kernels["api_call_id"].to_list() == list(range(7))
+    assert capture.tables["memcpys"]["size_bytes"].to_list() == sizes
 
 
 def test_nvtx_ranges_marks_and_domains(tmp_path: Path) -> None:

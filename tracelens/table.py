@@ -147,6 +147,8 @@ class Table:
             column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
             version="2.6",
             store_schema=False,
+            # Rows lie in this order, so that only these tell a reader which group it may leave out.
+            write_statistics=[name for name in table.sort_by if name in table.names],
         ) as writer:
             writer.write_table(first)
             for rows in groups:

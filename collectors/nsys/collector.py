@@ -132,17 +132,9 @@ def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
         "synchronizations": events.synchronizations(session, calls),
         "counters": about.counters(session),
     }
-    _in_one_width(raw, "correlation_id")
     raw["spans"] = nvtx.spans(session, _last_moment(raw))
     raw["devices"] = _one_numbering(raw, about.devices(session.export), session.diagnostics)
     return raw
-
-
-def _in_one_width(raw: dict[str, pl.DataFrame], column: str) -> None:
-    """Give the column the same type in all tables that have it: they are joined on it."""
-    holders = {name: frame for name, frame in raw.items() if column in frame.columns}
-    if len({frame.schema[column] for frame in holders.values()}) > 1:
-        raw |= {name: frame.with_columns(pl.col(column).cast(pl.Int64)) for name, frame in holders.items()}
 
 
 def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:

@@ -153,13 +153,15 @@ def _with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) ->
     """Fill processes that an export before globalPid left out: that of the only call with the correlation id."""
     if not frame["process_id"].null_count():
         return frame
+    frame = frame.with_columns(pl.col("process_id").cast(pl.Int32))
     processes = calls["process_id"].unique()
     if processes.len() == 1:
         return frame.with_columns(pl.col("process_id").fill_null(processes.item()))
-    owners = calls.drop_nulls("correlation_id").unique(["correlation_id", "process_id"])
+    owners = calls.select(pl.col("correlation_id", "process_id").cast(pl.Int64)).drop_nulls().unique()
     owners = owners.filter(pl.len().over("correlation_id") == 1)
     if owners.height:
-        owner = pl.col("correlation_id").replace_strict(owners["correlation_id"], owners["process_id"], default=None)
+        wide = pl.col("correlation_id").cast(pl.Int64)
+        owner = wide.replace_strict(owners["correlation_id"], owners["process_id"], default=None)
         frame = frame.with_columns(pl.col("process_id").fill_null(owner))
     lost = frame["process_id"].null_count()
     text = "the export does not tell which of several processes this GPU work belongs to; it stands under process 0"

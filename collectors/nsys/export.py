@@ -127,6 +127,8 @@ class DirectoryExport(Export):
             while (chunk := coming.result()) is not None:
                 coming = pool.submit(next, chunks, None)
                 yield chunk
+        # Arrow keeps what it read into for the next time, beside what the chunks became.
+        pa.default_memory_pool().release_unused()
 
     def _decoded(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
         read = _parquet_tables if self._suffix == ".parquet" else _arrow_batches

@@ -109,7 +109,7 @@ def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _nested(spans: pl.DataFrame, calls: pl.DataFrame, diagnostics: Diagnostics) -> tuple[pl.DataFrame, pl.Series]:
     """Spans with ids, parents, depth, self time, modules and phases; and the span id around each call."""
-    result = nest(_times(spans), _times(calls))
+    result = nest(_times(spans).cast(pl.Int64), _times(calls))
     diagnostics.add(
         "info", "spans_overlap", "spans that start inside another and outlast it; not nested in it", result.n_overlaps
     )
@@ -138,7 +138,7 @@ def _nested(spans: pl.DataFrame, calls: pl.DataFrame, diagnostics: Diagnostics) 
 def _times(frame: pl.DataFrame) -> pl.DataFrame:
     """What nesting looks at."""
     names = ["process_id", "thread_id", "start_ns", "duration_ns", "parent_hint"]
-    return frame.select(pl.col(name).cast(pl.Int64) for name in names if name in frame.columns)
+    return frame.select(name for name in names if name in frame.columns)
 
 
 def _none_below(rows: Sequence[int] | pl.Series) -> pl.Series:
