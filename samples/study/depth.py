@@ -217,12 +217,15 @@ def findings(old: Mapping[str, Path], new: Mapping[str, Path]) -> list[Finding]:
 
 def _python_and_cpp(eager: Path, libtorch: Path) -> list[Finding]:
     then, shared = paper.CALLS, int(common(eager, libtorch)["n_common"])  # type: ignore[call-overload]
+    # Without Python's frames eager's way begins at the binding, and nothing says how long all of it is.
+    is_bare = eager.stack["python_frames"] == "unavailable"
+    here = f"{eager.total} calls against {libtorch.total}"
     return [
         Finding(
             "Python makes the way longer than C++ does",
             f"{then['eager'].total} calls against {then['libtorch'].total}",
-            f"{eager.total} calls against {libtorch.total}",
-            eager.total > libtorch.total,
+            f"{here}, the former from the binding on: Python's frames are missing" if is_bare else here,
+            None if is_bare and eager.total <= libtorch.total else eager.total > libtorch.total,
         ),
         Finding(
             "PyTorch and LibTorch coincide from cuDNN up to `at::conv2d`: only what is above differs",
