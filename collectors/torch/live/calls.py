@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch._C._profiler import _RecordFunctionFast
+from torch.autograd import profiler as autograd_profiler
 
 from .modules import PREFIX
 
@@ -39,6 +40,10 @@ class ModuleCalls:
                 self._on_outermost(called)
                 inside.a_call = True
             try:
+                # A mark that was set before the profiler began cannot be taken back after: torch raises (seen with
+                # torch 2.13 where a model compiles again in the call in which the window opens).
+                if not autograd_profiler._is_profiler_enabled:
+                    return original(called, *args, **kwargs)
                 with _RecordFunctionFast(names.get(id(called)) or self._name(called)):
                     return original(called, *args, **kwargs)
             finally:
