@@ -9,7 +9,7 @@ TORCH := torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 INSTALL_TORCH = -m pip install --quiet --retries 1 --timeout 15 --index-url $(TORCH_INDEX) $(TORCH)
 
-.PHONY: demo test test-lowest check docs study clean
+.PHONY: demo test test-lowest check docs study thesis clean
 
 demo: $(VENV)/installed
 	$(BIN)/tracelens demo
@@ -34,6 +34,10 @@ docs: $(VENV)/installed
 # The abstraction study's page from its captures; samples/study/run.py takes those on a machine with a GPU.
 study: $(VENV)/installed
 	$(BIN)/python samples/study/analyse.py
+
+# The thesis's page from its captures; samples/thesis/run.py takes those on a machine with a GPU.
+thesis: $(VENV)/installed
+	$(BIN)/python samples/thesis/analyse.py
 
 # Takes half an hour and 3 GB of disk; BENCH=--quick tries it out, BENCH=--large adds a trace of 2 GB.
 bench: $(VENV)/installed-for-bench

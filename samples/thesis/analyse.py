@@ -1,0 +1,92 @@
+"""Write the thesis's page from its captures: `python samples/thesis/analyse.py`.
+
+Reads samples/thesis/captures (results.json and the traces that run.py wrote) and writes docs/thesis.md with its charts.
+Every sentence with a number is made from the captures and from there.py, which holds the thesis's figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+# The pieces of a page are the abstraction study's.
+sys.path.append(str(ROOT / "samples/study"))
+
+import layerwise  # noqa: E402
+import single  # noqa: E402
+import there  # noqa: E402
+import whole  # noqa: E402
+from figures import Run, read  # noqa: E402
+from page import Finding, Section, table  # noqa: E402
+
+import tracelens as tl  # noqa: E402
+
+NOTICE = "<!-- Written by samples/thesis/analyse.py from samples/thesis/captures; edit those instead. -->"
+TITLE = "# What torch.compile gains in the vision domain, layer by layer"
+STUDY = ROOT / "samples/study/captures/eager_infer.tracelens"
+COMMAND = "python samples/thesis/run.py --out out/thesis --minutes 5.3 --autotune-s 0 --plan-s 100 --timings alexnet"
+WORDS = {True: "holds", False: "**no longer**", None: "cannot be told"}
+
+
+def main() -> None:
+    """Write the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--captures", type=Path, default=ROOT / "samples/thesis/captures")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs/thesis.md")
+    options = parser.parse_args()
+    run = read(options.captures)
+    made = sections(run, profiled(STUDY))
+    folder = options.page.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    for figure in (figure for section in made for figure in section.figures):
+        figure.chart.save(folder / f"{figure.name}.svg")
+    options.page.write_text(page(made, run, folder.name))
+
+
+def profiled(study: Path) -> Mapping[str, Any] | None:
+    """What the abstraction study's capture says of its steps; null where there is none."""
+    return tl.open(study).manifest.sources[0]["settings"] if study.is_dir() else None
+
+
+def sections(run: Run, study: Mapping[str, Any] | None = None) -> list[Section]:
+    """The sections of the page."""
+    return [
+        whole.out_of_the_box(run), whole.not_measured(run), whole.theory(run), whole.custom(run), layerwise.layout(run),
+        layerwise.layers(run), single.single(run), layerwise.attribution(run), layerwise.profiling(run, study),
+    ]  # fmt: skip
+
+
+def page(made: Sequence[Section], run: Run, folder: str) -> str:
+    """The page as Markdown; `folder`: where its charts lie."""
+    findings = [finding for section in made for finding in section.findings]
+    parts = [TITLE, NOTICE, _introduction(run), "## What holds today, and what does not", verdicts(findings)]
+    for section in made:
+        parts += [f"## {section.title}", *section.blocks]
+        parts += [f"![{f.caption}]({folder}/{f.name}.svg)\n\n*{f.caption}*" for f in section.figures]
+    return "\n\n".join([*parts, "## Command", f"The run:\n\n```\n{COMMAND}\n```"]) + "\n"
+
+
+def verdicts(findings: Sequence[Finding]) -> str:
+    """The thesis's findings beside today's."""
+    return table(["finding", "there", "here", ""], [[f.claim, f.then, f.now, WORDS[f.holds]] for f in findings])
+
+
+def _introduction(run: Run) -> str:
+    part = next(iter(run.models().values()))
+    versions = ", ".join(f"{name} {version}" for name, version in run.results["versions"].items())
+    return (
+        f"{there.CITATION} asked, for six models, what torch.compile's Triton kernels gain over CUDA's, and whether a "
+        "mixture chosen layer by layer gains more. This page repeats its measurements in inference at batch "
+        f"{part['batch']}, {part['side']}×{part['side']}, float32. How they were taken is in "
+        "[samples/thesis](../samples/thesis/README.md); the page is made from the captures there by `make thesis`. Its "
+        "numbers are the captures'; the thesis's are quoted.\n\n"
+        f"Versions: {versions}."
+    )
+
+
+if __name__ == "__main__":
+    main()

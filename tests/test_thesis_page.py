@@ -1,0 +1,142 @@
+"""The thesis's page: its verdicts on hand-made results, and the page made from the committed captures."""
+
+import importlib
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from tests.cases import make_trace
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = [ROOT / "samples" / name for name in ("study", "thesis")]
+MODULES = ("analyse", "figures", "layerwise", "page", "single", "there", "whole")
+CAPTURES = ROOT / "samples/thesis/captures"
+
+Load = Callable[[str], ModuleType]
+
+
+@pytest.fixture
+def thesis(monkeypatch: pytest.MonkeyPatch) -> Load:
+    """Imports a script of the thesis; the study's folder, whose page pieces it takes, has an `analyse` of its own."""
+    for folder in FOLDERS:
+        monkeypatch.syspath_prepend(str(folder))
+    for name in MODULES:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return importlib.import_module
+
+
+def times(low: float, middle: float, high: float) -> dict[str, float]:
+    return {"p25_ms": low, "median_ms": middle, "p75_ms": high}
+
+
+def kernels(ms: float) -> Any:
+    """Two steps of as many kernels of 1 ms as said, and one before the first step."""
+    rows = [{"duration_ns": 1_000_000, "step": step} for step in (0, 1) for _ in range(int(ms))]
+    return make_trace(kernels=[*rows, {"duration_ns": 70_000_000, "step": None}])
+
+
+def hand_made(figures: ModuleType, model: str, default: dict[str, float], before: tuple[float, float] | None) -> Any:
+    """A run of one model whose eager steps take 9 to 11 ms."""
+    part = {"e2e": {"eager": times(9, 10, 11), "default": default}}
+    earlier = {model: dict(zip(("eager", "default"), before, strict=True))} if before else {}
+    captures = {f"{model}_eager": kernels(6), f"{model}_compiled": kernels(3)}
+    return figures.Run({"parts": {model: part}}, earlier, captures)
+
+
+@pytest.mark.parametrize(
+    ("model", "default", "before", "holds"),
+    [
+        ("resnet50", times(5, 5, 5), (10, 5), True),  # 9 ms is more than 5
+        ("resnet50", times(5, 5, 5), None, True),
+        ("resnet50", times(5, 5, 5), (10, 12), None),  # the sessions differ
+        ("resnet50", times(9, 10, 10), (10, 5), None),  # 9 to 11 and 9 to 10 overlap
+        ("resnet50", times(12, 13, 14), (10, 12), False),  # 11 is less than 12
+        ("alexnet", times(12, 13, 14), (10, 12), True),
+        ("alexnet", times(5, 5, 5), (10, 5), False),
+        ("squeezenet1_1", times(10, 10.5, 11), (10, 10), True),  # 10 / 10.5 is within a tenth of 1
+        ("squeezenet1_1", times(5, 5, 5), (10, 5), False),
+        ("squeezenet1_1", times(10, 10.5, 11), (10, 5), None),
+    ],
+)
+def test_a_speedup_holds_only_where_both_sessions_say_so(
+    thesis: Load, model: str, default: dict[str, float], before: tuple[float, float] | None, *, holds: bool | None
+) -> None:
+    run = hand_made(thesis("figures"), model, default, before)
+    finding = thesis("whole")._box_finding(run, model, run.results["parts"][model])
+    assert finding.holds is holds
+    assert finding.now.endswith("by kernels 2.00")  # 6 ms a step against 3; what precedes the steps is left out
+
+
+def test_a_speedup_ranges_between_the_quartiles(thesis: Load) -> None:
+    part = {"e2e": {"eager": times(8, 10, 12), "default": times(4, 5, 6)}}
+    assert thesis("figures").speedup(part, "default") == (8 / 6, 10 / 5, 12 / 4)
+    assert thesis("figures").speedup(part, "max-autotune") is None
+
+
+def test_a_whole_compiled_model_pays_for_its_one_region_too(thesis: Load) -> None:
+    total = {"base_ns": 1000, "other_ns": 500, "chosen_ns": 450, "switch_ns": 40}
+    costly = {"switch_cost_ns": 10, "totals": {"dynamic": total}}
+    assert thesis("whole").over_best_that_pays(costly) == pytest.approx(520 / 490)
+    total["base_ns"] = 505  # eager, which pays nothing, is now the better whole
+    assert thesis("whole").over_best_that_pays(costly) == pytest.approx(505 / 490)
+
+
+@pytest.mark.parametrize(("last", "holds"), [(0.96, True), (0.91, True), (1.8, False), (0.8, False)])
+def test_blocks_converge_by_their_longest_chain(thesis: Load, last: float, *, holds: bool) -> None:
+    rows = [{"blocks": 16, "speedup": last}, {"blocks": 1, "speedup": 0.95 if not holds else 3.0}]
+    assert thesis("single").converges(rows).holds is holds
+
+
+def test_no_blocks_no_verdict(thesis: Load) -> None:
+    assert thesis("single").converges([]).holds is None
+
+
+def test_part_of_what_is_saved_is_neither_the_cause_nor_none(thesis: Load) -> None:
+    assert [thesis("layerwise").is_cause(share) for share in (0.6, 0.3, 0.02)] == [True, None, False]
+
+
+def test_profiling_is_about_twofold_to_the_next_half(thesis: Load) -> None:
+    assert [thesis("layerwise").is_twofold(ratio) for ratio in (1.4, 1.5, 2.5, 2.6)] == [False, True, True, False]
+
+
+def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
+    analyse = thesis("analyse")
+    run = analyse.read(CAPTURES)
+    made = analyse.sections(run)
+    text = analyse.page(made, run, "thesis")
+    assert [section.title for section in made] == [
+        "Out of the box", "What was not measured", "In theory: the oracle", "Our plans, applied", "Layout transforms",
+        "Layer by layer", "Single operations", "What the compiled kernels' layers rest on", "What profiling costs",
+    ]  # fmt: skip
+    for name in ("AlexNet", "DenseNet-121", "GoogLeNet", "MobileNetV2", "ResNet-50", "SqueezeNet 1.1"):
+        assert all(name in "".join(section.blocks) for section in made if section.title not in _OF_NO_MODEL), name
+    assert not re.search(r"\b(nan|None|inf)\b", text)
+    assert "`max-autotune-no-cudagraphs` and `max-autotune` were not measured" in text
+    # The committed page is the captures', but for what the study's captures add to the verdict on profiling.
+    kept = (ROOT / "docs/thesis.md").read_text()
+    assert kept.startswith(text[: text.index("## What holds today")])
+    assert all(block in kept for section in made[:-1] for block in section.blocks)
+
+
+_OF_NO_MODEL = ("What was not measured", "Single operations")
+
+
+def test_every_chart_of_the_page_is_committed() -> None:
+    page = ROOT / "docs/thesis.md"
+    charts = re.findall(r"\]\((thesis/\w+\.svg)\)", page.read_text())
+    assert len(charts) == 4
+    assert all("<svg" in (page.parent / chart).read_text()[:200] for chart in charts)
+
+
+def test_the_page_says_the_times_that_results_has(thesis: Load) -> None:
+    parts = json.loads((CAPTURES / "results.json").read_text())["parts"]
+    e2e = parts["resnet50"]["e2e"]
+    ratio = e2e["eager"]["median_ms"] / e2e["reduce-overhead"]["median_ms"]
+    section = thesis("whole").out_of_the_box(thesis("figures").read(CAPTURES))
+    assert re.search(rf"\| ResNet-50 \| 1\.61 \|[^|]*\| {ratio:.2f} \(", "\n".join(section.blocks))
