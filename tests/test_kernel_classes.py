@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tracelens as tl
+from tests import kernel_accuracy
 from tracelens.derive.kernel_classes import classify, unmangled_head
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 
 ROOT = Path(__file__).parent.parent
 
-# Names from H200 traces of torch 2.11 (one of those that differ in digits only), of older torch and CUDA, and of ROCm.
-# A matrix product whose op is not known is labelled gemm, though the model may have meant a 1x1 convolution; Inductor's
-# kernels are labelled by what their names prove.
-LABELS = pl.read_csv(Path(__file__).parent / "data" / "kernel_labels.csv")
+# Older torch and CUDA, ROCm, other libraries: written beside the rules, so they keep the rules from breaking and prove
+# nothing of names not seen. What proves something is kernel_accuracy.LABELS.
+ELSEWHERE = pl.read_csv(Path(__file__).parent / "data" / "kernel_names_elsewhere.csv")
 CAPTURES = sorted((ROOT / "samples" / "torch").glob("*.json.gz"))
 EXPORTS = sorted((ROOT / "samples" / "nsys").glob("*.sqlite"))
 
@@ -30,15 +30,36 @@ def classified(name: str, context: str | None = None) -> tuple[str, str, str]:
 
 
 def test_labels_use_the_words_of_the_schema() -> None:
-    assert LABELS.height >= 150
-    assert set(LABELS["library"]) <= set(LIBRARIES)
-    assert set(LABELS["primitive"]) <= set(PRIMITIVES)
-    assert LABELS.select("name", "context").is_duplicated().sum() == 0
+    labels = kernel_accuracy.labels()
+    assert kernel_accuracy.n_distinct(labels) >= 300
+    assert labels.select("name", "op").is_duplicated().sum() == 0
+    for table in (labels, ELSEWHERE):
+        assert set(table["library"]) <= set(LIBRARIES)
+        assert set(table["primitive"]) <= set(PRIMITIVES)
 
 
-def test_every_label() -> None:
-    found = classify(LABELS["name"], LABELS["context"])
-    both = pl.concat([LABELS, found.select(pl.all().name.prefix("found_"))], how="horizontal")
+@pytest.mark.parametrize(("word", "by_name", "by_time"), [("library", 0.99, 0.995), ("primitive", 0.90, 0.97)])
+def test_accuracy_on_labels_written_without_the_rules(word: str, by_name: float, by_time: float) -> None:
+    """The floors are a little below what is reached; what the two disagree on is a matter of words, not of kernels."""
+    judged = kernel_accuracy.judged()
+    row = kernel_accuracy.accuracy(judged, word)
+    assert row["by_name_frac"] >= by_name
+    assert row["by_time_frac"] >= by_time
+    assert judged.filter(pl.col(f"found_{word}") == "unknown").is_empty()
+
+
+def test_accuracy_is_the_share_of_time_that_agrees() -> None:
+    """By hand: 3 of 4 names and 10 of 100 ns agree."""
+    words = ["gemm", "conv", "conv", "layout"]
+    table = pl.DataFrame({"primitive": words, "found_primitive": ["gemm", "conv", "conv", "memory"]})
+    judged = table.with_columns(duration_ns=pl.Series([1, 2, 7, 90]))
+    found = kernel_accuracy.accuracy(judged, "primitive")
+    assert (found["by_name_frac"], found["by_time_frac"]) == (0.75, 0.1)
+
+
+def test_names_from_elsewhere() -> None:
+    found = classify(ELSEWHERE["name"], ELSEWHERE["context"])
+    both = pl.concat([ELSEWHERE, found.select(pl.all().name.prefix("found_"))], how="horizontal")
     wrong = both.filter(
         (pl.col("library") != pl.col("found_library")) | (pl.col("primitive") != pl.col("found_primitive"))
     )
@@ -47,18 +68,25 @@ def test_every_label() -> None:
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name.split(".")[0])
 def test_time_of_a_capture_is_classified_as_labelled(capture: Path) -> None:
-    """Weighted by time, and over the names that the labels stand for: digits and the ends of names apart."""
+    """Weighted by the capture's own time, of which the labels cover nearly all.
+
+    Training by SGD stands lowest: its `_foreach_` arithmetic is labelled optimizer, the rules leave that to the phase.
+    """
     trace = tl.collect(capture)
-    ops = trace.spans.filter(pl.col("kind") == "op").select("rank", "span_id", context="name")
-    kernels = trace.kernels.join(ops, on=["rank", "span_id"], how="left").with_columns(key=_key("name", "context"))
-    labels = LABELS.select(key=_key("name", "context"), right_library="library", right_primitive="primitive")
-    labelled = kernels.join(labels.unique("key"), on="key", how="inner")
-    right = labelled.filter(
-        (pl.col("library") == pl.col("right_library")) & (pl.col("primitive") == pl.col("right_primitive"))
+    ops = trace.spans.filter(pl.col("kind") == "op").select("rank", "span_id", op="name")
+    labels = kernel_accuracy.labels().select("name", "op", right_library="library", right_primitive="primitive")
+    # A name of one label has it under every op.
+    by_op = labels.filter(pl.col("name").is_duplicated())["name"].unique().implode()
+    key = pl.when(pl.col("name").is_in(by_op)).then("op").alias("op")
+    kernels = trace.kernels.join(ops, on=["rank", "span_id"], how="left").select(
+        pl.col("name", "op", "library", "primitive").cast(pl.String), "duration_ns"
     )
-    total, known = int(kernels["duration_ns"].sum()), int(labelled["duration_ns"].sum())
-    assert known > 0.95 * total
-    assert int(right["duration_ns"].sum()) == known
+    labelled = kernels.with_columns(key).join(labels.with_columns(key), on=["name", "op"], nulls_equal=True)
+    known = int(labelled["duration_ns"].sum())
+    assert known > 0.95 * int(kernels["duration_ns"].sum())
+    for word, floor in (("library", 0.999), ("primitive", 0.93)):
+        right = labelled.filter(pl.col(word) == pl.col(f"right_{word}"))
+        assert int(right["duration_ns"].sum()) >= floor * known
     assert kernels.filter(pl.col("primitive") == "unknown").height == 0
 
 
@@ -68,13 +96,6 @@ def test_nsys_spells_names_in_its_own_way(export: Path) -> None:
     kernels = tl.collect(export).kernels
     assert kernels.filter(pl.col("primitive") == "unknown")["name"].unique().to_list() == []
     assert kernels.filter(pl.col("library").is_in(["other", "unknown"]))["name"].unique().to_list() == []
-
-
-def _key(*columns: str) -> pl.Expr:
-    """What is left of a name and its op without digits and the ends of long names."""
-    return pl.concat_str(
-        [pl.col(column).fill_null("").str.head(400).str.replace_all("[0-9]+", "N") for column in columns], separator="|"
-    )
 
 
 def test_the_launching_op_decides_what_a_shared_kernel_computes() -> None:
@@ -125,6 +146,22 @@ def test_words_inside_types_do_not_decide(functor: str) -> None:
     """`lamb` is in every lambda: matched on full names, a second of elementwise work was once an optimizer's."""
     name = f"void at::native::vectorized_elementwise_kernel<4, {functor}, std::array<char*, 2ul> >(int)"
     assert classified(name) == ("aten", "elementwise", "name")
+
+
+@pytest.mark.parametrize(
+    ("name", "primitive"),
+    [
+        ("triton_poi_fused_3", "layout"),
+        ("triton_red_fused_3", "fused"),
+        ("triton_poi_fused_add_copy__46", "elementwise"),
+        ("triton_poi_fused_copy__1", "layout"),
+        ("triton_poi_fused_convolution_1", "fused"),
+        ("fused_batch_norm_batch_norm_add", "fused"),
+        ("fused_batch_norm", "normalization"),
+    ],
+)
+def test_names_that_fusers_give(name: str, primitive: str) -> None:
+    assert classified(name)[1] == primitive
 
 
 def test_an_op_known_for_triton_goes_before_the_name() -> None:

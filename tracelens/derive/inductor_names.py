@@ -1,16 +1,18 @@
 """What the names that Inductor gives its Triton kernels prove, and no more.
 
 A name lists the ops that were fused, alphabetically, each once: `triton_poi_fused_gelu_view_7`. Views cost nothing by
-themselves; a kernel whose other ops are all of one sort is of that sort, any other is `fused`. A convolution or matrix
-product in such a list is not computed there (that is a library call or a `tem` kernel): what remains of it may be its
-bias, its weights' layout or padding, so a name that holds one is `fused`, `triton_poi_fused_convolution_0` too.
+themselves, nor does `copy_`, which says where a result goes that is written anyway; a kernel whose other ops are all of
+one sort is of that sort, any other is `fused`. A pointwise kernel that names no op computes none: it copies, a weight
+into another layout for one. A convolution or matrix product in such a list is not computed there (that is a library
+call or a `tem` kernel): what remains of it may be its bias, its weights' layout or padding, so a name that holds one is
+`fused`, `triton_poi_fused_convolution_0` too.
 """
 
 _VIEW = (
     "_unsafe_view|view|expand|unsqueeze|squeeze|permute|transpose|t|slice|select|split|split_with_sizes|unbind|alias|"
-    "detach|as_strided|reshape|flatten|lift_fresh_copy|_reshape_alias|diagonal|unfold"
+    "detach|as_strided|reshape|flatten|lift_fresh_copy|_reshape_alias|diagonal|unfold|copy_"
 )
-_LAYOUT = f"{_VIEW}|clone|_to_copy|copy|copy_|cat|stack|constant_pad_nd|convert_element_type|contiguous"
+_LAYOUT = f"{_VIEW}|clone|_to_copy|copy|cat|stack|constant_pad_nd|convert_element_type|contiguous"
 _ELEMENTWISE = (
     "abs|add|addcdiv|addcmul|bitwise_and|bitwise_not|bitwise_or|bitwise_xor|ceil|clamp|clamp_max|clamp_min|cos|div|elu|"
     "eq|erf|exp|floor|fmod|ge|gelu|gelu_backward|gt|hardswish|hardtanh|isinf|isnan|le|leaky_relu|lerp|log|log1p|"
@@ -21,7 +23,7 @@ _ELEMENTWISE = (
 _NORMALIZATION = (
     "_native_batch_norm_legit|_native_batch_norm_legit_functional|_native_batch_norm_legit_no_training|"
     "native_batch_norm|native_batch_norm_backward|native_layer_norm|native_layer_norm_backward|native_group_norm|"
-    "native_group_norm_backward|_fused_rms_norm|_fused_rms_norm_backward|rms_norm|copy_"
+    "native_group_norm_backward|_fused_rms_norm|_fused_rms_norm_backward|rms_norm"
 )
 _POOLING = (
     "(max|avg)_pool[123]d(_with_indices)?(_backward)?|_low_memory_max_pool[123]?d?_(with_offsets|offsets_to_indices)|"
@@ -48,6 +50,7 @@ INDUCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"^triton_(tem_.*_)?(mm|addmm|bmm|baddbmm|scaled_mm|grouped_mm)(_|$)", "gemm"),
     ("head", r"^triton_(tem_.*_)?convolution(2d)?(_|$)", "conv"),
     ("head", r"^triton_tem_", "unknown"),
+    ("head", r"^triton_poi_fused(_[0-9]+)?$", "layout"),
     ("head", _only(_LAYOUT), "layout"),
     ("head", _only(_ELEMENTWISE), "elementwise"),
     ("head", _only(_NORMALIZATION), "normalization"),

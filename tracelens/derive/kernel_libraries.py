@@ -17,6 +17,7 @@ LIBRARY_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"cudnn", "cudnn"),
     ("head", r"xmma_(fprop|dgrad|wgrad)|^(sm[0-9]+|volta|turing|ampere)_[a-z0-9_]*gcgemm", "cudnn"),
     ("text", r"^cutlass::Kernel2?<cutlass_[a-z0-9_]*(fprop|dgrad|wgrad)", "cudnn"),
+    ("head", r"^conv2d_c[0-9]+_k[0-9]+_n(hwc|chw)", "cudnn"),
     ("head", r"^(im|ex)plicit_convolve|^precomputed_convolve|^dgrad[0-9_]|^wgrad[0-9_]|^calc_bias_diff", "cudnn"),
     ("head", r"^fft[12]d_|^flip_filter|^pointwise_mult_and_sum_complex|^(fw|bw)_|^bn_(fw|bw)_", "cudnn"),
     ("head", r"nchwToNhwc|nhwcToNchw|nchwToFolded|nhwcToFolded|foldedNhwc|^nhwcAddPadding", "cudnn"),

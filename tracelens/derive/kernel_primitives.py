@@ -60,6 +60,8 @@ NAME_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"[rR]educe_?[sS]catter|[aA]ll_?[gG]ather|[aA]ll_?[tT]o_?[aA]ll|^deep_ep::", "communication"),
     ("head", r"::ep::(inter|intra)node|lamport", "communication"),
     *INDUCTOR_RULES,
+    # TorchScript's fuser lists the ops it joined: fused_batch_norm_add.
+    ("head", r"^fused(_batch_norm)+(_(add|sub|mul|relu|clamp|hardtanh))+(_[0-9]+)?$", "fused"),
     ("head", r"^(Memcpy|Memset|memset|__amd_rocclr_fill|hipMemset)|init_device_workspace", "memory"),
     ("head", r"nchwToNhwc|nhwcToNchw|nchwToFolded|nhwcToFolded|foldedNhwc|[aA]ddPadding|convertTensor", "layout"),
     ("head", r"tensorTransform", "layout"),

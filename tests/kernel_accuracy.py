@@ -1,0 +1,86 @@
+"""How often the classifier agrees with labels written by hand: `python -m tests.kernel_accuracy`.
+
+data/kernel_labels.csv holds the kernels of H200 captures of torch 2.11 (vision, transformers, training; eager and
+compiled, TorchScript, cuDNN without PyTorch), a row a name and op, with the GPU time taken there. The labels say what
+each does and were written before their author had read the rules or seen what they give. Of Triton names that differ in
+the last number only, one stands for all. `first_label` is what a row said before a slip was put right, `reason` why a
+doubtful one says what it says. Where labels and rules use the words differently, the labels stay and count as wrong.
+"""
+
+import sys
+from pathlib import Path
+from typing import TypedDict
+
+import polars as pl
+
+from tracelens.derive.kernel_classes import classify
+
+_DATA = Path(__file__).parent / "data" / "kernel_labels.csv"
+_SHOWN = 70
+"""Characters of a name that are printed."""
+
+
+class Accuracy(TypedDict):
+    """Share of names, and of their GPU time, whose word is the label's."""
+
+    by_name_frac: float
+    by_time_frac: float
+
+
+def labels() -> pl.DataFrame:
+    """The labels; op is null where no ATen op or collective launched the kernel, or none was recorded."""
+    return pl.read_csv(_DATA, schema_overrides={"duration_ns": pl.Int64})
+
+
+def n_distinct(table: pl.DataFrame) -> int:
+    """Distinct names; Triton's that differ in the number at the end only count once."""
+    name = pl.col("name")
+    number_apart = pl.when(name.str.starts_with("triton_")).then(name.str.replace(r"_[0-9]+$", "")).otherwise(name)
+    return int(table.select(number_apart.n_unique()).item())
+
+
+def judged() -> pl.DataFrame:
+    """The labels, with the classifier's words as found_library and found_primitive."""
+    table = labels()
+    found = classify(table["name"], table["op"]).select(pl.col("library", "primitive").cast(pl.String))
+    return pl.concat([table, found.select(pl.all().name.prefix("found_"))], how="horizontal")
+
+
+def accuracy(table: pl.DataFrame, word: str) -> Accuracy:
+    """Of `library` or `primitive`."""
+    agrees = table.filter(pl.col(word) == pl.col(f"found_{word}"))
+    return Accuracy(by_name_frac=agrees.height / table.height, by_time_frac=_time_ns(agrees) / _time_ns(table))
+
+
+def main() -> None:
+    """Print the accuracies, then every disagreement, the longest first."""
+    table = judged()
+    total = _time_ns(table)
+    names, changed = n_distinct(table), table["first_label"].count()
+    lines = [
+        f"{table.height} labels of {names} kernel names, {changed} of them put right since they were first written"
+    ]
+    for word in ("library", "primitive"):
+        reached = accuracy(table, word)
+        lines.append(
+            f"{word}: {reached['by_name_frac']:.1%} of labels, {reached['by_time_frac']:.2%} of GPU time agree"
+        )
+    alone = table.filter(pl.col("op").is_null() & (pl.col("primitive") == "gemm"))
+    lines.append(f"gemm without an op, a product or a convolution: {_time_ns(alone) / total:.2%} of GPU time")
+    for word in ("library", "primitive"):
+        wrong = table.filter(pl.col(word) != pl.col(f"found_{word}")).sort("duration_ns", descending=True)
+        lines += [
+            f"  {duration / total:8.4%}  {label}, not {found}: {name[:_SHOWN]}  ({reason or ''})"
+            for duration, label, found, name, reason in wrong.select(
+                "duration_ns", word, f"found_{word}", "name", "reason"
+            ).iter_rows()
+        ]
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
+def _time_ns(table: pl.DataFrame) -> int:
+    return int(table["duration_ns"].sum())
+
+
+if __name__ == "__main__":
+    main()
