@@ -92,7 +92,7 @@ def test_an_error_is_what_reading_says(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as here:
         tl.collect(files[1], kind="torch")
     with pytest.raises(SourceError) as there:
-        read_apart("torch", files, tmp_path / "parts", 2)
+        read_apart(files, tmp_path / "parts", 2)
     assert str(there.value) == str(here.value)
 
 
@@ -103,7 +103,7 @@ from tracelens.apart import read_apart
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a job started in the background ignores it
 if __name__ == "__main__":
-    read_apart("torch", [Path(name) for name in sys.argv[2:]], Path(sys.argv[1]), 2)
+    read_apart([Path(name) for name in sys.argv[2:]], Path(sys.argv[1]), 2)
 """
 
 

@@ -26,6 +26,7 @@ LEVELS = (
     ("tracelens.fast",),
     ("tracelens.early",),
     ("tracelens.table",),
+    ("tracelens.store",),
     ("tracelens.schemas",),
     ("tracelens.capture",),
     ("tracelens.trace", "tracelens.nvml", "tracelens.program"),

@@ -263,3 +263,37 @@ def test_which_path_ran_is_said(tmp_path: Path, mode: str) -> None:
     ]
     words = {"": ["numba (compiled ahead)"], "numba": ["numba (compiled this run)", "numba"], "off": ["None"]}
     assert [one.stdout.strip() for one in said] == words[mode]
+
+
+MADE = """
+import sys
+from pathlib import Path
+from tracelens.fast import ahead
+
+def compiled(*_):
+    print("compiled")
+    return emitted(*_)
+
+emitted, ahead._machine_code = ahead._machine_code, compiled
+ahead.prepare("walk", Path(sys.argv[1]))
+print(sum(function is not None for function in ahead._FUNCTIONS.values()))
+"""
+
+
+@pytest.mark.skipif(not ahead.text_of(native.SOURCES[0]).exists(), reason="no kernel is compiled ahead")
+def test_machine_code_is_made_once_where_it_can_be_kept(tmp_path: Path) -> None:
+    pytest.importorskip("llvmlite", reason="kernels need numba")
+    source = ROOT / "tracelens" / "derive" / "nesting_kernel.py"
+
+    def made(cache: Path) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", MADE, str(source)], cwd=ROOT, capture_output=True, text=True, check=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+        )  # fmt: skip
+        return done.stdout.split()
+
+    assert [made(tmp_path / "cache") for _ in range(2)] == [["compiled", "1"], ["1"]]
+    (kept,) = (tmp_path / "cache" / "tracelens").iterdir()
+    assert (kept.suffix, kept.stat().st_mode & 0o077) == (".o", 0)
+    (tmp_path / "file").touch()  # no folder can be made in it
+    assert [made(tmp_path / "file") for _ in range(2)] == [["compiled", "1"]] * 2

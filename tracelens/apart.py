@@ -11,15 +11,13 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tracelens.allocator import gives_back_soon
 from tracelens.capture import Capture
-from tracelens.collectors import COLLECTORS
+from tracelens.collectors import torch
 from tracelens.errors import SourceError, UsageError
-from tracelens.schemas import TABLES
-from tracelens.table import Stored
 
 WORTH_A_PROCESS = 32 << 20
 """A smaller file is read sooner than a process is started."""
@@ -69,21 +67,21 @@ def bytes_of(text: str) -> int:
 
 def large_traces(sources: Sequence[tuple[str, Path]]) -> list[Path]:
     """The torch traces that are worth a process each; none where it is only one."""
-    files = [path for kind, path in sources if kind == "torch" and str(path) != "-"]
+    files = [path for kind, path in sources if kind == torch.KIND and str(path) != "-"]
     large = [file for file in files if file.stat().st_size >= WORTH_A_PROCESS]
     return large if len(large) > 1 else []
 
 
-def read_apart(kind: str, files: Sequence[Path], folder: Path, n_workers: int) -> list[list[Capture]]:
-    """The captures in each of the files, their tables stored in a folder that lives as long as they do.
+def read_apart(files: Sequence[Path], folder: Path, n_workers: int) -> list[list[Capture]]:
+    """The captures in each of the torch traces, their tables stored in a folder that lives as long as they do.
 
     Raises what reading them raises, SourceError too where one of the processes is killed. They end when this one does,
     however it does.
     """
-    with gives_back_soon():
+    with gives_back_soon(map(str, files)):
         pool = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), initializer=_follow_parent)
         try:
-            begun = [pool.submit(_read, kind, file, folder / str(i)) for i, file in enumerate(files)]
+            begun = [pool.submit(torch.read, file, folder / str(i)) for i, file in enumerate(files)]
             return [future.result() for future in begun]
         except BrokenProcessPool as error:
             raise SourceError(
@@ -109,21 +107,6 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def _read(kind: str, file: Path, folder: Path) -> list[Capture]:
-    """The captures in a file, their tables stored."""
-    captures = []
-    for i, capture in enumerate(COLLECTORS[kind].read(file)):
-        stored = {}
-        for name in list(capture.tables):
-            frame = capture.tables.pop(name)
-            path = folder / str(i) / f"{name}.parquet"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            TABLES[name].write(frame, path)
-            stored[name] = Stored(path, frame.height)
-        captures.append(replace(capture, stored=stored))
-    return captures
 
 
 def _memory_bytes() -> int:

@@ -20,7 +20,7 @@ def is_collect() -> bool:
 def settle() -> None:
     """Import Polars with its allocator told, and make the torch reader's machine code meanwhile, on another core."""
     threading.Thread(target=_make_ready, daemon=True).start()
-    with gives_back_soon():
+    with gives_back_soon(sys.argv[2:]):
         import polars  # noqa: F401, ICN001, PLC0415 - with the allocator told
 
 

@@ -17,7 +17,7 @@ from tracelens.errors import SchemaError
 
 DataType: TypeAlias = "pl.DataType | type[pl.DataType]"
 
-_GROUP_ROWS = 1 << 18
+_GROUP_ROWS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
+from tracelens.store import Store
 
 KIND = "torch"
 _JSON_START = re.compile(rb"^(?:\xef\xbb\xbf)?\s*[{\[]")
@@ -34,6 +38,7 @@ _VERSIONS = (
 )  # fmt: skip
 _SETTINGS = ("record_shapes", "with_stack", "with_modules", "with_flops", "profile_memory")
 _EPOCH_NS = 10**18
+_NOT_HELD = "a torch trace does not hold it"
 _REASONS = {
     "layers": "no nn.Module calls in the trace; profile with with_stack=True, with_modules=True",
     "allocations": "memory was not profiled; profile with profile_memory=True",
@@ -56,14 +61,16 @@ def sniff(path: Path, head: bytes) -> bool:
     )
 
 
-def read(path: Path) -> list[Capture]:
+def read(path: Path, folder: Path | None = None) -> list[Capture]:
     """Read one trace file (`-`: standard input), or each trace file of a directory of ranks.
 
     A file of several traces one after another gives a capture for each, as files of their own would. Raises SourceError
     when a file cannot be read, is no Chrome trace, or holds no event at all. A trace that ends in the middle gives its
-    whole events, with `complete` false and the loss in `diagnostics`.
+    whole events, with `complete` false and the loss in `diagnostics`. With a folder, which may not be there yet, large
+    tables are written into it as they are finished, and the captures' `stored` says where.
     """
-    return [capture for file in trace_files(path) for capture in _read_file(file)]
+    parts = count()
+    return [capture for file in trace_files(path) for capture in _read_file(file, folder, parts)]
 
 
 def trace_files(path: Path) -> list[Path]:
@@ -78,14 +85,15 @@ def trace_files(path: Path) -> list[Path]:
     return files
 
 
-def _read_file(path: Path) -> list[Capture]:
+def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Capture]:
     refuse_sidecar(path)
     diagnostics = Diagnostics()
     source = ByteSource(path, diagnostics)
     captures: list[Capture] = []
     for read, said in read_documents(source, diagnostics):
         if read.n_events:
-            captures.append(_capture(path, source, read, said))
+            with Store(folder / str(next(parts))) if folder is not None else nullcontext() as store:
+                captures.append(_capture(path, source, read, said, store))
         elif captures:
             what = "traces without an event, after the first in one file"
             captures[0].diagnostics.add("warning", "empty_trace", what)
@@ -112,7 +120,9 @@ def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
     )
 
 
-def _capture(path: Path, source: ByteSource, read: ReadEvents, diagnostics: Diagnostics) -> Capture:
+def _capture(
+    path: Path, source: ByteSource, read: ReadEvents, diagnostics: Diagnostics, store: Store | None
+) -> Capture:
     """One trace as tables; its source is described once the whole file is read."""
     facts = read.facts
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
@@ -121,13 +131,14 @@ def _capture(path: Path, source: ByteSource, read: ReadEvents, diagnostics: Diag
     beside = read_sidecar(path, diagnostics)
     if "spans" in raw:
         raw["spans"] = exact_paths(raw["spans"], beside, diagnostics)
-    tables = assemble(raw, diagnostics)
+    starts = [frame["start_ns"].min() for frame in raw.values() if "start_ns" in frame.columns]
+    tables = assemble(raw, diagnostics, store)
     if "layers" in tables:
         tables["layers"] = describe_layers(tables["layers"], beside)
     if not read.complete:
         diagnostics.add("loss", "trace_cut", "the file ends before the trace does; whole events before that were kept")
     rank, origin = _rank(path, facts)
-    starts = [frame["start_ns"].min() for frame in tables.values() if "start_ns" in frame.columns]
+    stored = store.finish() if store is not None else {}
     capture = Capture(
         kind=KIND,
         source=source.describe(KIND),
@@ -140,8 +151,11 @@ def _capture(path: Path, source: ByteSource, read: ReadEvents, diagnostics: Diag
         time_precision_ns=1 if read.has_fractions else 1000,
         complete=read.complete,
         settings={key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)} | {"reader": read.path},
-        reasons={name: _REASONS.get(name, "a torch trace does not hold it") for name in TABLES if name not in tables},
+        reasons={
+            name: _REASONS.get(name, "a torch trace does not hold it") for name in TABLES if name not in tables | stored
+        },
         diagnostics=diagnostics,
+        stored=stored,
     )
     mark_rank(capture, beside)
     return capture

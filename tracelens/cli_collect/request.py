@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path, PurePath
 from typing import Annotated
 
@@ -14,9 +12,9 @@ import typer
 from tracelens.apart import bytes_of, large_traces, plan, read_apart
 from tracelens.capture import Capture
 from tracelens.cli_io import STANDARD_INPUT, default_target, losses, progress, summary_line, tell, warn
-from tracelens.collectors import COLLECTORS, sources_of
+from tracelens.collectors import COLLECTORS, sources_of, torch
 from tracelens.combine import combine
-from tracelens.errors import UsageError
+from tracelens.errors import SourceError, UsageError
 from tracelens.trace import Trace, build_folder, check_target
 
 Out = Annotated[
@@ -91,13 +89,29 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     check_target(target, force=request.force)
     limit = None if request.max_memory is None else bytes_of(request.max_memory)
     sources = sources_of(paths, kind)
-    with progress(f"reading {', '.join(path.name for path in paths)}"), ExitStack() as stack:
-        large = large_traces(sources)
-        read = iter(_apart(large, stack.enter_context(build_folder(target)), limit) if large else ())
-        captures = [next(read) if path in large else COLLECTORS[found].read(path) for found, path in sources]
-        trace = combine(list(chain(*captures)), ranks=request.ranks or (), events=request.events)
+    with progress(f"reading {', '.join(path.name for path in paths)}"), build_folder(target) as folder:
+        try:
+            captures = _captures(sources, folder, limit)
+        except OSError as error:
+            raise SourceError(f"{target}: cannot be written: {error}") from error
+        trace = combine(captures, ranks=request.ranks or (), events=request.events)
         trace = trace.write(target, force=request.force)
     tell_of(trace, target)
+
+
+def _captures(sources: Sequence[tuple[str, Path]], folder: Path, limit: int | None) -> list[Capture]:
+    """What the sources hold; large tables of torch traces lie in the folder. Large traces are read apart."""
+    large = large_traces(sources)
+    read = iter(_apart(large, folder / "apart", limit) if large else ())
+    captures: list[Capture] = []
+    for i, (kind, path) in enumerate(sources):
+        if path in large:
+            captures += next(read)
+        elif kind == torch.KIND:
+            captures += torch.read(path, folder / str(i))
+        else:
+            captures += COLLECTORS[kind].read(path)
+    return captures
 
 
 def _apart(files: Sequence[Path], folder: Path, limit: int | None) -> list[list[Capture]]:
@@ -105,7 +119,7 @@ def _apart(files: Sequence[Path], folder: Path, limit: int | None) -> list[list[
     chosen = plan(files, limit)
     each, allowed = (f"{size / 1e9:.1f} GB" for size in (chosen.bytes_each, chosen.limit_bytes))
     tell(f"reading {len(files)} traces, {chosen.n_workers} at a time: up to {each} each, {allowed} allowed")
-    return read_apart("torch", files, folder, chosen.n_workers)
+    return read_apart(files, folder, chosen.n_workers)
 
 
 def tell_of(trace: Trace, target: Path) -> None:

@@ -6,30 +6,35 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracelens.allocator import give_back
 from tracelens.capture import Diagnostics
 from tracelens.derive.ancestry import nearest
 from tracelens.derive.api_names import api_kind, strip_version
 from tracelens.derive.device_limits import complete_devices
 from tracelens.derive.distinct import as_categories, each_once
 from tracelens.derive.kernel_classes import classify
-from tracelens.derive.linking import Callers, fill_process
+from tracelens.derive.linking import Callers
 from tracelens.derive.modules import list_layers, mark_modules
 from tracelens.derive.nesting import nest
 from tracelens.derive.steps import mark_phases, mark_steps, step_intervals
 from tracelens.schemas import TABLES
+from tracelens.store import Store
 
 _WORK_IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
 _NOTHING = pl.DataFrame()
 _OVERFLOW_NS = 86_400 * 10**9
 
 
-def assemble(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
+def assemble(
+    raw: dict[str, pl.DataFrame], diagnostics: Diagnostics, store: Store | None = None
+) -> dict[str, pl.DataFrame]:
     """Tables without the rank column, sorted, with ids, nesting, links, steps, phases, modules and kernel classes.
 
     `raw` holds what the source gave, by table name, rows in any order; spans may bring parent_hint (row number of the
     recorded caller), backend and exact_path (a module call's own path), device work may lack process_id. A table the
     source did not give is left out. Takes each frame out of `raw` as it comes to it, so that no table is held twice.
-    The tables are as `Table.conform` takes them: integers may be narrower than declared, strings Categorical.
+    The tables are as `Table.conform` takes them: integers may be narrower than declared, strings Categorical. With a
+    store, spans, calls and device work go there as they are finished, and the tables given back are the others.
     """
     derived_from = ("sequence_number", "forward_thread_id", "backend", "exact_path")
     spans = _filled(_in_order(raw.pop("spans", _NOTHING)), "spans", derived_from)
@@ -39,29 +44,48 @@ def assemble(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str
     spans, calls = mark_steps(spans, steps), mark_steps(calls, steps)
     calls = calls.with_columns(enclosing).with_row_index("api_call_id")
     contexts = _contexts(spans) if "kernels" in raw else None
-    tables = {"layers": list_layers(spans), "spans": _declared("spans", spans)}
-    del spans
-    main_process = calls["process_id"].mode().min() if calls.height else tables["spans"]["process_id"].mode().min()
+    main_process = calls["process_id"].mode().min() if calls.height else spans["process_id"].mode().min()
     fallback = main_process if isinstance(main_process, int) else 0
+    tables = _Tables(store)
+    tables.small["layers"] = list_layers(spans)
+    finished = [_declared("spans", spans)]
+    del spans
+    tables.add("spans", finished.pop())
     callers = Callers(calls)
     for name in ("kernels", "memcpys", "memsets", "synchronizations"):
         if name not in raw:
             continue
         work = _by_start(_filled(raw.pop(name), name, ("correlation_id",)))
-        work = callers.link(fill_process(work, calls, fallback))
+        work = callers.link(callers.fill_process(work, fallback))
         work = work.with_row_index(_WORK_IDS.get(name, "synchronization_id"))
         days = work.filter(pl.col("duration_ns") > _OVERFLOW_NS).height
         diagnostics.add(
             "warning", "duration_overflow", "durations of more than a day: the profiler's counter overflowed", days
         )
-        tables[name] = _declared(name, _classified(work, contexts) if name == "kernels" else work)
-    tables["api_calls"] = _declared("api_calls", calls)
+        tables.add(name, _declared(name, _classified(work, contexts) if name == "kernels" else work))
+    tables.add("api_calls", _declared("api_calls", calls))
     for name in ("allocations", "counters", "collectives"):
         if name in raw:
-            tables[name] = _declared(name, raw.pop(name).sort("time_ns" if name != "collectives" else "kernel_id"))
+            order = "time_ns" if name != "collectives" else "kernel_id"
+            tables.small[name] = _declared(name, raw.pop(name).sort(order))
     if "devices" in raw:
-        tables["devices"] = complete_devices(TABLES["devices"].without("rank").conform(raw["devices"]))
-    return {name: tables[name] for name in TABLES if name in tables and tables[name].height}
+        tables.small["devices"] = complete_devices(TABLES["devices"].without("rank").conform(raw["devices"]))
+    return {name: tables.small[name] for name in TABLES if name in tables.small and tables.small[name].height}
+
+
+class _Tables:
+    """Finished tables: the small ones here, the others in the store where there is one."""
+
+    def __init__(self, store: Store | None) -> None:
+        self.small: dict[str, pl.DataFrame] = {}
+        self._store = store
+
+    def add(self, name: str, frame: pl.DataFrame) -> None:
+        """Take a finished table that may be large."""
+        if self._store is None:
+            self.small[name] = frame
+        elif frame.height:
+            self._store.put(TABLES[name], frame)
 
 
 def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
@@ -77,6 +101,7 @@ def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
     del spans
     for i in range(len(columns)):
         columns[i] = columns[i].gather(order)
+    give_back()
     return pl.DataFrame(columns)
 
 
@@ -109,7 +134,7 @@ def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _nested(spans: pl.DataFrame, calls: pl.DataFrame, diagnostics: Diagnostics) -> tuple[pl.DataFrame, pl.Series]:
     """Spans with ids, parents, depth, self time, modules and phases; and the span id around each call."""
-    result = nest(_times(spans).cast(pl.Int64), _times(calls))
+    result = nest(_times(spans), _times(calls))
     diagnostics.add(
         "info", "spans_overlap", "spans that start inside another and outlast it; not nested in it", result.n_overlaps
     )
@@ -122,7 +147,9 @@ def _nested(spans: pl.DataFrame, calls: pl.DataFrame, diagnostics: Diagnostics) 
     parent = _none_below(result.parent).alias("parent_id")
     spans = spans.drop("parent_hint", strict=False).with_row_index("span_id")
     spans = spans.with_columns(
-        parent, depth=pl.Series(result.depth, dtype=pl.Int32), self_ns=pl.Series(result.self_ns, dtype=pl.Int64)
+        parent,
+        pl.Series("depth", result.depth, dtype=pl.Int32).shrink_dtype(),
+        pl.Series("self_ns", result.self_ns, dtype=pl.Int64).shrink_dtype(),
     )
     enclosing = _none_below(result.call_span).alias("span_id")
     del result
@@ -137,13 +164,14 @@ def _nested(spans: pl.DataFrame, calls: pl.DataFrame, diagnostics: Diagnostics) 
 
 def _times(frame: pl.DataFrame) -> pl.DataFrame:
     """What nesting looks at."""
-    names = ["process_id", "thread_id", "start_ns", "duration_ns", "parent_hint"]
-    return frame.select(name for name in names if name in frame.columns)
+    names = ["process_id", "thread_id", "start_ns", "duration_ns"]
+    hint = [pl.col("parent_hint").cast(pl.Int64)] if "parent_hint" in frame.columns else []
+    return frame.select(*names, *hint)
 
 
 def _none_below(rows: Sequence[int] | pl.Series) -> pl.Series:
     """Row numbers with -1 as null, as narrow as Polars takes them."""
-    series = pl.Series("row", rows, dtype=pl.Int64)
+    series = rows if isinstance(rows, pl.Series) else pl.Series("row", rows, dtype=pl.Int64)
     return series.set(series < 0, None).cast(pl.get_index_type())
 
 

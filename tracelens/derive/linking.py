@@ -10,6 +10,7 @@ import polars as pl
 _HAS_ID = pl.col("correlation_id").fill_null(0) != 0
 """0 is CUPTI's word for no correlation."""
 _STARTS_WORK = pl.col("kind").is_in(["kernel_launch", "graph_launch", "memcpy", "memset"])
+_FEW_PROCESSES = 16
 _LOOKED_AT = ("row", "correlation_id", "start_ns", "duration_ns", "kind")
 
 
@@ -27,10 +28,26 @@ class Callers:
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
+        self._calls = calls.select("process_id", "correlation_id")
         self._answers = calls.select("api_call_id", "span_id", "step")
         self._is_graph = calls["kind"] == "graph_launch"
         numbered = calls.with_row_index("row")
         self._processes = {process: _Process(part) for process, part in _by_process(numbered, _LOOKED_AT)}
+
+    def fill_process(self, work: pl.DataFrame, fallback: int) -> pl.DataFrame:
+        """The work with process_id, by the rules of the function `fill_process`."""
+        processes = [process for process in self._processes if isinstance(process, int)]
+        if "process_id" in work.columns or not 1 < len(processes) <= _FEW_PROCESSES:
+            return fill_process(work, self._calls, fallback)
+        ids = work["correlation_id"]
+        owner = pl.repeat(None, work.height, dtype=pl.Int64, eager=True)
+        for process in processes:
+            rows = self._processes[process].rows_of(ids).is_not_null().arg_true()
+            # One that another process has too is of nobody.
+            owner = owner.scatter(
+                rows, pl.select(pl.when(owner.gather(rows).is_null()).then(process).otherwise(-1)).to_series()
+            )
+        return work.with_columns(owner.fill_null(fallback).alias("process_id"))
 
     def link(self, work: pl.DataFrame) -> pl.DataFrame:
         """The work with api_call_id, span_id, step and link."""
@@ -128,13 +145,13 @@ def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.D
     # The common case, a program of one process, needs no look at the calls' ids.
     if calls["process_id"].min() == calls["process_id"].max() == fallback:
         return work.with_columns(process_id=pl.lit(fallback, pl.Int64))
-    process = pl.col("process_id")
+    own = pl.col("process_id")
     # Frames may have the ids narrower, each in its own way.
     owners = (
         calls.filter(_HAS_ID)
         .select(pl.col("process_id", "correlation_id").cast(pl.Int64))
         .group_by("correlation_id")
-        .agg(process_id=pl.when(process.min() == process.max()).then(process.min()).otherwise(-1))
+        .agg(process_id=pl.when(own.min() == own.max()).then(own.min()).otherwise(-1))
     )
     found = work.select(pl.col("correlation_id").cast(pl.Int64)).join(
         owners, on="correlation_id", how="left", maintain_order="left"

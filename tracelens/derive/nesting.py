@@ -48,6 +48,7 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     if calls.height > max(spans.height, _MANY_CALLS):
         from tracelens.derive.placing import place_calls  # noqa: PLC0415 - it measures by this module's tolerance
 
+        spans = spans.with_columns(pl.selectors.integer().cast(pl.Int64))
         nesting = nest(spans, calls.clear())
         return replace(nesting, call_span=place_calls(spans, nesting.parent, calls))
     if spans.height >= _WORTH_A_KERNEL and importlib.util.find_spec("numba") is not None:

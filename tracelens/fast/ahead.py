@@ -1,16 +1,20 @@
 """Kernels that numba compiled ahead, as LLVM's own text, made into machine code here: a tenth of numba's time.
 
 `python -m tests.compile_kernels` writes the text beside the kernels' source. It is for no machine in particular;
-LLVM chooses instructions for the one it runs on. A text that is not of the present source, or that this LLVM cannot
+LLVM chooses instructions for the one it runs on; what it makes is kept in the user's cache, where one can be written. A
+text that is not of the present source, or that this LLVM cannot
 read, is not used: numba then compiles the source itself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
+import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -89,20 +93,51 @@ def _compiled(binding: Any, text: str, name: str) -> int:
     """The address of a function of the module."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
+    processor, features = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     machine = binding.Target.from_default_triple().create_target_machine(
-        cpu=binding.get_host_cpu_name(),
-        features=binding.get_host_cpu_features().flatten(),
-        opt=2,
-        codemodel="jitdefault",
+        cpu=processor, features=features, opt=2, codemodel="jitdefault"
     )
-    module = binding.parse_assembly(text)
-    module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    module.verify()
+    made_for = f"{text}\0{processor}\0{features}\0{machine.triple}\0{binding.llvm_version_info}"
+    code = _kept(hashlib.sha256(made_for.encode()).hexdigest(), lambda: _machine_code(binding, machine, text))
+    module = binding.parse_assembly("")
+    module.triple = machine.triple
     engine = binding.create_mcjit_compiler(module, machine)
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _ENGINES.append(engine)
     address: int = engine.get_function_address(name)
     return address
+
+
+def _machine_code(binding: Any, machine: Any, text: str) -> bytes:
+    module = binding.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module.verify()
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+def _kept(key: str, make: Callable[[], bytes]) -> bytes:
+    """Machine code as the user's own cache keeps it, else made, and kept where the cache can be written."""
+    file = _cache() / f"{key}.o"
+    try:
+        if file.stat().st_uid == os.getuid():  # code that somebody else put there is not run
+            return file.read_bytes()
+    except (OSError, AttributeError):
+        pass
+    code = make()
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as begun:
+            begun.write(code)
+        Path(begun.name).replace(file)
+    return code
+
+
+def _cache() -> Path:
+    """Where numba was told to keep what it compiles, else the user's cache."""
+    told = os.environ.get("NUMBA_CACHE_DIR")
+    return Path(told or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tracelens"
 
 
 _LOCK = threading.Lock()
