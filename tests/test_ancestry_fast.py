@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("numpy", reason="the fast passes need numpy")
 
-from tracelens.derive import ancestry, ancestry_fast
+from tracelens.derive import ancestry, ancestry_fast, charging
 
 pytestmark = pytest.mark.skipif(ancestry_fast.kernel() is None, reason="numba is not installed: no fast passes")
 _ROWS = st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(0, 2)), max_size=40)
@@ -31,7 +31,8 @@ def test_rows_counts_and_sums(rows: list[tuple[int, bool, int]]) -> None:
     for name, values in passes:
         slow: Callable[..., pl.Series] = getattr(ancestry, name)
         fast: Callable[..., pl.Series | None] = getattr(ancestry_fast, name)
-        found, expected = fast(parent, values), slow(parent, values)
+        parts = pl.concat([parent[:3], parent[3:4], parent[4:]], rechunk=False)
+        found, expected = fast(parts, values), slow(parent, values)
         assert found is not None
         assert found.dtype == expected.dtype, name
         assert found.to_list() == expected.to_list(), name
@@ -45,6 +46,46 @@ def test_repeats(rows: list[tuple[int, bool, int]]) -> None:
     assert found.to_list() == ancestry.repeats(parent, codes, wanted).to_list()
 
 
+_CALLS = st.lists(
+    st.tuples(
+        st.none() | st.integers(0, 3), st.integers(0, 1), st.integers(-1, 1), st.integers(-3, 9), st.integers(0, 9)
+    ),
+    max_size=30,
+)
+
+
+@given(_CALLS)
+def test_charges(rows: list[tuple[int | None, int, int, int, int]]) -> None:
+    names = ("span_id", "process_id", "thread_id", "start_ns", "duration_ns")
+    calls = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Int64), orient="row")
+    found = ancestry_fast.charge(calls["span_id"], calls["duration_ns"], 4)
+    assert found is not None
+    assert found.to_list() == charging.charge(calls["span_id"], calls["duration_ns"], 4).to_list()
+    slow = charging.charge_calls(calls, 4).to_list()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ancestry, "WORTH_A_KERNEL", 0)
+        assert charging.charge_calls(calls, 4).to_list() == slow
+
+
+def test_calls_out_of_order_or_of_too_many_threads_are_left_to_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = pl.DataFrame({"rows": [0, 0], "starts": [5, 5], "ends": [7, 6], "lanes": [1, 2]})
+    found = ancestry_fast.charge_calls(calls, 1)
+    assert found is not None
+    assert found.to_list() == [3]
+    assert ancestry_fast.charge_calls(calls.reverse(), 1) is None
+    assert ancestry_fast.charge(pl.Series([1]), pl.Series([1]), 1) is None
+    monkeypatch.setattr(ancestry_fast, "_N_LANES", 1)
+    assert ancestry_fast.charge_calls(calls, 1) is None
+
+
+def test_words_are_those_of_the_kernel() -> None:
+    from tracelens.derive import ancestry_kernel as kernel  # noqa: PLC0415 - brings numba
+
+    for name in ("NEAREST", "OUTERMOST", "COUNT", "WITHIN", "REPEATS", "CHARGE", "CALLS", "NONE"):
+        assert getattr(ancestry_fast, name) == getattr(kernel, name), name
+    assert [getattr(kernel, name.upper()) for name in ancestry_fast._ARRAYS] == list(range(2, 13))
+
+
 @pytest.mark.parametrize("parents", [[1, None], [None, 1], [None, 5], [None, -1]])
 def test_what_is_no_row_before_the_child_is_left_to_the_slow_way(parents: list[int | None]) -> None:
     parent = pl.Series(parents, dtype=pl.Int64)
@@ -54,7 +95,7 @@ def test_what_is_no_row_before_the_child_is_left_to_the_slow_way(parents: list[i
 
 def test_many_rows_go_the_fast_way(monkeypatch: pytest.MonkeyPatch) -> None:
     parent, flags = pl.Series([None, 0, 1], dtype=pl.Int64), pl.Series([True, False, False])
-    monkeypatch.setattr(ancestry, "_WORTH_A_KERNEL", 3)
+    monkeypatch.setattr(ancestry, "WORTH_A_KERNEL", 3)
     monkeypatch.setattr(ancestry_fast, "nearest_row", lambda *_: pl.Series([7, 7, 7]))
     assert ancestry.nearest_row(parent, flags).to_list() == [7, 7, 7]
     monkeypatch.setattr(ancestry_fast, "nearest_row", lambda *_: None)

@@ -46,6 +46,6 @@ def test_grouped(rows: list[tuple[str | None, int | None, bool | None, int | Non
 def test_keys_that_have_no_room_in_one_number_get_two(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = pl.DataFrame({"x": [0, 1, 0, 1], "y": [0, 0, 1, 1], "z": ["a", "b", "b", "a"]})
     assert len(lookup.numbered(frame, ["x", "y", "z"])) == 1
-    monkeypatch.setattr(lookup, "_ROOM", 10)
+    monkeypatch.setattr(lookup, "_ROOM", 7)
     assert len(lookup.numbered(frame, ["x", "y", "z"])) == 2
     assert grouped(frame, ["x", "y", "z"], [pl.len()]).height == 4

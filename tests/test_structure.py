@@ -25,7 +25,7 @@ LEVELS = (
     ("tracelens.limits",),
     ("tracelens.fast",),
     ("tracelens.early",),
-    ("tracelens.table",),
+    ("tracelens.coding", "tracelens.table"),
     ("tracelens.store",),
     ("tracelens.schemas",),
     ("tracelens.capture",),

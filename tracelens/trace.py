@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracelens.capture import Manifest
+from tracelens.coding import coded, read_coded
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import SCHEMA_VERSION, TABLES
 from tracelens.table import Stored
@@ -59,7 +60,9 @@ class Trace:
         self._lazy = dict(tables)
         self._frames: dict[str, pl.DataFrame] = {}
         self._columns: dict[str, dict[str, pl.Series]] = {}
+        self._codes: dict[str, dict[str, tuple[pl.Series, pl.Series]]] = {}
         self._has_all: dict[str, bool] = {}
+        self._files: dict[str, list[Path]] = {}
         self._parts: dict[str, Parts] = {}
 
     @classmethod
@@ -85,14 +88,18 @@ class Trace:
         """Open a trace directory. Raises SourceError when it is none, SchemaError when a newer version wrote it."""
         folder = Path(path)
         manifest = _read_manifest(folder)
-        tables = {}
+        tables, files = {}, {}
         for name, table in TABLES.items():
-            parts = [
+            parts = _parts(folder, name, manifest)
+            scans = [
                 pl.scan_parquet(file, glob=False).select(pl.lit(rank, pl.Int32).alias("rank"), pl.all())
-                for rank, file in _parts(folder, name, manifest)
+                for rank, file in parts
             ]
-            tables[name] = pl.concat(parts) if parts else table.empty().lazy()
-        return cls(manifest, tables, folder)
+            tables[name] = pl.concat(scans) if scans else table.empty().lazy()
+            files[name] = [file for _, file in parts]
+        trace = cls(manifest, tables, folder)
+        trace._files = {name: of_table for name, of_table in files.items() if of_table}
+        return trace
 
     @property
     def name(self) -> str:
@@ -131,6 +138,21 @@ class Trace:
             held.update(self._read(name, self.scan(name).select(missing)).to_dict())
         return pl.DataFrame([held[column] for column in columns])
 
+    def coded(self, name: str, *columns: str) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
+        """As `select`, but strings as codes, see `coding`; and the words of each such column."""
+        schema = TABLES[name].schema
+        strings = [column for column in columns if schema[column] == pl.String]
+        held = self._codes.setdefault(name, {})
+        missing = [column for column in strings if column not in held]
+        if missing and name in self._files and name not in self._frames and self._has_all_columns(name):
+            with self._reading(name):
+                held.update(read_coded(self._files[name], missing))
+        elif missing:
+            held.update({column: coded(self.select(name, column)[column]) for column in missing})
+        others = self.select(name, *(column for column in columns if column not in strings))
+        found = [held[column][0] if column in strings else others[column] for column in columns]
+        return pl.DataFrame(found), {column: held[column][1] for column in strings}
+
     def _has_all_columns(self, name: str) -> bool:
         """Whether what the table is read from has its columns as declared: one made by hand may lack some."""
         if name not in self._has_all:
@@ -138,10 +160,16 @@ class Trace:
         return self._has_all[name]
 
     def _read(self, name: str, query: pl.LazyFrame) -> pl.DataFrame:
-        """Run a query on the table. Raises SourceError when its files cannot be read."""
-        try:
+        """Run a query on the table."""
+        with self._reading(name):
             return query.collect()
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        """Raise SourceError when the table's files cannot be read."""
+        try:
+            yield
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException, OSError) as error:
             where = f"{self.path}/{name}" if self.path else name
             raise SourceError(
                 f"{where}: cannot be read as Parquet ({_first_line(error)}); collect the trace again"

@@ -20,7 +20,7 @@ def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
     sides = []
     for trace in (base, other):
         trace.require("compare_grids", "kernels")
-        sides.append(_grids(trace.select("kernels", "name", "primitive", *SHAPE, "duration_ns")))
+        sides.append(_grids(trace))
     same, left = _match_kernels(*sides)
     rows = pl.concat([same, _match_primitives(*left)], how="diagonal_relaxed")
     return COMPARE_GRIDS.conform(
@@ -67,9 +67,9 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     return found
 
 
-def _grids(kernels: pl.DataFrame) -> pl.DataFrame:
+def _grids(trace: Trace) -> pl.DataFrame:
     """A row a (name, grid, block) of all ranks, longest total time first."""
-    grids = by_grid(kernels, ("name", "primitive")).with_columns(total_blocks=pl.col("n_blocks") * pl.col("n_calls"))
+    grids = by_grid(trace, ("name", "primitive")).with_columns(total_blocks=pl.col("n_blocks") * pl.col("n_calls"))
     # A kernel may serve several primitives, and the evidence may differ between traces: its name is what is matched.
     merged = grids.group_by("name", *SHAPE, maintain_order=True).agg(
         pl.col("primitive").first(), pl.col("n_calls", "duration_total_ns", "total_blocks").sum()

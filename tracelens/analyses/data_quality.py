@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from tracelens.coding import spelled
+from tracelens.derive.intervals import END
+from tracelens.derive.lookup import grouped
 from tracelens.schemas.results.time import DATA_QUALITY
 from tracelens.trace import Trace
 
@@ -15,7 +18,12 @@ _MUCH = 0.10
 
 def data_quality(trace: Trace) -> pl.DataFrame:
     """A row a check and rank, the worst first within the rank; what collecting recorded comes along as it stands."""
-    rows = [row for rank in trace.manifest.ranks for row in _checks(trace, rank)]
+    tables = _sums(trace)
+    rows = [
+        row
+        for rank in trace.manifest.ranks
+        for row in _checks(trace, rank, {name: sums.filter(pl.col("rank") == rank) for name, sums in tables.items()})
+    ]
     recorded = trace.diagnostics.select(
         "rank",
         check="code",
@@ -31,11 +39,29 @@ def data_quality(trace: Trace) -> pl.DataFrame:
     return frame.sort("rank", order, "check")
 
 
+def _sums(trace: Trace) -> dict[str, pl.DataFrame]:
+    """Spans by kind, kernels by link and primitive, and by step: of each rank, what the checks look at."""
+    ns = pl.col("duration_ns")
+    spans, words = trace.coded("spans", "rank", "kind", "start_ns", "duration_ns", "input_shapes")
+    shapes, first, last = (
+        pl.col("input_shapes").count(),
+        pl.col("start_ns").min().alias("first"),
+        END.max().alias("last"),
+    )
+    by_kind = grouped(spans, ["rank", "kind"], [ns.sum(), shapes, first, last])
+    by_kind = by_kind.with_columns(spelled(by_kind["kind"], words["kind"]))
+    kernels, words = trace.coded("kernels", "rank", "link", "primitive", "step", "duration_ns")
+    n_zero = (ns == 0).sum().cast(pl.Int64).alias("n_zero")
+    by_sort = grouped(kernels, ["rank", "link", "primitive"], [ns.sum(), n_zero])
+    by_sort = by_sort.with_columns(spelled(by_sort[key], words[key]) for key in ("link", "primitive"))
+    return {"spans": by_kind, "kernels": by_sort, "steps": grouped(kernels, ["rank", "step"], [ns.sum()])}
+
+
 def _row(rank: int, check: str, status: str, measure: tuple[float | None, str | None], text: str) -> dict[str, object]:
     return {"rank": rank, "check": check, "status": status, "value": measure[0], "unit": measure[1], "text": text}
 
 
-def _checks(trace: Trace, rank: int) -> Iterator[dict[str, object]]:
+def _checks(trace: Trace, rank: int, sums: dict[str, pl.DataFrame]) -> Iterator[dict[str, object]]:
     told = [
         source["complete"] for source in trace.manifest.sources if source.get("rank") == rank and "complete" in source
     ]
@@ -57,17 +83,14 @@ def _checks(trace: Trace, rank: int) -> Iterator[dict[str, object]]:
         (float(precision), "ns"),
         "times are exact nanoseconds" if precision == 1 else "times are whole microseconds: short events round to zero",
     )
-    kernels = trace.select("kernels", "rank", "duration_ns", "link", "primitive", "step").filter(pl.col("rank") == rank)
-    if kernels.height:
-        yield from _kernel_checks(trace, rank, kernels)
-    spans = trace.select("spans", "rank", "kind", "start_ns", "duration_ns", "input_shapes").filter(
-        pl.col("rank") == rank
-    )
-    if spans.height:
-        yield from _span_checks(rank, spans)
+    if sums["kernels"].height:
+        yield from _kernel_checks(rank, sums["kernels"], sums["steps"].drop_nulls("step").sort("step"))
+        yield from _device_check(trace, rank)
+    if sums["spans"].height:
+        yield from _span_checks(rank, sums["spans"])
 
 
-def _kernel_checks(trace: Trace, rank: int, kernels: pl.DataFrame) -> Iterator[dict[str, object]]:
+def _kernel_checks(rank: int, kernels: pl.DataFrame, steps: pl.DataFrame) -> Iterator[dict[str, object]]:
     total = max(int(kernels["duration_ns"].sum()), 1)
     said = {
         "pre_window": "kernel time launched before the trace began; it has no op, layer or step",
@@ -78,22 +101,19 @@ def _kernel_checks(trace: Trace, rank: int, kernels: pl.DataFrame) -> Iterator[d
         yield _row(rank, f"{link}_kernels", _graded(share), (share, "1"), text)
     nameless = float(kernels.filter(pl.col("primitive") == "unknown")["duration_ns"].sum()) / total
     yield _row(rank, "unknown_primitive", _graded(nameless), (nameless, "1"), "kernel time whose primitive is unknown")
-    zero = kernels.filter(pl.col("duration_ns") == 0).height
+    zero = int(kernels["n_zero"].sum())
     yield _row(
         rank, "zero_durations", "warning" if zero else "ok", (float(zero), "kernels"), "kernels that took no time"
     )
-    steps = kernels["step"].n_unique() - (1 if kernels["step"].null_count() else 0)
-    text = "steps marked" if steps else "no steps marked: call prof.step(), or name NVTX ranges `step N`"
-    yield _row(rank, "steps", "ok" if steps else "info", (float(steps), "steps"), text)
-    yield from _first_step(rank, kernels, steps)
-    yield from _device_check(trace, rank)
+    n_steps = steps.height
+    text = "steps marked" if n_steps else "no steps marked: call prof.step(), or name NVTX ranges `step N`"
+    yield _row(rank, "steps", "ok" if n_steps else "info", (float(n_steps), "steps"), text)
+    if n_steps > 1:
+        yield from _first_step(rank, steps["duration_ns"])
 
 
-def _first_step(rank: int, kernels: pl.DataFrame, n_steps: int) -> Iterator[dict[str, object]]:
+def _first_step(rank: int, per_step: pl.Series) -> Iterator[dict[str, object]]:
     """Whether the first step is like the others; warm-up shows as a longer one."""
-    if n_steps < 2:
-        return
-    per_step = kernels.drop_nulls("step").group_by("step").agg(pl.col("duration_ns").sum()).sort("step")["duration_ns"]
     rest = per_step[1:].median()
     ratio = per_step[0] / rest if isinstance(rest, float) and rest else 1.0
     status = "warning" if abs(ratio - 1) > _MUCH else "ok"
@@ -109,14 +129,14 @@ def _device_check(trace: Trace, rank: int) -> Iterator[dict[str, object]]:
 
 def _span_checks(rank: int, spans: pl.DataFrame) -> Iterator[dict[str, object]]:
     has = {
-        "shapes": (spans["input_shapes"].count() > 0, "input shapes", "record_shapes=True"),
+        "shapes": (spans["input_shapes"].sum() > 0, "input shapes", "record_shapes=True"),
         "modules": ((spans["kind"] == "module").any(), "module calls", "with_stack=True, with_modules=True"),
     }
     for check, (there, what, option) in has.items():
         text = f"{what} were recorded" if there else f"{what} were not recorded; profile with {option}"
         yield _row(rank, check, "ok" if there else "info", (None, None), text)
     overhead = spans.filter(pl.col("kind") == "overhead")["duration_ns"].sum()
-    first, last = spans["start_ns"].min(), (spans["start_ns"] + spans["duration_ns"]).max()
+    first, last = spans["first"].min(), spans["last"].max()
     if isinstance(first, int) and isinstance(last, int) and last > first:
         share = float(overhead) / (last - first)
         yield _row(

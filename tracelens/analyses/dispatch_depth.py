@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.ancestry import count_among, outermost_row
+from tracelens.coding import is_word, spelled
+from tracelens.derive.ancestry import count_among, outermost_row, prepare
 from tracelens.derive.intervals import END
 from tracelens.derive.lookup import grouped
 from tracelens.derive.span_trees import with_trees
@@ -23,8 +24,10 @@ def dispatch_depth(trace: Trace) -> pl.DataFrame:
     Profiler spans and native stacks are counted apart (`source`) and never joined: a stack's frames have no span.
     Raises MissingTableError when the trace holds neither API calls nor stacks.
     """
-    calls = trace.select("api_calls", "rank", "kind", "span_id", "start_ns", "duration_ns")
-    launches = calls.filter(pl.col("kind").is_in(_STARTS_WORK)).select("rank", "span_id", returned=END)
+    prepare(trace.height("spans"))
+    calls, words = trace.coded("api_calls", "rank", "kind", "span_id", "start_ns", "duration_ns")
+    starts_work = is_word(calls["kind"], words["kind"], *_STARTS_WORK)
+    launches = calls.filter(starts_work).select("rank", "span_id", returned=END)
     if not launches.height and not trace.has("stacks"):
         raise MissingTableError(
             "dispatch_depth needs the table api_calls or stacks, both empty here; tracelens collect torch, nsys or gdb "
@@ -40,8 +43,8 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     """Depths from spans."""
     if not launches.height:
         return DISPATCH_DEPTH.empty()
-    spans = trace.select("spans", *_SPAN_COLUMNS)
-    sites = pl.concat([_sites(tree, part) for tree, part in with_trees(spans, launches)]).with_columns(
+    spans, words = trace.coded("spans", *_SPAN_COLUMNS)
+    sites = pl.concat([_sites(tree, part, words) for tree, part in with_trees(spans, launches)]).with_columns(
         total_depth=pl.col("op_depth") + pl.col("python_depth"), host_ns=pl.col("returned") - pl.col("op_start_ns")
     )
     depth_names = ("op_depth", "python_depth", "total_depth")
@@ -56,16 +59,22 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     # An op that starts several pieces of work is on the host once, until it has started the last.
     calls = grouped(sites.drop_nulls("op_id"), [*_KEY, "op_id"], [pl.col("host_ns").max()])
     host = calls.group_by(_KEY).agg(host_total_ns=pl.col("host_ns").sum())
-    return frame.join(host, on=_KEY, how="left", nulls_equal=True)
+    codes = frame.join(host, on=_KEY, how="left", nulls_equal=True)
+    named = zip(_KEY[1:], ("name", "module_path", "phase"), strict=True)
+    return codes.with_columns(spelled(codes[key], words[column]) for key, column in named)
 
 
-def _sites(tree: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
-    """Each launch of a rank with its outermost op, that op's start, its layer and phase, and the spans above it."""
-    parent, kind, at = tree["parent_id"], tree["kind"], launches["span_id"]
-    is_op = kind == "op"
+def _sites(tree: pl.DataFrame, launches: pl.DataFrame, words: dict[str, pl.Series]) -> pl.DataFrame:
+    """Each launch of a rank with its outermost op, that op's start, its layer and phase, and the spans above it.
+
+    Op, layer and phase are codes.
+    """
+    parent, at = tree["parent_id"], launches["span_id"]
+    is_op = is_word(tree["kind"], words["kind"], "op")
+    is_python = is_word(tree["kind"], words["kind"], "python", "module")
     top = outermost_row(parent, is_op).gather(at)
     n_ops = count_among(parent, is_op).gather(at)
-    n_python = count_among(parent, kind.is_in(["python", "module"])).gather(at)
+    n_python = count_among(parent, is_python).gather(at)
     return launches.select(
         "rank",
         "returned",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.grids import SHAPE, by_grid
+from tracelens.derive.grids import by_grid
 from tracelens.derive.occupancy import occupancy
 from tracelens.schemas.results.grids import KERNEL_GRIDS
 from tracelens.trace import Trace
@@ -22,7 +22,7 @@ def kernel_grids(trace: Trace) -> pl.DataFrame:
     reason, where the rules or the numbers are missing. Raises MissingTableError when the trace holds no kernels.
     """
     trace.require("kernel_grids", "kernels")
-    grids = by_grid(trace.select("kernels", *_KEYS, *SHAPE, "duration_ns"), _KEYS).pipe(occupancy, trace.devices)
+    grids = by_grid(trace, _KEYS).pipe(occupancy, trace.devices)
     blocks, slots = pl.col("n_blocks"), pl.col("blocks_per_sm") * pl.col("sm_count")
     fits = blocks.is_not_null() & slots.is_not_null()
     return KERNEL_GRIDS.conform(

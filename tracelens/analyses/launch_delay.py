@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.coding import spelled
 from tracelens.derive.lookup import grouped, rows_of
 from tracelens.schemas.results.time import LAUNCH_DELAY
 from tracelens.trace import Trace
 
 _KEY = ["rank", "api", "work"]
+_WORK = pl.Series(["kernel", "memcpy", "memset"])
 
 
 def launch_delay(trace: Trace) -> pl.DataFrame:
@@ -16,9 +18,9 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
     trace.require("launch_delay", "kernels", "api_calls")
     columns = ["rank", "api_call_id", "start_ns", "duration_ns"]
     work = pl.concat(
-        trace.select(f"{name}s", *columns).with_columns(work=pl.lit(name)) for name in ("kernel", "memcpy", "memset")
+        trace.select(f"{name}s", *columns).with_columns(work=pl.lit(code, pl.UInt8)) for code, name in enumerate(_WORK)
     )
-    calls = trace.select("api_calls", "rank", "api_call_id", "api", "start_ns", "duration_ns")
+    calls, words = trace.coded("api_calls", "rank", "api_call_id", "api", "start_ns", "duration_ns")
     call = rows_of(calls["rank"], calls["api_call_id"], work.select("rank", "api_call_id"))
     api_ns = calls["duration_ns"].gather(call)
     returned = calls["start_ns"].gather(call) + api_ns
@@ -42,7 +44,8 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
             (pl.col("n").filter("is_short").sum() / pl.col("n").sum()).alias("short_frac"),
         ],
     )
-    ordered = frame.join(of_calls, on=_KEY).sort(
+    joined = frame.join(of_calls, on=_KEY)
+    ordered = joined.with_columns(spelled(joined["api"], words["api"]), spelled(joined["work"], _WORK)).sort(
         "rank", "api_total_ns", *_KEY[1:], descending=[False, True, False, False]
     )
     return LAUNCH_DELAY.conform(ordered)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.coding import is_word
 from tracelens.derive.attribution import UNATTRIBUTED, attribute_kernels
 from tracelens.trace import Trace
 
@@ -27,8 +28,9 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         lost = part.filter(pl.col("layer").is_in([UNATTRIBUTED, "(pre-window)"]))["share_frac"].sum()
         layout = (part["layout_frac"] * part["share_frac"]).sum()
-        kernels = trace.select("kernels", "rank", "primitive").filter(pl.col("rank") == rank)
-        n_layout = kernels.filter(pl.col("primitive") == "layout").height
+        kernels, words = trace.coded("kernels", "rank", "primitive")
+        kernels = kernels.filter(pl.col("rank") == rank)
+        n_layout = is_word(kernels["primitive"], words["primitive"], "layout").sum()
         found.append(
             f"Rank {rank}: {1 - lost:.1%} of kernel time has a layer or a named row; {layout:.1%} is layout transforms "
             f"({n_layout:,} of {kernels.height:,} kernels)."

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.coding import spelled
 from tracelens.derive.intervals import durations
 from tracelens.derive.lookup import grouped
 from tracelens.schemas.results.time import TOP_KERNELS
 from tracelens.trace import Trace
 
+_WORDS = ("name", "library", "primitive")
+
 
 def top_kernels(trace: Trace) -> pl.DataFrame:
     """A row a kernel name and rank, most time first. Raises MissingTableError without kernels."""
     trace.require("top_kernels", "kernels")
-    kernels = trace.select("kernels", "rank", "name", "library", "primitive", "duration_ns")
-    by_primitive = grouped(kernels, ["rank", "name", "library", "primitive"], [pl.col("duration_ns").sum()])
+    kernels, words = trace.coded("kernels", "rank", "name", "library", "primitive", "duration_ns")
+    by_primitive = grouped(kernels, ["rank", *_WORDS], [pl.col("duration_ns").sum()])
+    by_primitive = by_primitive.with_columns(spelled(by_primitive[name], words[name]) for name in _WORDS)
+    by_name = grouped(kernels, ["rank", "name"], durations())
     main = by_primitive.sort("duration_ns", "primitive", descending=[True, False]).unique(
         ["rank", "name"], keep="first"
     )
     frame = (
-        grouped(kernels, ["rank", "name"], durations())
+        by_name.with_columns(spelled(by_name["name"], words["name"]))
         .join(main.select("rank", "name", "library", "primitive"), on=["rank", "name"])
         .with_columns(share_frac=pl.col("duration_total_ns") / pl.col("duration_total_ns").sum().over("rank"))
         .sort("rank", "duration_total_ns", "name", descending=[False, True, False])

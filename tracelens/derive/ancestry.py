@@ -7,10 +7,11 @@ takes 0.3 to 0.8 s a question, machine code 0.03 s.
 from __future__ import annotations
 
 import importlib.util
+import threading
 
 import polars as pl
 
-_WORTH_A_KERNEL = 1 << 16
+WORTH_A_KERNEL = 1 << 16
 """Fewer spans are done sooner than a kernel is made ready."""
 
 
@@ -26,7 +27,7 @@ def outermost(parent: pl.Series, values: pl.Series) -> pl.Series:
 
 def nearest_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
     """The row itself where flagged, else its nearest flagged ancestor; null where there is none."""
-    if _is_worth_a_kernel(parent):
+    if is_worth_a_kernel(parent):
         from tracelens.derive import ancestry_fast  # noqa: PLC0415 - needs NumPy, which comes with numba
 
         found = ancestry_fast.nearest_row(parent, flags)
@@ -41,7 +42,7 @@ def nearest_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
 
 def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
     """The outermost flagged one among the row itself and its ancestors; null where there is none."""
-    if _is_worth_a_kernel(parent):
+    if is_worth_a_kernel(parent):
         from tracelens.derive import ancestry_fast  # noqa: PLC0415
 
         found = ancestry_fast.outermost_row(parent, flags)
@@ -57,7 +58,7 @@ def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
 
 def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:
     """How many of the row itself and its ancestors are flagged."""
-    if _is_worth_a_kernel(parent):
+    if is_worth_a_kernel(parent):
         from tracelens.derive import ancestry_fast  # noqa: PLC0415
 
         found = ancestry_fast.count_among(parent, flags)
@@ -72,7 +73,7 @@ def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:
 
 def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series:
     """The sum of `own` over the row itself and all rows below it."""
-    if _is_worth_a_kernel(parent):
+    if is_worth_a_kernel(parent):
         from tracelens.derive import ancestry_fast  # noqa: PLC0415
 
         found = ancestry_fast.sum_within(parent, own)
@@ -90,7 +91,7 @@ def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series:
 
 def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
     """Whether a wanted row has its code again further up; `above` leads from row to row, all of which have one."""
-    if _is_worth_a_kernel(above):
+    if is_worth_a_kernel(above):
         from tracelens.derive import ancestry_fast  # noqa: PLC0415
 
         found = ancestry_fast.repeats(above, code, wanted)
@@ -106,10 +107,19 @@ def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
     return flags
 
 
-def _is_worth_a_kernel(parent: pl.Series) -> bool:
-    return len(parent) >= _WORTH_A_KERNEL and importlib.util.find_spec("numba") is not None
+def is_worth_a_kernel(rows: pl.Series) -> bool:
+    """Whether machine code, if there is any, does so many rows sooner."""
+    return len(rows) >= WORTH_A_KERNEL and importlib.util.find_spec("numba") is not None
 
 
 def _own_rows(flags: pl.Series) -> pl.Series:
     """Row numbers of flagged rows, null elsewhere."""
     return flags.to_frame("flag").select(pl.when("flag").then(pl.int_range(pl.len()))).to_series()
+
+
+def prepare(n_rows: int) -> None:
+    """Have the machine code made meanwhile, where so many rows are worth it: it takes 0.1 s, which reading hides."""
+    if n_rows >= WORTH_A_KERNEL and importlib.util.find_spec("numba") is not None:
+        from tracelens.derive import ancestry_fast  # noqa: PLC0415
+
+        threading.Thread(target=ancestry_fast.kernel, daemon=True).start()

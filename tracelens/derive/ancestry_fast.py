@@ -1,17 +1,26 @@
-"""The passes of `ancestry` in machine code; each is None where there is none, or parents do not precede children."""
+"""The passes of `ancestry` and `charging` in machine code; each is None where that cannot be.
+
+There may be no machine code here, or parents that do not stand before their children.
+"""
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from tracelens.derive import ancestry_kernel as words
 from tracelens.fast.kernel import MACHINE, Kernel, ready
 from tracelens.fast.memory import Words, bytes_at, lend
 
 SOURCES = (Path(__file__).with_name("ancestry_kernel.py"), MACHINE)
+# As in ancestry_kernel, which is not imported: it would bring numba along.
+NEAREST, OUTERMOST, COUNT, WITHIN, REPEATS, CHARGE, CALLS = range(7)
+NONE = -(1 << 62)
+_ARRAYS = ("rows", "flags", "own", "result", "n_result", "starts", "ends", "lanes", "table", "n_table", "first")
+_N_LANES = 1 << 10
 
 
 def kernel() -> Kernel | None:
@@ -21,49 +30,87 @@ def kernel() -> Kernel | None:
 
 def nearest_row(parent: pl.Series, flags: pl.Series) -> pl.Series | None:
     """What `ancestry.nearest_row` gives."""
-    return _rows(_climb(words.NEAREST, parent, flags))
+    return _rows(_among(NEAREST, parent, flags))
 
 
 def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series | None:
     """What `ancestry.outermost_row` gives."""
-    return _rows(_climb(words.OUTERMOST, parent, flags))
+    return _rows(_among(OUTERMOST, parent, flags))
 
 
 def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series | None:
     """What `ancestry.count_among` gives."""
-    found = _climb(words.COUNT, parent, flags)
+    found = _among(COUNT, parent, flags)
     return None if found is None else pl.Series(flags.name, found).cast(pl.Int32)
 
 
 def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series | None:
     """What `ancestry.sum_within` gives."""
-    found = _climb(words.WITHIN, parent, result=own.to_numpy().copy())
-    return None if found is None else pl.Series(own.name, found)
+    found = own.to_numpy().copy()
+    return pl.Series(own.name, found) if _by_part(WITHIN, parent, result=found) else None
 
 
-def repeats(parent: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series | None:
-    """What `ancestry.repeats` gives, for rows all of which have a code."""
-    found = _climb(words.REPEATS, parent, wanted, own=code.to_numpy())
-    return None if found is None else pl.Series(code.name, found).cast(pl.Boolean)
+def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series | None:
+    """What `ancestry.repeats` gives."""
+    found = np.empty(len(above), np.int64)
+    arrays = {"rows": _filled(above), "flags": _bytes(wanted), "own": code.cast(pl.Int64).to_numpy(), "result": found}
+    return pl.Series(code.name, found).cast(pl.Boolean) if _run(REPEATS, len(above), **arrays) else None
 
 
-def _climb(
-    what: int, parent: pl.Series, flags: pl.Series | None = None, own: Words | None = None, result: Words | None = None
-) -> Words | None:
-    """Run one pass; None where it cannot be."""
+def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series | None:
+    """What `charging.charge` gives."""
+    found = np.zeros(n_rows, np.int64)
+    arrays = {"rows": _filled(rows), "own": values.cast(pl.Int64).to_numpy(), "result": found, "n_result": n_rows}
+    return pl.Series(found) if _run(CHARGE, len(rows), **arrays) else None
+
+
+def charge_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series | None:
+    """What `charging.charge_calls` gives, of calls in order of start, the longer first."""
+    found = np.zeros(n_rows, np.int64)
+    arrays = {name: calls[name].to_numpy() for name in ("starts", "ends", "lanes")}
+    arrays |= {"table": np.zeros(2 * _N_LANES, np.int64), "rows": _filled(calls["rows"]), "result": found}
+    done = _run(CALLS, calls.height, n_result=n_rows, n_table=_N_LANES, **arrays)
+    return pl.Series(found) if done else None
+
+
+def _among(what: int, parent: pl.Series, flags: pl.Series) -> Words | None:
+    """One of the passes that ask which of a row and its ancestors are flagged."""
+    found = np.empty(len(parent), np.int64)
+    return found if _by_part(what, parent, flags=_bytes(flags), result=found) else None
+
+
+def _by_part(what: int, parent: pl.Series, **arrays: Any) -> bool:
+    """Run a pass part by part of the parents, so that they are nowhere copied as a whole."""
+    parts = parent.get_chunks()
+    firsts = [0, *accumulate(len(part) for part in parts)]
+    order = range(len(parts))
+    return all(
+        _run(what, len(parts[k]), rows=_filled(parts[k]), first=firsts[k], **arrays)
+        for k in (reversed(order) if what == WITHIN else order)
+    )
+
+
+def _run(what: int, n_rows: int, **arrays: Any) -> bool:
+    """Run one pass over the arrays and numbers that it needs; whether it could be."""
     climb = kernel()
     if climb is None:
-        return None
-    nothing = np.empty(0, np.int64)
-    arrays = [
-        parent.fill_null(words.NONE).to_numpy(),
-        nothing if flags is None else flags.fill_null(value=False).cast(pl.UInt8).to_numpy(),
-        nothing if own is None else own,
-        np.empty(len(parent), np.int64) if result is None else result,
-    ]
-    arrays = [lend(np.ascontiguousarray(array)) for array in arrays]
-    state = lend(np.array([what, len(parent), *(bytes_at(array) for array in arrays)], np.int64))
-    return None if climb.run(bytes_at(state)) else arrays[-1]
+        return False
+    held = {
+        name: value if isinstance(value, int) else lend(np.ascontiguousarray(value)) for name, value in arrays.items()
+    }
+    assert held["result"] is arrays["result"]
+    words = [held.get(name, 0) for name in _ARRAYS]
+    state = [what, n_rows, *(word if isinstance(word, int) else bytes_at(word) for word in words)]
+    return climb.run(bytes_at(lend(np.array(state, np.int64)))) == 0
+
+
+def _filled(rows: pl.Series) -> Words:
+    """Row numbers, NONE for null."""
+    return rows.fill_null(NONE).cast(pl.Int64).to_numpy()
+
+
+def _bytes(flags: pl.Series) -> Any:
+    return flags.fill_null(value=False).cast(pl.UInt8).to_numpy()
 
 
 def _rows(found: Words | None) -> pl.Series | None:

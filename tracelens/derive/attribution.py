@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.ancestry import nearest_row, outermost_row
+from tracelens.coding import is_word, spelled
+from tracelens.derive.ancestry import nearest_row, outermost_row, prepare
 from tracelens.derive.lookup import grouped
 from tracelens.derive.provenance import split_kernels
 from tracelens.derive.span_trees import with_trees
@@ -23,16 +24,13 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False) -> pl.DataFrame:
     `in_steps` leaves out kernels that belong to no step, of ranks that mark steps.
     """
     ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
-    placed = place_parts(trace) if trace.has("provenance") else _located(trace)
-    if in_steps:
-        steps = trace.select("kernels", "rank", "kernel_id", "step")
-        unmarked = pl.col("step").is_null() & pl.col("step").is_not_null().any().over("rank")
-        placed = placed.join(steps.filter(unmarked), on=["rank", "kernel_id"], how="anti")
-    if not trace.has("provenance"):
-        placed = _placed(grouped(placed, _KIND, [ns.sum(), pl.len().alias("n")]), trace)
-        placed = placed.with_columns(low_ns="duration_ns", high_ns="duration_ns")
+    unmarked = _unmarked(trace) if in_steps else None
+    if trace.has("provenance"):
+        placed = _without(place_parts(trace), unmarked).with_columns(n=pl.lit(1, pl.Int64))
     else:
-        placed = placed.with_columns(n=pl.lit(1, pl.Int64))
+        located, words = _located(trace)
+        kinds = grouped(_without(located, unmarked), _KIND, [ns.sum(), pl.len().cast(pl.Int64).alias("n")])
+        placed = _placed(kinds, words, trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     sums = placed.group_by(*_KEY, "evidence", "library", "primitive")
     sorts = sums.agg(pl.col("duration_ns", *bounds, "n").sum())
     by_evidence = sorts.group_by(*_KEY, "evidence").agg(ns.sum()).sort("duration_ns", "evidence", descending=True)
@@ -57,6 +55,16 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False) -> pl.DataFrame:
     return LAYER_ATTRIBUTION.conform(frame)
 
 
+def _unmarked(trace: Trace) -> pl.DataFrame:
+    """The kernels without a step, of ranks that mark steps."""
+    steps = trace.select("kernels", "rank", "kernel_id", "step")
+    return steps.filter(pl.col("step").is_null() & pl.col("step").is_not_null().any().over("rank"))
+
+
+def _without(kernels: pl.DataFrame, left_out: pl.DataFrame | None) -> pl.DataFrame:
+    return kernels if left_out is None else kernels.join(left_out, on=["rank", "kernel_id"], how="anti")
+
+
 def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
     return pl.when(whole > 0).then(part / whole).otherwise(0.0)
 
@@ -67,7 +75,7 @@ def place_parts(trace: Trace) -> pl.DataFrame:
     duration_ns is split then, and low_ns and high_ns are gained. What was recorded at compile time outweighs the module
     around the launch, which is the one that was compiled; communication and gradient accumulation stay what they are.
     """
-    placed = _placed(_located(trace), trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
+    placed = _placed(*_located(trace), trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     launches = trace.api_calls.select("rank", "api_call_id", launch_ns="start_ns")
     kernels = trace.kernels.join(launches, on=["rank", "api_call_id"], how="left")
     parts = split_kernels(kernels.sort("rank", "launch_ns", "start_ns"), trace.spans, trace.provenance)
@@ -100,25 +108,33 @@ def _with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _located(trace: Trace) -> pl.DataFrame:
-    """Every kernel with the columns of _KIND, which are all that its place depends on."""
-    kernels = trace.select(
-        "kernels", "rank", "kernel_id", "span_id", "duration_ns", "library", "primitive", "link", "is_communication"
-    )
-    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase")
+def _located(trace: Trace) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
+    """Every kernel with the columns of _KIND, which are all that its place depends on; strings as codes, their words.
+
+    module_path and phase are those of the span around the launch.
+    """
+    prepare(trace.height("spans"))
+    kernels = trace.select("kernels", "rank", "kernel_id", "span_id", "duration_ns", "is_communication")
+    sorts, sort_words = trace.coded("kernels", "library", "primitive", "link")
+    spans, words = trace.coded("spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase")
     found = []
-    for tree, part in with_trees(spans, kernels):
+    for tree, part in with_trees(spans, kernels.hstack(sorts)):
         at = part["span_id"]
-        path = tree["module_path"].cast(pl.Categorical)
+        path = tree["module_path"].gather(at).alias("module_path")
         located = part.with_columns(
-            accumulates=_accumulating(tree).gather(at), module_path=path.gather(at), phase=tree["phase"].gather(at)
+            path,
+            accumulates=_accumulating(tree, words["name"]).gather(at),
+            phase=tree["phase"].gather(at),
+            is_root=path.is_in(_roots(tree, words["kind"]).implode()),
         )
-        found.append(located.with_columns(is_root=pl.col("module_path").is_in(_roots(tree, path).implode())))
-    return pl.concat(found).with_columns(pl.col("module_path").cast(pl.String))
+        found.append(located)
+    return pl.concat(found), words | sort_words
 
 
-def _placed(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Kernels, or kinds of them, with layer, class_name and evidence."""
+def _placed(located: pl.DataFrame, words: dict[str, pl.Series], trace: Trace) -> pl.DataFrame:
+    """Kernels, or kinds of them, with layer, class_name and evidence; strings as such."""
+    coded = ("module_path", "phase", "library", "primitive", "link")
+    located = located.with_columns(spelled(located[name], words[name]) for name in coded)
     path, phase = pl.col("module_path"), pl.col("phase")
     in_layer = path.is_not_null() & ~pl.col("is_root")
     rows = (
@@ -137,20 +153,17 @@ def _placed(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     return _with_classes(trace, located.with_columns(layer=layer, evidence=evidence))
 
 
-def _roots(tree: pl.DataFrame, path: pl.Series) -> pl.Series:
-    """The paths of modules that no module call encloses and that have layers of their own within."""
-    is_module = tree["kind"] == "module"
+def _roots(tree: pl.DataFrame, kinds: pl.Series) -> pl.Series:
+    """The paths (codes) of modules that no module call encloses and that have layers of their own within."""
+    path, is_module = tree["module_path"], is_word(tree["kind"], kinds, "module")
     if not is_module.any():
         return path.clear()
     top = outermost_row(tree["parent_id"], is_module)
-    code = path.to_physical()
-    return path.gather(top.filter(code != code.gather(top)).unique()).unique()
+    return path.gather(top.filter(path != path.gather(top)).unique()).unique()
 
 
-def _accumulating(tree: pl.DataFrame) -> pl.Series:
+def _accumulating(tree: pl.DataFrame, names: pl.Series) -> pl.Series:
     """Whether a span lies within an AccumulateGrad node."""
-    word = tree["name"].cast(pl.Categorical)
-    nodes = word.unique().cast(pl.String)
-    nodes = nodes.filter(nodes.str.contains("AccumulateGrad", literal=True))
-    flags = word.is_in(nodes.cast(pl.Categorical).implode())
-    return nearest_row(tree["parent_id"], flags).is_not_null() if flags.any() else flags
+    nodes = names.filter(names.str.contains("AccumulateGrad", literal=True))
+    flags = is_word(tree["name"], names, *nodes)
+    return nearest_row(tree["parent_id"], flags).is_not_null() if nodes.len() else flags

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.coding import is_word, spelled
 from tracelens.derive.intervals import END
 from tracelens.trace import Trace
 
@@ -34,21 +35,15 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
     )
     if not copies.height:
         return _typed([])
-    words = trace.select("kernels", "name")["name"].cast(pl.Categorical)
-    names = words.unique().cast(pl.String)
-    is_cast = words.is_in(names.filter(names.str.contains(_CAST_NAME)).cast(pl.Categorical).implode())
-    casts = (
-        trace.select("kernels", *columns, "name", *_SHAPE)
-        .filter(is_cast)
-        .select(
-            *columns,
-            work=pl.col("name").str.extract(_BLOCK_WORK).cast(pl.Int64, strict=False).fill_null(4),
-            written_bytes=pl.col("name")
-            .str.extract(_TARGET)
-            .replace_strict(_WIDTHS, default=None, return_dtype=pl.Int64),
-            blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
-            threads=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
-        )
+    kernels, words = trace.coded("kernels", *columns, "name", *_SHAPE)
+    names = words["name"].filter(words["name"].str.contains(_CAST_NAME))
+    kernels = kernels.filter(is_word(kernels["name"], words["name"], *names))
+    casts = kernels.with_columns(spelled(kernels["name"], words["name"])).select(
+        *columns,
+        work=pl.col("name").str.extract(_BLOCK_WORK).cast(pl.Int64, strict=False).fill_null(4),
+        written_bytes=pl.col("name").str.extract(_TARGET).replace_strict(_WIDTHS, default=None, return_dtype=pl.Int64),
+        blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
+        threads=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
     )
     if not casts.height:
         return _typed([])

@@ -6,17 +6,20 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracelens.coding import spelled
 from tracelens.derive.lookup import grouped
+from tracelens.trace import Trace
 
 SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 """Columns of a launch's grid and block."""
 
 
-def by_grid(kernels: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
-    """A row a distinct (keys, grid, block), longest total time first.
+def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
+    """A row a distinct (keys, grid, block) of the trace's kernels, longest total time first.
 
     Added are n_calls, duration_total_ns, _mean_ns, _median_ns, _min_ns, _max_ns, n_blocks and threads_per_block.
     """
+    kernels, words = trace.coded("kernels", *keys, *SHAPE, "duration_ns")
     duration = pl.col("duration_ns")
     measures = [
         pl.len().cast(pl.Int64).alias("n_calls"),
@@ -25,7 +28,9 @@ def by_grid(kernels: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
         duration.min().alias("duration_min_ns"),
         duration.max().alias("duration_max_ns"),
     ]
-    grids = grouped(kernels, [*keys, *SHAPE], measures).with_columns(
+    groups = grouped(kernels, [*keys, *SHAPE], measures)
+    grids = groups.with_columns(
+        *(spelled(groups[key], own) for key, own in words.items()),
         # Of whole numbers, so that it does not depend on the order of the rows.
         duration_mean_ns=pl.col("duration_total_ns") / pl.col("n_calls"),
         n_blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),

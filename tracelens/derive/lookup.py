@@ -35,25 +35,33 @@ def numbered(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.Series]:
 
     Grouping a million rows by them takes a third of the time it takes by the strings and numbers themselves.
     """
-    found: list[pl.Series] = []
+    strings = [key for key in keys if frame.schema[key] == pl.String]
+    coded = frame.select(pl.col(key).cast(pl.Categorical) if key in strings else key for key in keys)
+    coded = coded.with_columns(pl.col(pl.Categorical).to_physical())
+    edges = coded.select(
+        pl.all().min().cast(pl.Int64).name.suffix(" low"), pl.all().max().cast(pl.Int64).name.suffix(" high")
+    ).row(0, named=True)
+    terms: list[pl.Expr] = []
     room = 0
     for key in keys:
-        column = frame[key]
-        if column.dtype in (pl.String, pl.Categorical):
-            column = column.cast(pl.Categorical).to_physical()
-        low, high = column.min(), column.max()
-        low, high = (int(low), int(high)) if isinstance(low, int) and isinstance(high, int) else (0, -1)
-        width = _ROOM
-        if -_ROOM < low <= high + 1 < _ROOM - max(-low, 0):
-            width = high - low + 2
-            column = (column.cast(pl.Int64) - (low - 1)).fill_null(0)
-        if width <= room:
-            found[-1] = found[-1] * width + column
+        low, high, has_nulls = edges[f"{key} low"], edges[f"{key} high"], coded[key].null_count() > 0
+        if low is None or (low == high and not has_nulls):
+            continue
+        if low <= -_ROOM or high - low >= _ROOM - 2:
+            terms.append(pl.col(key))
+            room = 0
+            continue
+        width = high - low + 1 + has_nulls
+        code = pl.col(key).cast(pl.Int64) - (low - has_nulls)
+        code = code.fill_null(0) if has_nulls else code
+        if terms and width <= room:
+            terms[-1] = terms[-1] * width + code
             room //= width
         else:
-            found.append(column.alias(f"_key_{len(found)}"))
+            terms.append(code)
             room = _ROOM // width
-    return found
+    named = [term.alias(f"_key_{place}") for place, term in enumerate(terms)]
+    return coded.select(named or pl.repeat(0, pl.len(), dtype=pl.Int64).alias("_key_0")).get_columns()
 
 
 def grouped(frame: pl.DataFrame, keys: Sequence[str], measures: Sequence[pl.Expr]) -> pl.DataFrame:

@@ -15,19 +15,24 @@ def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def with_trees(spans: pl.DataFrame, frame: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Each rank's span tree, and the frame's rows of that rank; their span_id, where it is none of the tree's, null.
+    """Each rank's span tree, and the frame's rows of that rank, as `of_rank` gives them.
 
     What is of ranks without spans comes with an empty tree, last.
     """
     trees = list(span_trees(spans))
-    ranks = [tree["rank"].first() for tree in trees]
-    rest = frame.filter(~pl.col("rank").is_in(ranks))
-    for rank, tree in [*zip(ranks, trees, strict=True), (None, spans.clear())]:
-        part = rest if rank is None else frame if frame.height and _is_all(frame, rank) else frame.filter(rank=rank)
-        if part.height or rank is not None:
-            known = pl.col("span_id").is_between(0, tree.height - 1)
-            yield tree, part.with_columns(pl.when(known).then("span_id"))
+    for tree in trees:
+        yield tree, of_rank(frame, tree)
+    rest = frame.filter(~pl.col("rank").is_in([tree["rank"].first() for tree in trees]))
+    if rest.height:
+        yield spans.clear(), rest.with_columns(span_id=pl.lit(None, pl.Int64))
 
 
-def _is_all(frame: pl.DataFrame, rank: object) -> bool:
-    return frame["rank"].min() == rank == frame["rank"].max()
+def of_rank(frame: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
+    """The frame's rows of the tree's rank; a span_id that is none of the tree's is null."""
+    rank = tree["rank"].first()
+    if frame.height and not frame["rank"].min() == rank == frame["rank"].max():
+        frame = frame.filter(pl.col("rank") == rank)
+    low, high = frame["span_id"].min(), frame["span_id"].max()
+    if isinstance(low, int) and isinstance(high, int) and low >= 0 and high < tree.height:
+        return frame
+    return frame.with_columns(pl.when(pl.col("span_id").is_between(0, tree.height - 1)).then("span_id"))
