@@ -8,6 +8,11 @@ from pathlib import Path, PurePath
 
 from tracelens.allocator import gives_back_soon
 
+_KERNELS = {
+    "parse": "collectors/torch/fast/kernels.py", "walk": "derive/nesting_kernel.py",
+    "climb": "derive/ancestry_kernel.py",
+}  # fmt: skip
+
 
 def is_collect() -> bool:
     """Whether this process is the command `tracelens collect`, or `python -m tracelens collect`."""
@@ -28,9 +33,8 @@ def _make_ready() -> None:
     from tracelens.fast import MODE, ahead  # noqa: PLC0415
 
     if not MODE:
-        folder = Path(__file__).parent
-        ahead.prepare("parse", folder / "collectors" / "torch" / "fast" / "kernels.py")
-        ahead.prepare("walk", folder / "derive" / "nesting_kernel.py")
+        for name, source in _KERNELS.items():
+            ahead.prepare(name, Path(__file__).parent / source)
 
 
 if is_collect():

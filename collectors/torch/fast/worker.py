@@ -125,23 +125,23 @@ class Worker:
         n_nulls = int(np.count_nonzero(nulls))
         if n_nulls == len(cells):
             return None
+        if column.how in fields.STRINGS:
+            numbers = cells.astype(np.uint32)
+            if self._number:
+                numbers += np.uint32(self._number << layout.NUMBER_BITS)
+            return _masked(numbers, nulls, n_nulls)
         values = cells.copy()  # Polars keeps the array itself
         if column.name in fields.FLOATS:
-            values = values.view(np.float64)
-        elif column.how in fields.STRINGS:
+            return _masked(values.view(np.float64), nulls, n_nulls)
+        if n_nulls:
             values[nulls] = 0
-            values = (values + (self._number << layout.NUMBER_BITS)).astype(np.uint32)
-        else:
-            if n_nulls:
-                values[nulls] = 0
-            if values.max() >= layout.TRACK_BASE:
-                values, nulls = self._with_tracks(values, nulls)
-                n_nulls = int(np.count_nonzero(nulls))
-            if values.min() >= -_NARROW and values.max() <= _NARROW:
-                values = values.astype(np.int32)
-        # The mask copies into Polars' own memory, which it uses again for the columns; small arrays of NumPy's would
-        # come from a heap that is never given back.
-        return pl.Series(values).set(pl.Series(nulls), None)
+        highest = values.max()
+        if highest >= layout.TRACK_BASE:
+            values, nulls = self._with_tracks(values, nulls)
+            n_nulls, highest = int(np.count_nonzero(nulls)), values.max()
+        if highest <= _NARROW and values.min() >= -_NARROW:
+            return _masked(values.astype(np.int32), nulls, n_nulls)
+        return _masked(values, nulls, n_nulls)
 
     def _with_tracks(self, values: Words, nulls: np.ndarray[Any, Any]) -> tuple[Words, np.ndarray[Any, Any]]:
         """The values with the number that each track's name holds, and null where it holds none."""
@@ -157,6 +157,12 @@ class Worker:
         if number not in self._tracks:
             self._tracks[number] = integer(unescaped(self.texts.text(number)))
         return self._tracks[number]
+
+
+def _masked(values: np.ndarray[Any, Any], nulls: np.ndarray[Any, Any], n_nulls: int) -> pl.Series:
+    """The values with null where the mask says so."""
+    column = pl.Series(values)
+    return column.set(pl.Series(nulls), None) if n_nulls else column
 
 
 def unescaped(text: bytes) -> str:
