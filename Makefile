@@ -21,7 +21,7 @@ test: $(VENV)/installed-for-tests check
 
 # The same tests with the lowest versions that pyproject.toml allows; without those that depend on none of them, which
 # are about processes and pages, and take long.
-ANY_VERSION := interrupted program nsys_live html_page study_page study_workloads study_run thesis_page
+ANY_VERSION := interrupted program nsys_live html_page study_page study_workloads thesis_page
 test-lowest: $(VENV)-lowest/installed
 	$(VENV)-lowest/bin/python -m pytest -n 2 --dist loadfile $(ANY_VERSION:%=--ignore tests/test_%.py)
 
