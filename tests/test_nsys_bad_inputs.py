@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import stat
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from tests.nsys_exports import KERNEL, RUNTIME, call, kernel, rewrite, strings, 
 from tests.test_nsys import SAMPLE
 from tracelens.collectors import nsys
 from tracelens.collectors.nsys import tool
+from tracelens.collectors.nsys.export import open_directory, wanted
 from tracelens.collectors.nsys.sqlite import MAGIC
 from tracelens.errors import SourceError, ToolError, TracelensError
 
@@ -198,6 +201,22 @@ def test_a_raw_capture_must_be_imported_first(tmp_path: Path, monkeypatch: pytes
         nsys.read(path)
 
 
+@pytest.mark.parametrize("column", ["start", "not there"])
+def test_a_table_of_millions_of_rows_in_a_few_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, column: str
+) -> None:
+    n_rows = 9_000_000
+    file = tmp_path / f"{KERNEL}.parquet"
+    pl.select(start=pl.repeat(0, n_rows)).write_parquet(file)
+    assert file.stat().st_size < 100_000
+    export = open_directory(tmp_path)
+    assert export is not None
+    with pytest.raises(SourceError, match=r"KERNEL\.parquet: expected a table .*set TRACELENS_MAX_EXPANSION above 200"):
+        export.frame(KERNEL, wanted([column]))
+    monkeypatch.setenv("TRACELENS_MAX_EXPANSION", "1000000")
+    assert export.frame(KERNEL, wanted([column])).height == n_rows
+
+
 fuzz = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -235,3 +254,18 @@ def test_random_damage(tmp_path: Path, export: Path, at: int, damage: bytes) -> 
     path = tmp_path / "damaged.sqlite"
     path.write_bytes(raw)
     _read_or_refuse(path)
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
+@fuzz
+@given(at=st.integers(0, 8000), damage=st.binary(min_size=1, max_size=40))
+def test_random_damage_in_a_directory(tmp_path: Path, export: Path, suffix: str, at: int, damage: bytes) -> None:
+    folder = tmp_path / "folder"
+    shutil.rmtree(folder, ignore_errors=True)
+    files = sorted(rewrite(export, folder, suffix).iterdir())
+    file = files[at % len(files)]
+    raw = bytearray(file.read_bytes())
+    at %= len(raw)
+    raw[at : at + len(damage)] = damage[: len(raw) - at]
+    file.write_bytes(raw)
+    _read_or_refuse(folder)

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.torch_files import call, codes, kernel, read, rows, span, write
+from tests.torch_files import codes, kernel, read, rows, span, write
 from tracelens.collectors import collect
-from tracelens.errors import SourceError, UsageError
 
 OPS = ("name", "start_ns", "duration_ns", "kind")
 
@@ -267,95 +266,6 @@ def test_blocks_may_end_anywhere(
     assert capture.complete
 
 
-# Names and args as Kineto writes them with roctracer and rocprofiler-sdk: Host is neither pageable nor pinned, and the
-# older name is HIP's own.
-ROCM = [
-    span("aten::copy_", 10, 90),
-    call("hipMemcpyWithStream", 12, 8, 5, args={"cid": 1, "correlation": 5, "bytes": "4096", "kind": "1"}),
-    {"ph": "X", "cat": "gpu_memcpy", "name": "CopyHostToDevice", "pid": 2, "tid": 3, "ts": 20, "dur": 4,
-     "args": {"device": 2, "stream": 3, "correlation": 5, "kind": "CopyHostToDevice", "bytes": 4096}},
-    call("hipMemcpyWithStream", 26, 2, 6),
-    {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoH (Device -> Host)", "pid": 2, "tid": 3, "ts": 30, "dur": 0,
-     "args": {"device": 2, "stream": 3, "correlation": 6, "kind": "DtoH", "bytes": 64,
-              "memory bandwidth (GB/s)": "N/A"}},
-    call("hipLaunchKernel", 40, 5, 7),
-    {"ph": "X", "cat": "kernel", "name": "Cijk_Ailk_Bljk_SB_MT64x64x16", "pid": 2, "tid": 3, "ts": 50, "dur": 9,
-     "args": {"device": 2, "stream": 3, "correlation": 7, "kind": "Dispatch Kernel",
-              "grid": [12, 1, 1], "block": [256, 1, 1]}},
-    call("hipGraphLaunch", 60, 5, 8),
-    {"ph": "X", "cat": "kernel", "name": "k", "pid": 2, "tid": 3, "ts": 70, "dur": 9,
-     "args": {"device": 2, "stream": 3, "correlation": 8}},
-]  # fmt: skip
-MI300 = {
-    "id": 2, "name": "AMD Instinct MI300X", "totalGlobalMem": 205822885888, "computeMajor": 9, "computeMinor": 4,
-    "maxThreadsPerBlock": 1024, "maxThreadsPerMultiprocessor": 2048, "regsPerBlock": 65536, "warpSize": 64,
-    "sharedMemPerBlock": 65536, "numSms": 304, "maxSharedMemoryPerMultiProcessor": 65536,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["AMD Instinct MI300X", ""])
-def test_rocm(tmp_path: Path, name: str) -> None:
-    capture = read(write(tmp_path / "t.json", ROCM, deviceProperties=[MI300 | {"name": name}], hip_runtime_version=6))
-    assert rows(capture, "memcpys", "direction", "source_memory", "destination_memory", "size_bytes", "link") == [
-        ("h2d", "unknown", "device", 4096, "launched"),
-        ("d2h", "device", "unknown", 64, "launched"),
-    ]
-    assert rows(capture, "api_calls", "api", "kind", "span_id") == [
-        ("hipMemcpyWithStream", "memcpy", 0),
-        ("hipMemcpyWithStream", "memcpy", 0),
-        ("hipLaunchKernel", "kernel_launch", 0),
-        ("hipGraphLaunch", "graph_launch", 0),
-    ]
-    assert rows(capture, "kernels", "device_id", "stream_id", "link", "grid_x", "block_x") == [
-        (2, 3, "launched", 12, 256),
-        (2, 3, "graph", None, None),
-    ]
-    # 9.4 is gfx942, no compute capability: none of CUDA's limits may follow from it, so no waves can be computed.
-    wanted = ("compute_capability", "sm_count", "warp_size", "max_blocks_per_sm", "shared_memory_per_sm_bytes")
-    assert rows(capture, "devices", *wanted) == [(None, 304, 64, None, 65536)]
-    assert capture.versions == {"hip_runtime_version": "6"}
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("Memcpy DtoH (Device -> Pinned)", ("d2h", "device", "pinned")),
-        ("Memcpy PtoP (Device -> Device)", ("p2p", "device", "device")),
-        ("Memcpy HtoH (Pageable -> Pinned)", ("h2h", "pageable", "pinned")),
-        ("Memcpy HtoA (Pinned -> Array)", ("h2d", "pinned", "array")),
-        ("Memcpy DtoD (Unified -> Device)", ("d2d", "managed", "device")),
-        ("CopyDeviceToDevice", ("d2d", "device", "device")),
-        ("Memcpy ? (? -> ?)", ("unknown", "unknown", "unknown")),
-    ],
-)
-def test_directions_and_memory_kinds(tmp_path: Path, name: str, expected: tuple[str, str, str]) -> None:
-    event = kernel(name, 1, 1, 1, cat="gpu_memcpy", args={"bytes": 1})
-    capture = read(write(tmp_path / "t.json", [event]))
-    assert rows(capture, "memcpys", "direction", "source_memory", "destination_memory") == [expected]
-
-
-def test_devices_from_the_properties_and_from_the_kernels(tmp_path: Path) -> None:
-    h200 = {
-        "id": 0, "name": "NVIDIA H200", "totalGlobalMem": 150109880320, "computeMajor": 9, "computeMinor": 0,
-        "maxThreadsPerMultiprocessor": 2048, "warpSize": 32, "numSms": 132, "regsPerMultiprocessor": 65536,
-        "sharedMemPerMultiprocessor": 233472,
-    }  # fmt: skip
-    on_gpu_1 = kernel("k", 1, 1, 1, args={"device": "cuda:1", "stream": 7})
-    capture = read(write(tmp_path / "t.json", [on_gpu_1], deviceProperties=[h200, "no device", {"name": "no id"}]))
-    wanted = ("device_id", "name", "sm_count", "compute_capability", "max_warps_per_sm", "max_blocks_per_sm")
-    # 64 warps and 32 blocks an SM: CUDA C++ Programming Guide, technical specifications of 9.0.
-    assert rows(capture, "devices", *wanted) == [
-        (0, "NVIDIA H200", 132, "9.0", 64, 32),
-        (1, "unknown", None, None, None, None),
-    ]
-    assert codes(capture)["device_unknown"] == 1
-
-
-def test_a_device_that_is_no_number_falls_back_to_the_track(tmp_path: Path) -> None:
-    odd = kernel("k", 1, 1, 1, args={"device": "GPU", "stream": "default"}, pid=3, tid=20)
-    assert rows(read(write(tmp_path / "t.json", [odd])), "kernels", "device_id", "stream_id") == [(3, 20)]
-
-
 def test_memory_counters_syncs_and_unknown_categories(tmp_path: Path) -> None:
     events: list[dict[str, Any]] = [
         {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": 5.5, "s": "t",
@@ -417,37 +327,3 @@ def test_gzip_in_several_members(tmp_path: Path) -> None:
     capture = read(path)
     assert len(rows(capture, "spans", "name")) == 2
     assert capture.complete
-
-
-def test_a_directory_of_ranks(tmp_path: Path) -> None:
-    info = {"backend": "nccl", "world_size": 2}
-    write(tmp_path / "b.json", [span("of 0", 1, 1)], distributedInfo=info | {"rank": 0})
-    write(tmp_path / "a.json.gz", [span("of 1", 1, 1)], distributedInfo=info | {"rank": 1})
-    (tmp_path / "notes.txt").write_text("not a trace")
-    (tmp_path / "logs").mkdir()
-    for kind in (None, "torch"):
-        trace = collect(tmp_path, kind=kind)
-        assert trace.manifest.ranks == [0, 1]
-        assert rows(trace, "spans", "rank", "name", "span_id") == [(1, "of 1", 0), (0, "of 0", 0)]
-
-
-def test_rank_from_the_file_name_then_from_the_input_order(tmp_path: Path) -> None:
-    named = write(tmp_path / "resnet_rank-1.pt.trace.json", [span("named", 1, 1)])
-    first, second = (write(tmp_path / f"{name}.json", [span(name, 1, 1)]) for name in ("first", "second"))
-    trace = collect(named)
-    assert [(s["rank"], s["rank_origin"]) for s in trace.manifest.sources] == [(1, "file name")]
-    trace = collect([first, named, second])
-    assert sorted(rows(trace, "spans", "rank", "name")) == [(0, "first"), (1, "named"), (2, "second")]
-    trace = collect([first, named, second], ranks=[5, 4, 3])
-    assert sorted(rows(trace, "spans", "rank", "name")) == [(3, "second"), (4, "named"), (5, "first")]
-    with pytest.raises(UsageError, match="3 sources"):
-        collect([first, named, second], ranks=[5, 4])
-    with pytest.raises(UsageError, match="from 0 on"):
-        collect([first], ranks=[-1])
-
-
-def test_two_files_of_one_rank(tmp_path: Path) -> None:
-    files = [write(tmp_path / f"{n}.json", [span(n, 1, 1)], distributedInfo={"rank": 0}) for n in "ab"]
-    with pytest.raises(SourceError, match=r"b\.json and a\.json both claim rank 0 \(distributedInfo\).*--rank"):
-        collect(files)
-    assert collect(files, ranks=[0, 1]).manifest.ranks == [0, 1]

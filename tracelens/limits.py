@@ -36,8 +36,12 @@ class Limit:
 
 
 EXPANSION = Limit(
-    "TRACELENS_MAX_EXPANSION", 200, "How many times larger a gzip file may get, counted from its first 64 MiB on."
+    "TRACELENS_MAX_EXPANSION",
+    200,
+    "How many times larger a gzip file, or a table of an nsys export, may get; one that stays below 64 MiB always may.",
 )
+ANY_EXPANSION_BYTES = 64 << 20
+"""What any file may become, however small it is."""
 EVENT_MIB = Limit("TRACELENS_MAX_EVENT_MIB", 16, "Size of one event of a torch trace, in MiB.")
 NESTING = Limit("TRACELENS_MAX_NESTING", 10_000, "Depth of lists and objects inside one event of a torch trace.")
 

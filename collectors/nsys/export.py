@@ -16,11 +16,13 @@ import pyarrow.parquet as pq
 from pyarrow import ipc
 
 from tracelens.errors import SourceError
+from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
 from tracelens.table import DataType
 
 HOW_TO_EXPORT = "nsys export --type parquetdir --output NAME_pqtdir NAME.nsys-rep"
 _ARROW_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 _CHUNK_CELLS = 1 << 22
+_CELL_BYTES = 8
 _WHOLE_GROUP = 3
 """How many times the usual chunk a row group may hold and still be read at once."""
 
@@ -70,6 +72,7 @@ class Export(ABC):
             )
 
     def _nothing(self, table: str) -> pl.DataFrame:
+        """As many rows as the table has, without a column of it."""
         return pl.DataFrame({"": pl.repeat(None, self.n_rows(table), dtype=pl.Int8, eager=True)})
 
     def broken(self, table: str, error: BaseException) -> SourceError:
@@ -111,10 +114,13 @@ class DirectoryExport(Export):
         file = self._file(table)
         try:
             if self._suffix == ".parquet":
-                return int(pq.read_metadata(file).num_rows)
-            return sum(batch.num_rows for batch in _arrow_batches(file, None))
+                n_rows = int(pq.read_metadata(file).num_rows)
+            else:
+                n_rows = sum(batch.num_rows for batch in _arrow_batches(file, None))
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self.broken(table, error) from error
+        _check_size(file, n_rows * _CELL_BYTES)
+        return n_rows
 
     def _file(self, table: str) -> Path:
         return self.path / f"{table}{self._suffix}"
@@ -171,6 +177,7 @@ def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
     """Row groups one after the other, each decoded by all cores; one of very many rows goes batch by batch."""
     rows = chunk_rows(columns)
     with pq.ParquetFile(file) as parquet:
+        _check_size(file, parquet.metadata.num_rows * len(columns) * _CELL_BYTES)
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
         if max(sizes, default=0) <= _WHOLE_GROUP * rows:
             for group in range(len(sizes)):
@@ -180,14 +187,27 @@ def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
             yield pa.Table.from_batches([batch])
 
 
+def _check_size(file: Path, size_bytes: int) -> None:
+    """Raise SourceError where more is to come of the file than of any export: few bytes can say many rows."""
+    given = file.stat().st_size
+    if size_bytes > ANY_EXPANSION_BYTES and size_bytes > given * EXPANSION.value:
+        raise SourceError(
+            f"{file}: expected a table of nsys export, found {given} bytes that say they are {size_bytes}, more than "
+            f"{EXPANSION.value} times as much; {EXPANSION.how_to_raise}"
+        )
+
+
 def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
     """The stream to its end; Arrow's own reader takes one that was cut between two batches for complete."""
     with pa.memory_map(str(file)) as mapped:
         if mapped.size() < len(_ARROW_END) or mapped.read_at(len(_ARROW_END), mapped.size() - 8) != _ARROW_END:
             raise ValueError("the Arrow stream has no end mark")
         with ipc.open_stream(mapped) as stream:
+            given = 0
             for batch in stream:
                 table = pa.Table.from_batches([batch])
+                given += table.nbytes
+                _check_size(file, given)
                 yield table if columns is None else table.select(columns)
 
 

@@ -13,14 +13,13 @@ from typing import Any, BinaryIO
 
 from tracelens.capture import Diagnostics, SourceFile
 from tracelens.errors import SourceError
-from tracelens.limits import EXPANSION
+from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
 
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 20
 _GZIP_WINDOW = 31
 _SNIFF_BYTES = 4096
 _CAREFUL_BYTES = 512
-_ANY_EXPANSION = 64 << 20
 
 
 class ByteSource:
@@ -100,7 +99,7 @@ class ByteSource:
 
         The sum counts from some size on, because a small file of one repeated event may well shrink more.
         """
-        if given > _ANY_EXPANSION and given > self._size * EXPANSION.value:
+        if given > ANY_EXPANSION_BYTES and given > self._size * EXPANSION.value:
             self.failed = True
             raise SourceError(
                 f"{self.path}: expected a trace, found {self._size} bytes of gzip that unpack to over {given}, more "

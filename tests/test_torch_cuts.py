@@ -1,0 +1,111 @@
+"""A trace cut short anywhere, plain or gzip, keeps every whole event before the cut."""
+
+import gzip
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.torch_files import codes, read, span, write
+
+SAMPLES = Path(__file__).parents[1] / "samples" / "torch"
+
+
+def cuts(content: bytes, n: int) -> list[int]:
+    """Places to cut at, after the first few events; always the same ones."""
+    return sorted(random.Random(20240517).sample(range(len(content) // 50, len(content) - 1), n))  # noqa: S311
+
+
+def whole_events(content: bytes, intact: list[dict[str, Any]]) -> int:
+    """How many of the intact file's events end within the content, told by json alone."""
+    text = content.decode("utf-8", "ignore")
+    at = text.index("[", text.index('"traceEvents"')) + 1
+    decoder, n = json.JSONDecoder(), 0
+    while True:
+        while at < len(text) and text[at] in ", \n\r\t":
+            at += 1
+        try:
+            event, at = decoder.raw_decode(text, at)
+        except ValueError:
+            return n
+        assert event == intact[n]
+        n += 1
+
+
+def n_read(path: Path) -> tuple[int, bool, dict[str, int]]:
+    """Complete events that found a place or were counted, whether the trace is complete, and the diagnostics."""
+    capture = read(path)
+    counted = codes(capture)
+    tables = ("spans", "api_calls", "kernels", "memcpys", "memsets", "synchronizations")
+    n = sum(capture.tables[name].height for name in tables if name in capture.tables)
+    n += sum(count for code, count in counted.items() if code.startswith("category_") and "(ph" not in code)
+    return n, capture.complete, counted
+
+
+def completes(events: list[dict[str, Any]]) -> int:
+    return sum(event["ph"] == "X" for event in events)
+
+
+@pytest.mark.parametrize(("name", "n"), [("alexnet_eager", 30), ("resnet50_train_f32_pinned", 5)])
+def test_a_real_trace_cut_anywhere_keeps_its_whole_events(tmp_path: Path, name: str, n: int) -> None:
+    content = gzip.decompress((SAMPLES / f"{name}.pt.trace.json.gz").read_bytes())
+    intact = json.loads(content)["traceEvents"]
+    for cut in cuts(content, n):
+        n_kept, complete, counted = n_read(write(tmp_path / "cut.json", content[:cut]))
+        assert n_kept == completes(intact[: whole_events(content[:cut], intact)]), cut
+        assert not complete
+        assert counted["trace_cut"] == 1
+
+
+def test_a_gzip_stream_cut_or_damaged_anywhere(tmp_path: Path) -> None:
+    packed = (SAMPLES / "alexnet_eager.pt.trace.json.gz").read_bytes()
+    intact = json.loads(gzip.decompress(packed))["traceEvents"]
+    path = tmp_path / "cut.json.gz"
+    for cut in cuts(packed, 20):
+        path.write_bytes(packed[:cut])
+        with gzip.open(path) as stream:
+            content = b""
+            try:
+                while piece := stream.read1(1):
+                    content += piece + stream.read1(100_000)
+            except EOFError:
+                pass
+        n, complete, counted = n_read(path)
+        assert n >= completes(intact[: whole_events(content, intact)]) > 0, cut
+        assert not complete
+        assert (counted["trace_cut"], counted["gzip_truncated"]) == (1, 1)
+    path.write_bytes(packed[:-8] + bytes(8))
+    n, complete, counted = n_read(path)
+    assert n == completes(intact)
+    assert (complete, counted["gzip_damaged"]) == (False, 1)
+
+
+def test_a_cut_at_every_byte(tmp_path: Path) -> None:
+    events = [span("a", 1, 1), span("b", 2, 1, args={"External id": 1, "l": [{"name": 1}]}), span("c", 3, 1)]
+    content = json.dumps({"baseTimeNanoseconds": 1000, "traceEvents": events, "traceName": "x"}).encode()
+    ends = [content.index(json.dumps(event).encode()) + len(json.dumps(event)) for event in events]
+    inside = {
+        cut for event, end in zip(events, ends, strict=True) for cut in range(end - len(json.dumps(event)) + 1, end)
+    }
+    for cut in range(ends[0], len(content)):
+        capture = read(write(tmp_path / "t.json", content[:cut]))
+        assert capture.tables["spans"].height == whole_events(content[:cut], events), content[:cut]
+        assert capture.tables["spans"]["start_ns"][0] == 2000
+        assert not capture.complete
+        assert codes(capture)["trace_cut"] == 1
+        # Only a cut inside an event loses one.
+        assert ("event_cut" in codes(capture)) == (cut in inside)
+
+
+def test_bytes_flipped_inside_a_gzip_stream(tmp_path: Path) -> None:
+    events = [span(f"op {i} {random.Random(i).random()}", i, 1) for i in range(3000)]  # noqa: S311
+    packed = bytearray(gzip.compress(json.dumps({"traceEvents": events}).encode()))
+    at = len(packed) * 3 // 4
+    packed[at : at + 40] = bytes(40)
+    path = tmp_path / "t.json.gz"
+    path.write_bytes(packed)
+    capture = read(path)
+    assert capture.tables["spans"].height > 3000 * 0.6
+    assert not capture.complete
