@@ -38,12 +38,14 @@ def test_rows_counts_and_sums(rows: list[tuple[int, bool, int]]) -> None:
         assert found.to_list() == expected.to_list(), name
 
 
-@given(_ROWS)
-def test_repeats(rows: list[tuple[int, bool, int]]) -> None:
-    parent, wanted, codes = columns(rows)
-    found = ancestry_fast.repeats(parent, codes, wanted)
+@given(_ROWS, st.lists(st.none() | st.integers(0, 50), max_size=9))
+def test_above(rows: list[tuple[int, bool, int]], asked: list[int | None]) -> None:
+    parent, _, numbers = columns(rows)
+    marks = numbers.cast(pl.UInt8)
+    at = pl.Series([row if row is not None and row < len(rows) else None for row in asked], dtype=pl.Int64)
+    found, expected = ancestry_fast.above(parent, marks, at), ancestry.above(parent, marks, at)
     assert found is not None
-    assert found.to_list() == ancestry.repeats(parent, codes, wanted).to_list()
+    assert found.equals(expected)
 
 
 _CALLS = st.lists(
@@ -81,9 +83,21 @@ def test_calls_out_of_order_or_of_too_many_threads_are_left_to_the_slow_way(monk
 def test_words_are_those_of_the_kernel() -> None:
     from tracelens.derive import ancestry_kernel as kernel  # noqa: PLC0415 - brings numba
 
-    for name in ("NEAREST", "OUTERMOST", "COUNT", "WITHIN", "REPEATS", "CHARGE", "CALLS", "NONE"):
+    for name in (
+        "NEAREST",
+        "OUTERMOST",
+        "COUNT",
+        "WITHIN",
+        "ABOVE",
+        "CHARGE",
+        "CALLS",
+        "LAUNCHED",
+        "TIMES",
+        "ORDERED",
+        "NONE",
+    ):
         assert getattr(ancestry_fast, name) == getattr(kernel, name), name
-    assert [getattr(kernel, name.upper()) for name in ancestry_fast._ARRAYS] == list(range(2, 13))
+    assert [getattr(kernel, name.upper()) for name in ancestry_fast._ARRAYS] == list(range(2, 17))
 
 
 @pytest.mark.parametrize("parents", [[1, None], [None, 1], [None, 5], [None, -1]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.coding import is_word, spelled
-from tracelens.derive.ancestry import count_among, outermost_row, prepare
+from tracelens.derive.ancestry import above, prepare
 from tracelens.derive.intervals import END
 from tracelens.derive.lookup import grouped
 from tracelens.derive.span_trees import with_trees
@@ -72,19 +72,17 @@ def _sites(tree: pl.DataFrame, launches: pl.DataFrame, words: dict[str, pl.Serie
     parent, at = tree["parent_id"], launches["span_id"]
     is_op = is_word(tree["kind"], words["kind"], "op")
     is_python = is_word(tree["kind"], words["kind"], "python", "module")
-    top = outermost_row(parent, is_op).gather(at)
-    n_ops = count_among(parent, is_op).gather(at)
-    n_python = count_among(parent, is_python).gather(at)
+    path = above(parent, is_op.cast(pl.UInt8) + 2 * is_python.cast(pl.UInt8), at)
     return launches.select(
         "rank",
         "returned",
-        op_id=top,
-        op=tree["name"].gather(top),
+        op_id=path["top"],
+        op=tree["name"].gather(path["top"]),
         layer=tree["module_path"].gather(at),
         phase=tree["phase"].gather(at),
-        op_start_ns=tree["start_ns"].gather(top),
-        op_depth=n_ops.cast(pl.Int64).fill_null(0),
-        python_depth=n_python.cast(pl.Int64).fill_null(0),
+        op_start_ns=tree["start_ns"].gather(path["top"]),
+        op_depth=path["n_ones"],
+        python_depth=path["n_twos"],
     )
 
 

@@ -64,7 +64,7 @@ def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:
         found = ancestry_fast.count_among(parent, flags)
         if found is not None:
             return found
-    up, count = parent, flags.cast(pl.Int32)
+    up, count = parent, flags.cast(pl.Int64)
     while up.null_count() < len(up):
         count = count + count.gather(up).fill_null(0)
         up = up.gather(up)
@@ -91,12 +91,6 @@ def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series:
 
 def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
     """Whether a wanted row has its code again further up; `above` leads from row to row, all of which have one."""
-    if is_worth_a_kernel(above):
-        from tracelens.derive import ancestry_fast  # noqa: PLC0415
-
-        found = ancestry_fast.repeats(above, code, wanted)
-        if found is not None:
-            return found
     left = pl.DataFrame({"up": above, "code": code}).with_row_index("row").filter(wanted).drop_nulls("up")
     flags = pl.repeat(False, len(code), dtype=pl.Boolean, eager=True).alias(code.name)
     while left.height:
@@ -105,6 +99,24 @@ def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
         left = left.filter(~same)
         left = left.with_columns(up=above.gather(left["up"])).drop_nulls("up")
     return flags
+
+
+def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame:
+    """For each of `rows` (null: of nothing), of the row and its ancestors: `top`, `n_ones`, `n_twos`.
+
+    `marks` has a byte a row of the tree: `top` is the outermost row marked 1 (null for none), `n_ones` and `n_twos`
+    are how many are marked 1 and 2.
+    """
+    if is_worth_a_kernel(parent):
+        from tracelens.derive import ancestry_fast  # noqa: PLC0415
+
+        found = ancestry_fast.above(parent, marks, rows)
+        if found is not None:
+            return found
+    is_one, is_two = marks == 1, marks == 2
+    counts = (count_among(parent, flags).gather(rows).fill_null(0) for flags in (is_one, is_two))
+    columns = outermost_row(parent, is_one).gather(rows), *counts
+    return pl.DataFrame([column.alias(name) for column, name in zip(columns, ("top", "n_ones", "n_twos"), strict=True)])
 
 
 def is_worth_a_kernel(rows: pl.Series) -> bool:

@@ -17,9 +17,12 @@ from tracelens.fast.memory import Words, bytes_at, lend
 
 SOURCES = (Path(__file__).with_name("ancestry_kernel.py"), MACHINE)
 # As in ancestry_kernel, which is not imported: it would bring numba along.
-NEAREST, OUTERMOST, COUNT, WITHIN, REPEATS, CHARGE, CALLS = range(7)
+NEAREST, OUTERMOST, COUNT, WITHIN, ABOVE, CHARGE, CALLS, LAUNCHED, TIMES, ORDERED = range(10)
 NONE = -(1 << 62)
-_ARRAYS = ("rows", "flags", "own", "result", "n_result", "starts", "ends", "lanes", "table", "n_table", "first")
+_ARRAYS = (
+    "rows", "flags", "own", "result", "n_result", "starts", "ends", "lanes", "table", "n_table", "first", "parents",
+    "n_parents", "codes", "width",
+)  # fmt: skip
 _N_LANES = 1 << 10
 
 
@@ -41,7 +44,7 @@ def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series | None:
 def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series | None:
     """What `ancestry.count_among` gives."""
     found = _among(COUNT, parent, flags)
-    return None if found is None else pl.Series(flags.name, found).cast(pl.Int32)
+    return None if found is None else pl.Series(flags.name, found)
 
 
 def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series | None:
@@ -50,26 +53,30 @@ def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series | None:
     return pl.Series(own.name, found) if _by_part(WITHIN, parent, result=found) else None
 
 
-def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series | None:
-    """What `ancestry.repeats` gives."""
-    found = np.empty(len(above), np.int64)
-    arrays = {"rows": _filled(above), "flags": _bytes(wanted), "own": code.cast(pl.Int64).to_numpy(), "result": found}
-    return pl.Series(code.name, found).cast(pl.Boolean) if _run(REPEATS, len(above), **arrays) else None
+def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame | None:
+    """What `ancestry.above` gives."""
+    found = np.empty((len(rows), 3), np.int64)
+    parents = whole(parent)
+    arrays = {"rows": filled(rows), "flags": marks.to_numpy(), "parents": parents, "n_parents": len(parents)}
+    if not run(ABOVE, len(rows), result=found, **arrays):
+        return None
+    frame = pl.DataFrame(found, schema=["top", "n_ones", "n_twos"])
+    return frame.with_columns(pl.when(pl.col("top") >= 0).then("top"))
 
 
 def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series | None:
     """What `charging.charge` gives."""
     found = np.zeros(n_rows, np.int64)
-    arrays = {"rows": _filled(rows), "own": values.cast(pl.Int64).to_numpy(), "result": found, "n_result": n_rows}
-    return pl.Series(found) if _run(CHARGE, len(rows), **arrays) else None
+    arrays = {"rows": filled(rows), "own": values.cast(pl.Int64).to_numpy(), "result": found, "n_result": n_rows}
+    return pl.Series(found) if run(CHARGE, len(rows), **arrays) else None
 
 
 def charge_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series | None:
     """What `charging.charge_calls` gives, of calls in order of start, the longer first."""
     found = np.zeros(n_rows, np.int64)
     arrays = {name: calls[name].to_numpy() for name in ("starts", "ends", "lanes")}
-    arrays |= {"table": np.zeros(2 * _N_LANES, np.int64), "rows": _filled(calls["rows"]), "result": found}
-    done = _run(CALLS, calls.height, n_result=n_rows, n_table=_N_LANES, **arrays)
+    arrays |= {"table": np.zeros(2 * _N_LANES, np.int64), "rows": filled(calls["rows"]), "result": found}
+    done = run(CALLS, calls.height, n_result=n_rows, n_table=_N_LANES, **arrays)
     return pl.Series(found) if done else None
 
 
@@ -85,12 +92,12 @@ def _by_part(what: int, parent: pl.Series, **arrays: Any) -> bool:
     firsts = [0, *accumulate(len(part) for part in parts)]
     order = range(len(parts))
     return all(
-        _run(what, len(parts[k]), rows=_filled(parts[k]), first=firsts[k], **arrays)
+        run(what, len(parts[k]), rows=filled(parts[k]), first=firsts[k], **arrays)
         for k in (reversed(order) if what == WITHIN else order)
     )
 
 
-def _run(what: int, n_rows: int, **arrays: Any) -> bool:
+def run(what: int, n_rows: int, **arrays: Any) -> bool:
     """Run one pass over the arrays and numbers that it needs; whether it could be."""
     climb = kernel()
     if climb is None:
@@ -104,9 +111,15 @@ def _run(what: int, n_rows: int, **arrays: Any) -> bool:
     return climb.run(bytes_at(lend(np.array(state, np.int64)))) == 0
 
 
-def _filled(rows: pl.Series) -> Words:
+def filled(rows: pl.Series) -> Words:
     """Row numbers, NONE for null."""
     return rows.fill_null(NONE).cast(pl.Int64).to_numpy()
+
+
+def whole(parent: pl.Series) -> Words:
+    """Row numbers of all parts, NONE for null, in one piece."""
+    parts = parent.get_chunks()
+    return filled(parts[0]) if len(parts) == 1 else np.concatenate([filled(part) for part in parts])
 
 
 def _bytes(flags: pl.Series) -> Any:

@@ -1,451 +1,1023 @@
-; fcda83009a4376f962fdc70bc2af96f2f471df292e6c1bd052c6517da2400d74
+; 5876ce18fa3ffd90d666b28749aa1716d14cddd0735559c8f5b9aa0f16a1965c
 
 
 define noundef range(i32 -1, -2) i32 @climb(ptr noalias writeonly captures(none) %retptr, ptr noalias readnone captures(none) %excinfo, i64 %arg.state) local_unnamed_addr {
 B0:
   %.10 = inttoptr i64 %arg.state to ptr
   %.11 = load i64, ptr %.10, align 1
-  %.11.fr = freeze i64 %.11
-  %.17 = add nsw i64 %arg.state, 8
-  %.18 = inttoptr i64 %.17 to ptr
-  %.19 = load i64, ptr %.18, align 1
-  %.25 = add nsw i64 %arg.state, 16
-  %.26 = inttoptr i64 %.25 to ptr
-  %.27 = load i64, ptr %.26, align 1
-  %.30 = add nsw i64 %arg.state, 24
-  %.31 = inttoptr i64 %.30 to ptr
-  %.32 = load i64, ptr %.31, align 1
-  %.41 = add nsw i64 %arg.state, 32
-  %.42 = inttoptr i64 %.41 to ptr
-  %.43 = load i64, ptr %.42, align 1
-  %.46 = add nsw i64 %arg.state, 40
-  %.47 = inttoptr i64 %.46 to ptr
-  %.48 = load i64, ptr %.47, align 1
-  %.56 = icmp sgt i64 %.11.fr, 4
-  br i1 %.56, label %B340.endif, label %B1676.endif
+  %.8.fr.i49 = freeze i64 %.11
+  %.16 = icmp slt i64 %.8.fr.i49, 4
+  br i1 %.16, label %B78, label %B108
 
-B702:                                             ; preds = %B702.lr.ph, %B1668
-  %last_end.2.0582 = phi i64 [ 0, %B702.lr.ph ], [ %last_end.3.1, %B1668 ]
-  %last_start.2.0581 = phi i64 [ -9223372036854775808, %B702.lr.ph ], [ %last_start.3.1, %B1668 ]
-  %place.4.0580 = phi i64 [ 0, %B702.lr.ph ], [ %place.5.1, %B1668 ]
-  %n_lanes.2.0579 = phi i64 [ 0, %B702.lr.ph ], [ %n_lanes.3.1, %B1668 ]
-  %.213570577 = phi i64 [ 0, %B702.lr.ph ], [ %.220, %B1668 ]
-  %.220 = add nuw nsw i64 %.213570577, 1
-  %.249 = shl nsw i64 %.213570577, 3
-  %.251 = add nsw i64 %.249, %.27
-  %.252 = inttoptr i64 %.251 to ptr
-  %.253 = load i64, ptr %.252, align 1
-  %.259.not = icmp slt i64 %.253, %.64
-  br i1 %.259.not, label %B758, label %common.ret
+B78:                                              ; preds = %B0
+  %const224 = bitcast i64 -4611686018427387904 to i64
+  %.13.i = add nsw i64 %arg.state, 8
+  %.14.i = inttoptr i64 %.13.i to ptr
+  %.15.i = load i64, ptr %.14.i, align 1, !noalias !0
+  %.20.i = add nsw i64 %arg.state, 16
+  %.21.i = inttoptr i64 %.20.i to ptr
+  %.22.i = load i64, ptr %.21.i, align 1, !noalias !0
+  %.24.i = add nsw i64 %arg.state, 24
+  %.25.i = inttoptr i64 %.24.i to ptr
+  %.26.i = load i64, ptr %.25.i, align 1, !noalias !0
+  %.28.i = add nsw i64 %arg.state, 40
+  %.29.i = inttoptr i64 %.28.i to ptr
+  %.30.i = load i64, ptr %.29.i, align 1, !noalias !0
+  %.41.i = add nsw i64 %arg.state, 96
+  %.42.i = inttoptr i64 %.41.i to ptr
+  %.43.i = load i64, ptr %.42.i, align 1, !noalias !0
+  %..15.i = tail call i64 @llvm.smax.i64(i64 %.15.i, i64 0)
+  %0 = add i64 %.43.i, -1
+  br label %B346.i
 
-B758:                                             ; preds = %B702
-  %.262 = icmp slt i64 %.253, 0
-  %.265 = icmp ne i64 %.253, %const56
-  %or.cond = and i1 %.262, %.265
-  br i1 %or.cond, label %common.ret, label %B798
+B346.i:                                           ; preds = %B410.i, %B78
+  %lsr.iv218 = phi i64 [ %lsr.iv.next219, %B410.i ], [ %..15.i, %B78 ]
+  %lsr.iv84.i = phi i64 [ %lsr.iv.next85.i, %B410.i ], [ %0, %B78 ]
+  %lsr.iv82.i = phi i64 [ %lsr.iv.next83.i, %B410.i ], [ %.22.i, %B78 ]
+  %1 = tail call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %lsr.iv218, i64 1)
+  %ov.i = extractvalue { i64, i1 } %1, 1
+  br i1 %ov.i, label %B452.i, label %B348.i
 
-common.ret:                                       ; preds = %B2600.us, %B2460.us, %B2134.endif, %B1886.endif, %B340.endif, %B2600, %B2128, %B1822, %B1760, %B1668, %B1254, %B1004, %B866, %B758, %B702
-  %.sink = phi i64 [ 0, %B1886.endif ], [ 0, %B2134.endif ], [ 0, %B340.endif ], [ 0, %B2600 ], [ 1, %B1254 ], [ 0, %B2600.us ], [ 0, %B2460.us ], [ 0, %B2128 ], [ 0, %B1668 ], [ 1, %B1004 ], [ 1, %B758 ], [ 1, %B702 ], [ 1, %B866 ], [ 1, %B1822 ], [ 1, %B1760 ]
-  store i64 %.sink, ptr %retptr, align 8
-  ret i32 0
+B348.i:                                           ; preds = %B346.i
+  %.170.i = inttoptr i64 %lsr.iv82.i to ptr
+  %.171.i = load i64, ptr %.170.i, align 1, !noalias !0
+  %lsr.iv.next85.i = add i64 %lsr.iv84.i, 1
+  %lsr.iv.next219 = add nsw i64 %lsr.iv218, -1
+  %lsr.iv.next83.i = add i64 %lsr.iv82.i, 8
+  %.178.not.i = icmp slt i64 %.171.i, %lsr.iv.next85.i
+  br i1 %.178.not.i, label %B410.i, label %common.ret
 
-B798:                                             ; preds = %B758
-  %0 = icmp eq i64 %.11.fr, 5
-  br i1 %0, label %B820, label %B866
+B410.i:                                           ; preds = %B348.i
+  %.181.i = icmp slt i64 %.171.i, 0
+  %.184.i = icmp ne i64 %.171.i, %const224
+  %or.cond.i = and i1 %.181.i, %.184.i
+  br i1 %or.cond.i, label %common.ret, label %B346.i
 
-B820:                                             ; preds = %B798
-  %sunkaddr = inttoptr i64 %.43 to ptr
-  %sunkaddr57 = mul i64 %.213570577, 8
-  %sunkaddr58 = getelementptr i8, ptr %sunkaddr, i64 %sunkaddr57
-  %.337 = load i64, ptr %sunkaddr58, align 1
-  br label %B1568
+B452.i:                                           ; preds = %B346.i
+  %.214.i = icmp eq i64 %.8.fr.i49, 3
+  br i1 %.214.i, label %B474.endif.i, label %B722.endif.i
 
-B866:                                             ; preds = %B798
-  %sunkaddr59 = inttoptr i64 %.72 to ptr
-  %sunkaddr60 = mul i64 %.213570577, 8
-  %sunkaddr61 = getelementptr i8, ptr %sunkaddr59, i64 %sunkaddr60
-  %.347 = load i64, ptr %sunkaddr61, align 1
-  %sunkaddr62 = inttoptr i64 %.77 to ptr
-  %sunkaddr63 = mul i64 %.213570577, 8
-  %sunkaddr64 = getelementptr i8, ptr %sunkaddr62, i64 %sunkaddr63
-  %.353 = load i64, ptr %sunkaddr64, align 1
-  %sunkaddr65 = inttoptr i64 %.88 to ptr
-  %sunkaddr66 = mul i64 %.213570577, 8
-  %sunkaddr67 = getelementptr i8, ptr %sunkaddr65, i64 %sunkaddr66
-  %.361 = load i64, ptr %sunkaddr67, align 1
-  %.373 = icmp slt i64 %.347, %last_start.2.0581
-  br i1 %.373, label %common.ret, label %B1004
+B506.i:                                           ; preds = %B506.i.preheader, %B716.i.1
+  %lsr.iv216 = phi i64 [ %13, %B506.i.preheader ], [ %lsr.iv.next217, %B716.i.1 ]
+  %lsr.iv = phi i64 [ %12, %B506.i.preheader ], [ %lsr.iv.next, %B716.i.1 ]
+  %lsr.iv60.i = phi i64 [ %lsr.iv.next61.i.1, %B716.i.1 ], [ %lsr.iv60.i.unr, %B506.i.preheader ]
+  %2 = add i64 %lsr.iv, 8
+  %.352.i = inttoptr i64 %2 to ptr
+  %.353.i = load i64, ptr %.352.i, align 1, !noalias !0
+  %.358.i = icmp sgt i64 %.353.i, -1
+  br i1 %.358.i, label %B590.i, label %B716.i
 
-B1004:                                            ; preds = %B866
-  %.377 = icmp eq i64 %.347, %last_start.2.0581
-  %.383 = icmp sgt i64 %.353, %last_end.2.0582
-  %or.cond520 = select i1 %.377, i1 %.383, i1 false
-  br i1 %or.cond520, label %common.ret, label %B1034
+B590.i:                                           ; preds = %B506.i
+  %3 = add i64 %lsr.iv216, 8
+  %.361.i = shl nsw i64 %.353.i, 3
+  %.363.i = add nsw i64 %.361.i, %.30.i
+  %.370.i = inttoptr i64 %.363.i to ptr
+  %.371.i = load i64, ptr %.370.i, align 1, !noalias !0
+  %.378.i = inttoptr i64 %3 to ptr
+  %.379.i = load i64, ptr %.378.i, align 1, !noalias !0
+  %.380.i = add nsw i64 %.379.i, %.371.i
+  store i64 %.380.i, ptr %.370.i, align 1, !noalias !0
+  br label %B716.i
 
-B1034:                                            ; preds = %B1004
-  %.439.not = icmp slt i64 %place.4.0580, %n_lanes.2.0579
-  br i1 %.439.not, label %B1054, label %B1104
+B716.i:                                           ; preds = %B590.i, %B506.i
+  %.352.i.1 = inttoptr i64 %lsr.iv to ptr
+  %.353.i.1 = load i64, ptr %.352.i.1, align 1, !noalias !0
+  %.358.i.1 = icmp sgt i64 %.353.i.1, -1
+  br i1 %.358.i.1, label %B590.i.1, label %B716.i.1
 
-B1054:                                            ; preds = %B1034
-  %.446 = shl nsw i64 %place.4.0580, 4
-  %.450 = add nsw i64 %.446, %.93
-  %.451 = inttoptr i64 %.450 to ptr
-  %.452 = load i64, ptr %.451, align 1
-  %.454.not = icmp eq i64 %.452, %.361
-  br i1 %.454.not, label %B1242, label %B1104
+B590.i.1:                                         ; preds = %B716.i
+  %.361.i.1 = shl nsw i64 %.353.i.1, 3
+  %.363.i.1 = add nsw i64 %.361.i.1, %.30.i
+  %.370.i.1 = inttoptr i64 %.363.i.1 to ptr
+  %.371.i.1 = load i64, ptr %.370.i.1, align 1, !noalias !0
+  %.378.i.1 = inttoptr i64 %lsr.iv216 to ptr
+  %.379.i.1 = load i64, ptr %.378.i.1, align 1, !noalias !0
+  %.380.i.1 = add nsw i64 %.379.i.1, %.371.i.1
+  store i64 %.380.i.1, ptr %.370.i.1, align 1, !noalias !0
+  br label %B716.i.1
 
-B1104:                                            ; preds = %B1054, %B1034
-  %.466 = icmp sgt i64 %n_lanes.2.0579, 0
-  br i1 %.466, label %B1120, label %B1242
+B716.i.1:                                         ; preds = %B590.i.1, %B716.i
+  %lsr.iv.next61.i.1 = add nsw i64 %lsr.iv60.i, -2
+  %lsr.iv.next = add i64 %lsr.iv, -16
+  %lsr.iv.next217 = add i64 %lsr.iv216, -16
+  %exitcond230.not.i.1 = icmp eq i64 %lsr.iv.next61.i.1, 0
+  br i1 %exitcond230.not.i.1, label %common.ret, label %B506.i
 
-B1120:                                            ; preds = %B1104
-  %sunkaddr68 = inttoptr i64 %.93 to ptr
-  %.482 = load i64, ptr %sunkaddr68, align 1
-  %.484.not = icmp eq i64 %.482, %.361
-  br i1 %.484.not, label %B1242, label %B1170.preheader
+B762.i:                                           ; preds = %B762.i.preheader, %B906.i
+  %lsr.iv80.i = phi i64 [ %lsr.iv.next81.i, %B906.i ], [ %.22.i, %B762.i.preheader ]
+  %lsr.iv78.i = phi i64 [ %lsr.iv.next79.i, %B906.i ], [ %20, %B762.i.preheader ]
+  %lsr.iv76.i = phi i64 [ %lsr.iv.next77.i, %B906.i ], [ %18, %B762.i.preheader ]
+  %.494215217.i = phi i64 [ %.501.i, %B906.i ], [ %.43.i, %B762.i.preheader ]
+  %.535.i = inttoptr i64 %lsr.iv80.i to ptr
+  %.536.i = load i64, ptr %.535.i, align 1, !noalias !0
+  %.556.i = icmp sgt i64 %.536.i, -1
+  br i1 %.556.i, label %B864.i, label %B906.i
 
-B1170.preheader:                                  ; preds = %B1120
-  %1 = add nsw i64 %n_lanes.2.0579, -1
-  br label %B1170
+B864.i:                                           ; preds = %B762.i
+  %.559.i = shl nsw i64 %.536.i, 3
+  %.563.i = add nsw i64 %.559.i, %.30.i
+  %.564.i = inttoptr i64 %.563.i to ptr
+  %.565.i = load i64, ptr %.564.i, align 1, !noalias !0
+  br label %B906.i
 
-B1170:                                            ; preds = %B1192, %B1170.preheader
-  %lsr.iv = phi i64 [ %5, %B1170.preheader ], [ %lsr.iv.next, %B1192 ]
-  %place.7.3 = phi i64 [ %.490, %B1192 ], [ 0, %B1170.preheader ]
-  %exitcond592.not = icmp eq i64 %1, %place.7.3
-  br i1 %exitcond592.not, label %B1254, label %B1192
+B906.i:                                           ; preds = %B864.i, %B762.i
+  %found.5.1.i = phi i64 [ %.565.i, %B864.i ], [ %spec.select.i, %B762.i ]
+  %4 = add i64 %.26.i, %.494215217.i
+  %.578.i = inttoptr i64 %4 to ptr
+  %.579.i = load i8, ptr %.578.i, align 1, !noalias !0
+  %.581.not.i = icmp eq i8 %.579.i, 0
+  %.602.i = icmp eq i64 %found.5.1.i, %const224
+  %spec.select33.i = select i1 %.602.i, i64 %.494215217.i, i64 %found.5.1.i
+  %found.7.1.i = select i1 %.581.not.i, i64 %found.5.1.i, i64 %spec.select33.i
+  %.621.i = inttoptr i64 %lsr.iv78.i to ptr
+  store i64 %found.7.1.i, ptr %.621.i, align 1, !noalias !0
+  %lsr.iv.next77.i = add i64 %lsr.iv76.i, -1
+  %lsr.iv.next79.i = add i64 %lsr.iv78.i, 8
+  %lsr.iv.next81.i = add i64 %lsr.iv80.i, 8
+  %.501.i = add i64 %.494215217.i, 1
+  %.488.i = icmp samesign ugt i64 %lsr.iv.next77.i, 1
+  br i1 %.488.i, label %B762.i, label %common.ret
 
-B1192:                                            ; preds = %B1170
-  %.490 = add nuw nsw i64 %place.7.3, 1
-  %.515 = inttoptr i64 %lsr.iv to ptr
-  %.516 = load i64, ptr %.515, align 1
-  %.518.not = icmp eq i64 %.516, %.361
-  %lsr.iv.next = add i64 %lsr.iv, 16
-  br i1 %.518.not, label %B1242, label %B1170
+B474.endif.i:                                     ; preds = %B452.i
+  %5 = icmp sgt i64 %.15.i, 0
+  br i1 %5, label %B506.lr.ph.i, label %common.ret
 
-B1242:                                            ; preds = %B1192, %B1120, %B1104, %B1054
-  %place.6.3 = phi i64 [ 0, %B1104 ], [ %place.4.0580, %B1054 ], [ 0, %B1120 ], [ %.490, %B1192 ]
-  %.537 = icmp eq i64 %place.6.3, %n_lanes.2.0579
-  br i1 %.537, label %B1254, label %B1242.B1376.endif.endif.endif_crit_edge
+B506.lr.ph.i:                                     ; preds = %B474.endif.i
+  %6 = add i64 %.43.i, %.15.i
+  %7 = shl i64 %6, 3
+  %8 = add i64 %7, %.30.i
+  %9 = shl i64 %.15.i, 3
+  %10 = add i64 %.22.i, %9
+  %xtraiter = and i64 %.15.i, 1
+  %lcmp.mod.not = icmp eq i64 %xtraiter, 0
+  br i1 %lcmp.mod.not, label %B506.i.prol.loopexit, label %B506.i.prol
 
-B1242.B1376.endif.endif.endif_crit_edge:          ; preds = %B1242
-  %.pre12 = shl nsw i64 %place.6.3, 4
-  br label %B1376.endif.endif.endif
+B506.i.prol:                                      ; preds = %B506.lr.ph.i
+  %lsr.iv.i.prol = add i64 %8, -8
+  %lsr.iv58.i.prol = add i64 %10, -8
+  %.352.i.prol = inttoptr i64 %lsr.iv58.i.prol to ptr
+  %.353.i.prol = load i64, ptr %.352.i.prol, align 1, !noalias !0
+  %.358.i.prol = icmp sgt i64 %.353.i.prol, -1
+  br i1 %.358.i.prol, label %B590.i.prol, label %B716.i.prol
 
-B1254:                                            ; preds = %B1242, %B1170
-  %.543 = icmp eq i64 %n_lanes.2.0579, %.106
-  br i1 %.543, label %common.ret, label %B1272
+B590.i.prol:                                      ; preds = %B506.i.prol
+  %.361.i.prol = shl nsw i64 %.353.i.prol, 3
+  %.363.i.prol = add nsw i64 %.361.i.prol, %.30.i
+  %.370.i.prol = inttoptr i64 %.363.i.prol to ptr
+  %.371.i.prol = load i64, ptr %.370.i.prol, align 1, !noalias !0
+  %.378.i.prol = inttoptr i64 %lsr.iv.i.prol to ptr
+  %.379.i.prol = load i64, ptr %.378.i.prol, align 1, !noalias !0
+  %.380.i.prol = add nsw i64 %.379.i.prol, %.371.i.prol
+  store i64 %.380.i.prol, ptr %.370.i.prol, align 1, !noalias !0
+  br label %B716.i.prol
 
-B1272:                                            ; preds = %B1254
-  %.586 = add nsw i64 %n_lanes.2.0579, 1
-  %.592 = shl nsw i64 %n_lanes.2.0579, 4
-  %.594 = add nsw i64 %.592, %.93
-  %.596 = inttoptr i64 %.594 to ptr
-  store i64 %.361, ptr %.596, align 1
-  %.604 = add nsw i64 %.594, 8
-  %.606 = inttoptr i64 %.604 to ptr
-  store i64 %.347, ptr %.606, align 1
-  br label %B1376.endif.endif.endif
+B716.i.prol:                                      ; preds = %B590.i.prol, %B506.i.prol
+  %lsr.iv.next61.i.prol = add nsw i64 %.15.i, -1
+  br label %B506.i.prol.loopexit
 
-B1568:                                            ; preds = %B1376.endif.endif.endif, %B820
-  %n_lanes.3.1 = phi i64 [ %n_lanes.2.0579, %B820 ], [ %n_lanes.4.2, %B1376.endif.endif.endif ]
-  %place.5.1 = phi i64 [ %place.4.0580, %B820 ], [ %place.6.3596, %B1376.endif.endif.endif ]
-  %last_start.3.1 = phi i64 [ %last_start.2.0581, %B820 ], [ %.347, %B1376.endif.endif.endif ]
-  %last_end.3.1 = phi i64 [ %last_end.2.0582, %B820 ], [ %.353, %B1376.endif.endif.endif ]
-  %time.2.1 = phi i64 [ %.337, %B820 ], [ %.13.i6, %B1376.endif.endif.endif ]
-  %.743 = icmp sgt i64 %.253, -1
-  br i1 %.743, label %B1580, label %B1668
+B506.i.prol.loopexit:                             ; preds = %B716.i.prol, %B506.lr.ph.i
+  %lsr.iv60.i.unr = phi i64 [ %.15.i, %B506.lr.ph.i ], [ %lsr.iv.next61.i.prol, %B716.i.prol ]
+  %lsr.iv58.i.in.unr = phi i64 [ %10, %B506.lr.ph.i ], [ %lsr.iv58.i.prol, %B716.i.prol ]
+  %lsr.iv.i.in.unr = phi i64 [ %8, %B506.lr.ph.i ], [ %lsr.iv.i.prol, %B716.i.prol ]
+  %11 = icmp eq i64 %.15.i, 1
+  br i1 %11, label %common.ret, label %B506.i.preheader
 
-B1580:                                            ; preds = %B1568
-  %.746 = shl nsw i64 %.253, 3
-  %.748 = add nsw i64 %.746, %.48
-  %.755 = inttoptr i64 %.748 to ptr
-  %.756 = load i64, ptr %.755, align 1
-  %.758 = add nsw i64 %.756, %time.2.1
-  store i64 %.758, ptr %.755, align 1
-  br label %B1668
+B506.i.preheader:                                 ; preds = %B506.i.prol.loopexit
+  %12 = add i64 %lsr.iv58.i.in.unr, -16
+  %13 = add i64 %lsr.iv.i.in.unr, -16
+  br label %B506.i
 
-B1668:                                            ; preds = %B1580, %B1568
-  %exitcond593.not = icmp eq i64 %.220, %.19
-  br i1 %exitcond593.not, label %common.ret, label %B702
+B722.endif.i:                                     ; preds = %B452.i
+  %.488216.not.i = icmp slt i64 %.15.i, 1
+  br i1 %.488216.not.i, label %common.ret, label %B762.lr.ph.i
 
-B1758:                                            ; preds = %B1676.endif, %B1822
-  %lsr.iv54 = phi i64 [ %math, %B1822 ], [ %..19527, %B1676.endif ]
-  %lsr.iv52 = phi i64 [ %lsr.iv.next53, %B1822 ], [ %6, %B1676.endif ]
-  %lsr.iv50 = phi i64 [ %lsr.iv.next51, %B1822 ], [ %.27, %B1676.endif ]
-  %2 = call { i64, i1 } @llvm.usub.with.overflow.i64(i64 %lsr.iv54, i64 1)
-  %math = extractvalue { i64, i1 } %2, 0
-  %ov = extractvalue { i64, i1 } %2, 1
-  br i1 %ov, label %B1864, label %B1760
+B762.lr.ph.i:                                     ; preds = %B722.endif.i
+  %.544.i = icmp eq i64 %.8.fr.i49, 2
+  %spec.select.i = select i1 %.544.i, i64 0, i64 %const224
+  br i1 %.544.i, label %B762.us.preheader.i, label %B762.preheader.i
 
-B1760:                                            ; preds = %B1758
-  %.954 = inttoptr i64 %lsr.iv50 to ptr
-  %.955 = load i64, ptr %.954, align 1
-  %lsr.iv.next51 = add i64 %lsr.iv50, 8
-  %lsr.iv.next53 = add i64 %lsr.iv52, 1
-  %.962.not = icmp slt i64 %.955, %lsr.iv.next53
-  br i1 %.962.not, label %B1822, label %common.ret
+B762.us.preheader.i:                              ; preds = %B762.lr.ph.i
+  %14 = add nuw i64 %.15.i, 1
+  %15 = shl i64 %.43.i, 3
+  %16 = add i64 %15, %.30.i
+  %17 = add i64 %.43.i, %.26.i
+  br label %B762.us.i
 
-B1822:                                            ; preds = %B1760
-  %.965 = icmp slt i64 %.955, 0
-  %.968 = icmp ne i64 %.955, %const
-  %or.cond521 = and i1 %.965, %.968
-  br i1 %or.cond521, label %common.ret, label %B1758
+B762.preheader.i:                                 ; preds = %B762.lr.ph.i
+  %.596.i = icmp eq i64 %.8.fr.i49, 0
+  %18 = add nuw i64 %.15.i, 1
+  %19 = shl i64 %.43.i, 3
+  %20 = add i64 %19, %.30.i
+  br i1 %.596.i, label %B762.us7.i.preheader, label %B762.i.preheader
 
-B1864:                                            ; preds = %B1758
-  %.1000 = icmp eq i64 %.11.fr, 3
-  br i1 %.1000, label %B1886.endif, label %B2134.endif
+B762.i.preheader:                                 ; preds = %B762.preheader.i
+  br label %B762.i
 
-B1918:                                            ; preds = %B1918.lr.ph, %B2128
-  %lsr.iv34 = phi i64 [ %.19, %B1918.lr.ph ], [ %lsr.iv.next35, %B2128 ]
-  %lsr.iv32 = phi i64 [ %14, %B1918.lr.ph ], [ %lsr.iv.next33, %B2128 ]
-  %lsr.iv30 = phi i64 [ %11, %B1918.lr.ph ], [ %lsr.iv.next31, %B2128 ]
-  %.1140 = inttoptr i64 %lsr.iv32 to ptr
-  %.1141 = load i64, ptr %.1140, align 1
-  %.1146 = icmp sgt i64 %.1141, -1
-  br i1 %.1146, label %B2002, label %B2128
+B762.us7.i.preheader:                             ; preds = %B762.preheader.i
+  br label %B762.us7.i
 
-B2002:                                            ; preds = %B1918
-  %.1149 = shl nsw i64 %.1141, 3
-  %.1151 = add nsw i64 %.1149, %.48
-  %.1158 = inttoptr i64 %.1151 to ptr
-  %.1159 = load i64, ptr %.1158, align 1
-  %.1166 = inttoptr i64 %lsr.iv30 to ptr
-  %.1167 = load i64, ptr %.1166, align 1
-  %.1168 = add nsw i64 %.1167, %.1159
-  store i64 %.1168, ptr %.1158, align 1
-  br label %B2128
+B762.us7.i:                                       ; preds = %B906.us23.i, %B762.us7.i.preheader
+  %lsr.iv74.i = phi i64 [ %lsr.iv.next75.i, %B906.us23.i ], [ %.22.i, %B762.us7.i.preheader ]
+  %lsr.iv72.i = phi i64 [ %lsr.iv.next73.i, %B906.us23.i ], [ %20, %B762.us7.i.preheader ]
+  %lsr.iv70.i = phi i64 [ %lsr.iv.next71.i, %B906.us23.i ], [ %18, %B762.us7.i.preheader ]
+  %.494215217.us9.i = phi i64 [ %.501.us11.i, %B906.us23.i ], [ %.43.i, %B762.us7.i.preheader ]
+  %.535.us15.i = inttoptr i64 %lsr.iv74.i to ptr
+  %.536.us16.i = load i64, ptr %.535.us15.i, align 1, !noalias !0
+  %.556.us17.i = icmp sgt i64 %.536.us16.i, -1
+  br i1 %.556.us17.i, label %B864.us18.i, label %B906.us23.i
 
-B2128:                                            ; preds = %B2002, %B1918
-  %lsr.iv.next31 = add i64 %lsr.iv30, -8
-  %lsr.iv.next33 = add i64 %lsr.iv32, -8
-  %lsr.iv.next35 = add i64 %lsr.iv34, -1
-  %exitcond591.not = icmp eq i64 %lsr.iv.next35, 0
-  br i1 %exitcond591.not, label %common.ret, label %B1918
+B864.us18.i:                                      ; preds = %B762.us7.i
+  %.559.us19.i = shl nsw i64 %.536.us16.i, 3
+  %.563.us20.i = add nsw i64 %.559.us19.i, %.30.i
+  %.564.us21.i = inttoptr i64 %.563.us20.i to ptr
+  %.565.us22.i = load i64, ptr %.564.us21.i, align 1, !noalias !0
+  br label %B906.us23.i
 
-B2176:                                            ; preds = %B2176.preheader, %B2600
-  %lsr.iv48 = phi i64 [ %.27, %B2176.preheader ], [ %lsr.iv.next49, %B2600 ]
-  %lsr.iv46 = phi i64 [ %18, %B2176.preheader ], [ %lsr.iv.next47, %B2600 ]
-  %lsr.iv44 = phi i64 [ %16, %B2176.preheader ], [ %lsr.iv.next45, %B2600 ]
-  %.1283536538 = phi i64 [ %.1290, %B2600 ], [ %.829, %B2176.preheader ]
-  %.1324 = inttoptr i64 %lsr.iv48 to ptr
-  %.1325 = load i64, ptr %.1324, align 1
-  %.1445 = icmp sgt i64 %.1325, -1
-  br i1 %.1445, label %B2558, label %B2600
+B906.us23.i:                                      ; preds = %B864.us18.i, %B762.us7.i
+  %found.5.1.us24.i = phi i64 [ %.565.us22.i, %B864.us18.i ], [ %spec.select.i, %B762.us7.i ]
+  %21 = add i64 %.26.i, %.494215217.us9.i
+  %.578.us26.i = inttoptr i64 %21 to ptr
+  %.579.us27.i = load i8, ptr %.578.us26.i, align 1, !noalias !0
+  %.581.not.us28.i = icmp eq i8 %.579.us27.i, 0
+  %found.7.1.us.i = select i1 %.581.not.us28.i, i64 %found.5.1.us24.i, i64 %.494215217.us9.i
+  %.621.us31.i = inttoptr i64 %lsr.iv72.i to ptr
+  store i64 %found.7.1.us.i, ptr %.621.us31.i, align 1, !noalias !0
+  %lsr.iv.next71.i = add i64 %lsr.iv70.i, -1
+  %lsr.iv.next73.i = add i64 %lsr.iv72.i, 8
+  %lsr.iv.next75.i = add i64 %lsr.iv74.i, 8
+  %.501.us11.i = add i64 %.494215217.us9.i, 1
+  %.488.us32.i = icmp samesign ugt i64 %lsr.iv.next71.i, 1
+  br i1 %.488.us32.i, label %B762.us7.i, label %common.ret
 
-B2558:                                            ; preds = %B2176
-  %.1448 = shl nsw i64 %.1325, 3
-  %.1452 = add nsw i64 %.1448, %.48
-  %.1453 = inttoptr i64 %.1452 to ptr
-  %.1454 = load i64, ptr %.1453, align 1
-  br label %B2600
+B762.us.i:                                        ; preds = %B906.us.i, %B762.us.preheader.i
+  %lsr.iv68.i = phi i64 [ %.22.i, %B762.us.preheader.i ], [ %lsr.iv.next69.i, %B906.us.i ]
+  %lsr.iv66.i = phi i64 [ %17, %B762.us.preheader.i ], [ %lsr.iv.next67.i, %B906.us.i ]
+  %lsr.iv64.i = phi i64 [ %16, %B762.us.preheader.i ], [ %lsr.iv.next65.i, %B906.us.i ]
+  %lsr.iv62.i = phi i64 [ %14, %B762.us.preheader.i ], [ %lsr.iv.next63.i, %B906.us.i ]
+  %.535.us.i = inttoptr i64 %lsr.iv68.i to ptr
+  %.536.us.i = load i64, ptr %.535.us.i, align 1, !noalias !0
+  %.556.us.i = icmp sgt i64 %.536.us.i, -1
+  br i1 %.556.us.i, label %B864.us.i, label %B906.us.i
 
-B2600:                                            ; preds = %B2558, %B2176
-  %above.5.2 = phi i64 [ %.1454, %B2558 ], [ %spec.select, %B2176 ]
-  %3 = icmp eq i64 %.11.fr, 0
-  %4 = add i64 %.32, %.1283536538
-  %.1467 = inttoptr i64 %4 to ptr
-  %.1468 = load i8, ptr %.1467, align 1
-  %.1470.not = icmp eq i8 %.1468, 0
-  %.1491 = icmp eq i64 %above.5.2, %const
-  %or.cond522 = select i1 %3, i1 true, i1 %.1491
-  %spec.select523 = select i1 %or.cond522, i64 %.1283536538, i64 %above.5.2
-  %above.7.2 = select i1 %.1470.not, i64 %above.5.2, i64 %spec.select523
-  %.1510 = inttoptr i64 %lsr.iv46 to ptr
-  store i64 %above.7.2, ptr %.1510, align 1
-  %lsr.iv.next45 = add i64 %lsr.iv44, -1
-  %lsr.iv.next47 = add i64 %lsr.iv46, 8
-  %lsr.iv.next49 = add i64 %lsr.iv48, 8
-  %.1290 = add i64 %.1283536538, 1
-  %.1277 = icmp sgt i64 %lsr.iv.next45, 1
-  br i1 %.1277, label %B2176, label %common.ret
+B864.us.i:                                        ; preds = %B762.us.i
+  %.559.us.i = shl nsw i64 %.536.us.i, 3
+  %.563.us.i = add nsw i64 %.559.us.i, %.30.i
+  %.564.us.i = inttoptr i64 %.563.us.i to ptr
+  %.565.us.i = load i64, ptr %.564.us.i, align 1, !noalias !0
+  br label %B906.us.i
 
-B340.endif:                                       ; preds = %B0
-  %.62 = add nsw i64 %arg.state, 48
-  %.63 = inttoptr i64 %.62 to ptr
-  %.64 = load i64, ptr %.63, align 1
-  %.70 = add nsw i64 %arg.state, 56
-  %.71 = inttoptr i64 %.70 to ptr
-  %.72 = load i64, ptr %.71, align 1
-  %.75 = add nsw i64 %arg.state, 64
-  %.76 = inttoptr i64 %.75 to ptr
-  %.77 = load i64, ptr %.76, align 1
-  %.86 = add nsw i64 %arg.state, 72
-  %.87 = inttoptr i64 %.86 to ptr
-  %.88 = load i64, ptr %.87, align 1
-  %.91 = add nsw i64 %arg.state, 80
-  %.92 = inttoptr i64 %.91 to ptr
-  %.93 = load i64, ptr %.92, align 1
-  %.102 = add nsw i64 %arg.state, 88
-  %.105 = inttoptr i64 %.102 to ptr
-  %.106 = load i64, ptr %.105, align 1
-  %.207576.not = icmp slt i64 %.19, 1
-  br i1 %.207576.not, label %common.ret, label %B702.lr.ph
+B906.us.i:                                        ; preds = %B864.us.i, %B762.us.i
+  %found.5.1.us.i = phi i64 [ %.565.us.i, %B864.us.i ], [ %spec.select.i, %B762.us.i ]
+  %.578.us.i = inttoptr i64 %lsr.iv66.i to ptr
+  %.579.us.i = load i8, ptr %.578.us.i, align 1, !noalias !0
+  %.581.not.us.i = icmp ne i8 %.579.us.i, 0
+  %.589.us.i = zext i1 %.581.not.us.i to i64
+  %spec.select228.i = add nsw i64 %found.5.1.us.i, %.589.us.i
+  %.621.us.i = inttoptr i64 %lsr.iv64.i to ptr
+  store i64 %spec.select228.i, ptr %.621.us.i, align 1, !noalias !0
+  %lsr.iv.next63.i = add i64 %lsr.iv62.i, -1
+  %lsr.iv.next65.i = add i64 %lsr.iv64.i, 8
+  %lsr.iv.next67.i = add i64 %lsr.iv66.i, 1
+  %lsr.iv.next69.i = add i64 %lsr.iv68.i, 8
+  %.488.us.i = icmp samesign ugt i64 %lsr.iv.next63.i, 1
+  br i1 %.488.us.i, label %B762.us.i, label %common.ret
 
-B702.lr.ph:                                       ; preds = %B340.endif
-  %const56 = bitcast i64 -4611686018427387904 to i64
-  %5 = add i64 %.93, 16
-  br label %B702
+B108:                                             ; preds = %B0
+  %.53 = icmp eq i64 %.8.fr.i49, 4
+  br i1 %.53, label %B130, label %B160
 
-B1376.endif.endif.endif:                          ; preds = %B1272, %B1242.B1376.endif.endif.endif_crit_edge
-  %.632.pre-phi = phi i64 [ %.pre12, %B1242.B1376.endif.endif.endif_crit_edge ], [ %.592, %B1272 ]
-  %place.6.3596 = phi i64 [ %place.6.3, %B1242.B1376.endif.endif.endif_crit_edge ], [ %n_lanes.2.0579, %B1272 ]
-  %n_lanes.4.2 = phi i64 [ %n_lanes.2.0579, %B1242.B1376.endif.endif.endif_crit_edge ], [ %.586, %B1272 ]
-  %sunkaddr69 = inttoptr i64 %.93 to ptr
-  %sunkaddr70 = getelementptr i8, ptr %sunkaddr69, i64 %.632.pre-phi
-  %sunkaddr71 = getelementptr i8, ptr %sunkaddr70, i64 8
-  %.637 = load i64, ptr %sunkaddr71, align 1
-  %.13.i = tail call i64 @llvm.smax.i64(i64 %.637, i64 %.347)
-  %.670 = sub nsw i64 %.353, %.13.i
-  %.13.i6 = tail call i64 @llvm.smax.i64(i64 %.670, i64 0)
-  %.13.i7 = tail call i64 @llvm.smax.i64(i64 %.637, i64 %.353)
-  store i64 %.13.i7, ptr %sunkaddr71, align 1
-  br label %B1568
+B130:                                             ; preds = %B108
+  %.6.i = add nsw i64 %arg.state, 16
+  %.7.i1 = inttoptr i64 %.6.i to ptr
+  %.8.i2 = load i64, ptr %.7.i1, align 1, !noalias !3
+  %.10.i = add nsw i64 %arg.state, 24
+  %.11.i = inttoptr i64 %.10.i to ptr
+  %.12.i = load i64, ptr %.11.i, align 1, !noalias !3
+  %.14.i3 = add nsw i64 %arg.state, 40
+  %.15.i4 = inttoptr i64 %.14.i3 to ptr
+  %.16.i = load i64, ptr %.15.i4, align 1, !noalias !3
+  %.27.i = add nsw i64 %arg.state, 104
+  %.28.i5 = inttoptr i64 %.27.i to ptr
+  %.29.i6 = load i64, ptr %.28.i5, align 1, !noalias !3
+  %.31.i = add nsw i64 %arg.state, 112
+  %.32.i = inttoptr i64 %.31.i to ptr
+  %.33.i = load i64, ptr %.32.i, align 1, !noalias !3
+  %.41.i7 = add nsw i64 %arg.state, 8
+  %.42.i8 = inttoptr i64 %.41.i7 to ptr
+  %.43.i9 = load i64, ptr %.42.i8, align 1, !noalias !3
+  %.125162.not.i = icmp slt i64 %.43.i9, 1
+  br i1 %.125162.not.i, label %common.ret, label %B344.i.preheader
 
-B1676.endif:                                      ; preds = %B0
+B344.i.preheader:                                 ; preds = %B130
+  %const223 = bitcast i64 -4611686018427387904 to i64
+  br label %B344.i
+
+B344.i:                                           ; preds = %B636.i, %B344.i.preheader
+  %.131160163.i = phi i64 [ %.138.i, %B636.i ], [ 0, %B344.i.preheader ]
+  %.138.i = add nuw nsw i64 %.131160163.i, 1
+  %.167.i = shl nsw i64 %.131160163.i, 3
+  %.169.i = add nsw i64 %.167.i, %.8.i2
+  %.170.i10 = inttoptr i64 %.169.i to ptr
+  %.171.i11 = load i64, ptr %.170.i10, align 1, !noalias !3
+  %.177.not.i = icmp slt i64 %.171.i11, %.33.i
+  br i1 %.177.not.i, label %B400.i, label %common.ret
+
+B400.i:                                           ; preds = %B344.i
+  %.180.i = icmp slt i64 %.171.i11, 0
+  br i1 %.180.i, label %B412.i, label %B474.i.preheader
+
+B474.i.preheader:                                 ; preds = %B400.i
+  br label %B474.i
+
+B412.i:                                           ; preds = %B400.i
+  %.183.not.i = icmp eq i64 %.171.i11, %const223
+  br i1 %.183.not.i, label %B636.i, label %common.ret
+
+B474.i:                                           ; preds = %B620.i, %B474.i.preheader
+  %at.2.1.i = phi i64 [ %.315.i, %B620.i ], [ %.171.i11, %B474.i.preheader ]
+  %top.4.1.i = phi i64 [ %top.3.3.i, %B620.i ], [ %const223, %B474.i.preheader ]
+  %ones.2.1.i = phi i64 [ %ones.3.3.i, %B620.i ], [ 0, %B474.i.preheader ]
+  %twos.2.1.i = phi i64 [ %twos.3.3.i, %B620.i ], [ 0, %B474.i.preheader ]
+  %.241.i = add nsw i64 %at.2.1.i, %.12.i
+  %.242.i = inttoptr i64 %.241.i to ptr
+  %.243.i = load i8, ptr %.242.i, align 1, !noalias !3
+  %22 = zext i8 %.243.i to i32
+  switch i32 %22, label %B560.i [
+    i32 1, label %B522.i
+    i32 2, label %B550.i
+  ]
+
+B522.i:                                           ; preds = %B474.i
+  %.266.i = add nsw i64 %ones.2.1.i, 1
+  br label %B560.i
+
+B550.i:                                           ; preds = %B474.i
+  %.298.i = add nsw i64 %twos.2.1.i, 1
+  br label %B560.i
+
+B560.i:                                           ; preds = %B550.i, %B522.i, %B474.i
+  %twos.3.3.i = phi i64 [ %twos.2.1.i, %B522.i ], [ %.298.i, %B550.i ], [ %twos.2.1.i, %B474.i ]
+  %top.3.3.i = phi i64 [ %at.2.1.i, %B522.i ], [ %top.4.1.i, %B550.i ], [ %top.4.1.i, %B474.i ]
+  %ones.3.3.i = phi i64 [ %.266.i, %B522.i ], [ %ones.2.1.i, %B550.i ], [ %ones.2.1.i, %B474.i ]
+  %.311.i = shl nsw i64 %at.2.1.i, 3
+  %.313.i = add nsw i64 %.311.i, %.29.i6
+  %.314.i = inttoptr i64 %.313.i to ptr
+  %.315.i = load i64, ptr %.314.i, align 1, !noalias !3
+  %.321.not.i = icmp slt i64 %.315.i, %at.2.1.i
+  br i1 %.321.not.i, label %B620.i, label %common.ret
+
+B620.i:                                           ; preds = %B560.i
+  %.378.i13 = icmp sgt i64 %.315.i, -1
+  br i1 %.378.i13, label %B474.i, label %B636.i
+
+B636.i:                                           ; preds = %B620.i, %B412.i
+  %top.2.2.i = phi i64 [ %const223, %B412.i ], [ %top.3.3.i, %B620.i ]
+  %ones.4.2.i = phi i64 [ 0, %B412.i ], [ %ones.3.3.i, %B620.i ]
+  %twos.4.2.i = phi i64 [ 0, %B412.i ], [ %twos.3.3.i, %B620.i ]
+  %.394.i = mul nuw nsw i64 %.131160163.i, 24
+  %.396.i = add nsw i64 %.394.i, %.16.i
+  %.398.i = inttoptr i64 %.396.i to ptr
+  store i64 %top.2.2.i, ptr %.398.i, align 1, !noalias !3
+  %.406.i = add nsw i64 %.396.i, 8
+  %.408.i = inttoptr i64 %.406.i to ptr
+  store i64 %ones.4.2.i, ptr %.408.i, align 1, !noalias !3
+  %.418.i = add nsw i64 %.396.i, 16
+  %.420.i = inttoptr i64 %.418.i to ptr
+  store i64 %twos.4.2.i, ptr %.420.i, align 1, !noalias !3
+  %exitcond.not.i = icmp eq i64 %.43.i9, %.138.i
+  br i1 %exitcond.not.i, label %common.ret, label %B344.i
+
+B160:                                             ; preds = %B108
+  %.88 = icmp samesign ult i64 %.8.fr.i49, 7
+  %.17.i = add nsw i64 %arg.state, 16
+  %.18.i = inttoptr i64 %.17.i to ptr
+  %.19.i = load i64, ptr %.18.i, align 1, !noalias !6
+  br i1 %.88, label %B182, label %B212
+
+B182:                                             ; preds = %B160
+  %.27.i16 = add nsw i64 %arg.state, 40
+  %.28.i17 = inttoptr i64 %.27.i16 to ptr
+  %.29.i18 = load i64, ptr %.28.i17, align 1, !noalias !7
+  %.41.i19 = add nsw i64 %arg.state, 48
+  %.42.i20 = inttoptr i64 %.41.i19 to ptr
+  %.43.i21 = load i64, ptr %.42.i20, align 1, !noalias !7
+  %.49.i = add nsw i64 %arg.state, 56
+  %.50.i = inttoptr i64 %.49.i to ptr
+  %.51.i = load i64, ptr %.50.i, align 1, !noalias !7
+  %.54.i = add nsw i64 %arg.state, 64
+  %.55.i = inttoptr i64 %.54.i to ptr
+  %.56.i = load i64, ptr %.55.i, align 1, !noalias !7
+  %.65.i = add nsw i64 %arg.state, 72
+  %.66.i = inttoptr i64 %.65.i to ptr
+  %.67.i = load i64, ptr %.66.i, align 1, !noalias !7
+  %.70.i = add nsw i64 %arg.state, 80
+  %.71.i = inttoptr i64 %.70.i to ptr
+  %.72.i = load i64, ptr %.71.i, align 1, !noalias !7
+  %.93.i = add nsw i64 %arg.state, 8
+  %.94.i = inttoptr i64 %.93.i to ptr
+  %.95.i = load i64, ptr %.94.i, align 1, !noalias !7
+  %.178284.not.i = icmp slt i64 %.95.i, 1
+  br i1 %.178284.not.i, label %common.ret, label %B570.lr.ph.i
+
+B570.lr.ph.i:                                     ; preds = %B182
+  %const222 = bitcast i64 -4611686018427387904 to i64
+  %.275.i = icmp eq i64 %.8.fr.i49, 5
+  br i1 %.275.i, label %B570.us.i.preheader, label %B570.preheader.i
+
+B570.us.i.preheader:                              ; preds = %B570.lr.ph.i
+  %.22.i14 = add nsw i64 %arg.state, 32
+  %.23.i = inttoptr i64 %.22.i14 to ptr
+  %.24.i15 = load i64, ptr %.23.i, align 1, !noalias !7
+  br label %B570.us.i
+
+B570.preheader.i:                                 ; preds = %B570.lr.ph.i
+  %23 = add i64 %.72.i, 16
+  br label %B570.i
+
+B570.us.i:                                        ; preds = %B1584.us.i, %B570.us.i.preheader
+  %lsr.iv19.i = phi i64 [ %lsr.iv.next20.i, %B1584.us.i ], [ %.95.i, %B570.us.i.preheader ]
+  %lsr.iv17.i = phi i64 [ %lsr.iv.next18.i, %B1584.us.i ], [ %.19.i, %B570.us.i.preheader ]
+  %lsr.iv.i28 = phi i64 [ %lsr.iv.next.i29, %B1584.us.i ], [ %.24.i15, %B570.us.i.preheader ]
+  %.223.us.i = inttoptr i64 %lsr.iv17.i to ptr
+  %.224.us.i = load i64, ptr %.223.us.i, align 1, !noalias !7
+  %.230.not.us.i = icmp slt i64 %.224.us.i, %.43.i21
+  br i1 %.230.not.us.i, label %B626.us.i, label %common.ret
+
+B626.us.i:                                        ; preds = %B570.us.i
+  %.233.us.i = icmp slt i64 %.224.us.i, 0
+  %.236.us.i = icmp ne i64 %.224.us.i, %const222
+  %or.cond.us.i = and i1 %.233.us.i, %.236.us.i
+  br i1 %or.cond.us.i, label %common.ret, label %B666.us.i
+
+B666.us.i:                                        ; preds = %B626.us.i
+  %.718.us.i = icmp sgt i64 %.224.us.i, -1
+  br i1 %.718.us.i, label %B1496.us.i, label %B1584.us.i
+
+B1496.us.i:                                       ; preds = %B666.us.i
+  %.307.us.i = inttoptr i64 %lsr.iv.i28 to ptr
+  %.308.us.i = load i64, ptr %.307.us.i, align 1, !noalias !7
+  %.721.us.i = shl nsw i64 %.224.us.i, 3
+  %.723.us.i = add nsw i64 %.721.us.i, %.29.i18
+  %.730.us.i = inttoptr i64 %.723.us.i to ptr
+  %.731.us.i = load i64, ptr %.730.us.i, align 1, !noalias !7
+  %.733.us.i = add nsw i64 %.731.us.i, %.308.us.i
+  store i64 %.733.us.i, ptr %.730.us.i, align 1, !noalias !7
+  br label %B1584.us.i
+
+B1584.us.i:                                       ; preds = %B1496.us.i, %B666.us.i
+  %lsr.iv.next.i29 = add i64 %lsr.iv.i28, 8
+  %lsr.iv.next18.i = add i64 %lsr.iv17.i, 8
+  %lsr.iv.next20.i = add i64 %lsr.iv19.i, -1
+  %exitcond304.not.i = icmp eq i64 %lsr.iv.next20.i, 0
+  br i1 %exitcond304.not.i, label %common.ret, label %B570.us.i
+
+B570.i:                                           ; preds = %B1584.i, %B570.preheader.i
+  %last_end.2.0290.i = phi i64 [ %.324.i, %B1584.i ], [ 0, %B570.preheader.i ]
+  %last_start.2.0289.i = phi i64 [ %.318.i, %B1584.i ], [ -9223372036854775808, %B570.preheader.i ]
+  %place.3.0288.i = phi i64 [ %place.5.3307.i, %B1584.i ], [ 0, %B570.preheader.i ]
+  %n_lanes.2.0287.i = phi i64 [ %n_lanes.4.2.i, %B1584.i ], [ 0, %B570.preheader.i ]
+  %.184278285.i = phi i64 [ %.191.i, %B1584.i ], [ 0, %B570.preheader.i ]
+  %.191.i = add nuw nsw i64 %.184278285.i, 1
+  %.220.i = shl nsw i64 %.184278285.i, 3
+  %.222.i = add nsw i64 %.220.i, %.19.i
+  %.223.i = inttoptr i64 %.222.i to ptr
+  %.224.i = load i64, ptr %.223.i, align 1, !noalias !7
+  %.230.not.i = icmp slt i64 %.224.i, %.43.i21
+  br i1 %.230.not.i, label %B626.i, label %common.ret
+
+B626.i:                                           ; preds = %B570.i
+  %.233.i = icmp slt i64 %.224.i, 0
+  %.236.i = icmp ne i64 %.224.i, %const222
+  %or.cond.i25 = and i1 %.233.i, %.236.i
+  br i1 %or.cond.i25, label %common.ret, label %B666.i
+
+B666.i:                                           ; preds = %B626.i
+  %sunkaddr = inttoptr i64 %.51.i to ptr
+  %sunkaddr225 = mul i64 %.184278285.i, 8
+  %sunkaddr226 = getelementptr i8, ptr %sunkaddr, i64 %sunkaddr225
+  %.318.i = load i64, ptr %sunkaddr226, align 1, !noalias !7
+  %sunkaddr227 = inttoptr i64 %.56.i to ptr
+  %sunkaddr228 = mul i64 %.184278285.i, 8
+  %sunkaddr229 = getelementptr i8, ptr %sunkaddr227, i64 %sunkaddr228
+  %.324.i = load i64, ptr %sunkaddr229, align 1, !noalias !7
+  %sunkaddr230 = inttoptr i64 %.67.i to ptr
+  %sunkaddr231 = mul i64 %.184278285.i, 8
+  %sunkaddr232 = getelementptr i8, ptr %sunkaddr230, i64 %sunkaddr231
+  %.332.i = load i64, ptr %sunkaddr232, align 1, !noalias !7
+  %.344.i = icmp slt i64 %.318.i, %last_start.2.0289.i
+  br i1 %.344.i, label %common.ret, label %B872.i
+
+B872.i:                                           ; preds = %B666.i
+  %.348.i = icmp eq i64 %.318.i, %last_start.2.0289.i
+  %.354.i = icmp sgt i64 %.324.i, %last_end.2.0290.i
+  %or.cond268.i = select i1 %.348.i, i1 %.354.i, i1 false
+  br i1 %or.cond268.i, label %common.ret, label %B902.i
+
+B902.i:                                           ; preds = %B872.i
+  %.410.not.i = icmp slt i64 %place.3.0288.i, %n_lanes.2.0287.i
+  br i1 %.410.not.i, label %B922.i, label %B972.i
+
+B922.i:                                           ; preds = %B902.i
+  %.417.i = shl nsw i64 %place.3.0288.i, 4
+  %.421.i = add nsw i64 %.417.i, %.72.i
+  %.422.i = inttoptr i64 %.421.i to ptr
+  %.423.i = load i64, ptr %.422.i, align 1, !noalias !7
+  %.425.not.i = icmp eq i64 %.423.i, %.332.i
+  br i1 %.425.not.i, label %B1110.i, label %B972.i
+
+B972.i:                                           ; preds = %B922.i, %B902.i
+  %.437.i = icmp sgt i64 %n_lanes.2.0287.i, 0
+  br i1 %.437.i, label %B988.i, label %B1110.i
+
+B988.i:                                           ; preds = %B972.i
+  %24 = inttoptr i64 %.72.i to ptr
+  %.453.i = load i64, ptr %24, align 1, !noalias !7
+  %.455.not.i = icmp eq i64 %.453.i, %.332.i
+  br i1 %.455.not.i, label %B1110.i, label %B1038.preheader.i
+
+B1038.preheader.i:                                ; preds = %B988.i
+  %25 = add nsw i64 %n_lanes.2.0287.i, -1
+  br label %B1038.i
+
+B1038.i:                                          ; preds = %B1060.i, %B1038.preheader.i
+  %lsr.iv220 = phi i64 [ %lsr.iv.next221, %B1060.i ], [ %23, %B1038.preheader.i ]
+  %place.6.3.i = phi i64 [ 0, %B1038.preheader.i ], [ %.461.i, %B1060.i ]
+  %exitcond.not.i27 = icmp eq i64 %25, %place.6.3.i
+  br i1 %exitcond.not.i27, label %B1122.i, label %B1060.i
+
+B1060.i:                                          ; preds = %B1038.i
+  %.461.i = add nuw nsw i64 %place.6.3.i, 1
+  %.486.i = inttoptr i64 %lsr.iv220 to ptr
+  %.487.i = load i64, ptr %.486.i, align 1, !noalias !7
+  %.489.not.i = icmp eq i64 %.487.i, %.332.i
+  %lsr.iv.next221 = add i64 %lsr.iv220, 16
+  br i1 %.489.not.i, label %B1110.i, label %B1038.i
+
+B1110.i:                                          ; preds = %B1060.i, %B988.i, %B972.i, %B922.i
+  %place.5.3.i = phi i64 [ 0, %B972.i ], [ %place.3.0288.i, %B922.i ], [ 0, %B988.i ], [ %.461.i, %B1060.i ]
+  %.508.i = icmp eq i64 %place.5.3.i, %n_lanes.2.0287.i
+  br i1 %.508.i, label %B1122.i, label %B1110.B1292.endif.endif.endif_crit_edge.i
+
+B1110.B1292.endif.endif.endif_crit_edge.i:        ; preds = %B1110.i
+  %.pre.i = shl nsw i64 %place.5.3.i, 4
+  br label %B1292.endif.endif.endif.i
+
+B1122.i:                                          ; preds = %B1110.i, %B1038.i
+  %sunkaddr233 = inttoptr i64 %arg.state to ptr
+  %sunkaddr234 = getelementptr i8, ptr %sunkaddr233, i64 88
+  %.516.i = load i64, ptr %sunkaddr234, align 1, !noalias !7
+  %.518.i = icmp eq i64 %n_lanes.2.0287.i, %.516.i
+  br i1 %.518.i, label %common.ret, label %B1188.i
+
+B1188.i:                                          ; preds = %B1122.i
+  %.561.i = add nsw i64 %n_lanes.2.0287.i, 1
+  %.567.i = shl nsw i64 %n_lanes.2.0287.i, 4
+  %.569.i = add nsw i64 %.567.i, %.72.i
+  %.571.i = inttoptr i64 %.569.i to ptr
+  store i64 %.332.i, ptr %.571.i, align 1, !noalias !7
+  %.579.i26 = add nsw i64 %.569.i, 8
+  %.581.i = inttoptr i64 %.579.i26 to ptr
+  store i64 %.318.i, ptr %.581.i, align 1, !noalias !7
+  br label %B1292.endif.endif.endif.i
+
+B1496.i:                                          ; preds = %B1292.endif.endif.endif.i
+  %.13.i.i = tail call i64 @llvm.smax.i64(i64 %.612.i, i64 %.318.i)
+  %.645.i = sub nsw i64 %.324.i, %.13.i.i
+  %.13.i1.i = tail call i64 @llvm.smax.i64(i64 %.645.i, i64 0)
+  %.721.i = shl nsw i64 %.224.i, 3
+  %.723.i = add nsw i64 %.721.i, %.29.i18
+  %.730.i = inttoptr i64 %.723.i to ptr
+  %.731.i = load i64, ptr %.730.i, align 1, !noalias !7
+  %.733.i = add nsw i64 %.731.i, %.13.i1.i
+  store i64 %.733.i, ptr %.730.i, align 1, !noalias !7
+  br label %B1584.i
+
+B1584.i:                                          ; preds = %B1292.endif.endif.endif.i, %B1496.i
+  %exitcond303.not.i = icmp eq i64 %.191.i, %.95.i
+  br i1 %exitcond303.not.i, label %common.ret, label %B570.i
+
+B1292.endif.endif.endif.i:                        ; preds = %B1188.i, %B1110.B1292.endif.endif.endif_crit_edge.i
+  %.607.pre-phi.i = phi i64 [ %.pre.i, %B1110.B1292.endif.endif.endif_crit_edge.i ], [ %.567.i, %B1188.i ]
+  %place.5.3307.i = phi i64 [ %place.5.3.i, %B1110.B1292.endif.endif.endif_crit_edge.i ], [ %n_lanes.2.0287.i, %B1188.i ]
+  %n_lanes.4.2.i = phi i64 [ %n_lanes.2.0287.i, %B1110.B1292.endif.endif.endif_crit_edge.i ], [ %.561.i, %B1188.i ]
+  %26 = inttoptr i64 %.72.i to ptr
+  %sunkaddr35.i = getelementptr i8, ptr %26, i64 %.607.pre-phi.i
+  %sunkaddr36.i = getelementptr i8, ptr %sunkaddr35.i, i64 8
+  %.612.i = load i64, ptr %sunkaddr36.i, align 1, !noalias !7
+  %.13.i2.i = tail call i64 @llvm.smax.i64(i64 %.612.i, i64 %.324.i)
+  store i64 %.13.i2.i, ptr %sunkaddr36.i, align 1, !noalias !7
+  %.718.i = icmp sgt i64 %.224.i, -1
+  br i1 %.718.i, label %B1496.i, label %B1584.i
+
+B212:                                             ; preds = %B160
+  %.17.i33 = add nsw i64 %arg.state, 24
+  %.18.i34 = inttoptr i64 %.17.i33 to ptr
+  %.19.i35 = load i64, ptr %.18.i34, align 1, !noalias !10
+  %.21.i36 = add nsw i64 %arg.state, 32
+  %.22.i37 = inttoptr i64 %.21.i36 to ptr
+  %.23.i38 = load i64, ptr %.22.i37, align 1, !noalias !10
+  %.34.i = add nsw i64 %arg.state, 104
+  %.35.i = inttoptr i64 %.34.i to ptr
+  %.36.i = load i64, ptr %.35.i, align 1, !noalias !10
+  %.38.i = add nsw i64 %arg.state, 112
+  %.39.i = inttoptr i64 %.38.i to ptr
+  %.40.i = load i64, ptr %.39.i, align 1, !noalias !10
+  %.48.i = add nsw i64 %arg.state, 120
+  %.49.i39 = inttoptr i64 %.48.i to ptr
+  %.50.i40 = load i64, ptr %.49.i39, align 1, !noalias !10
+  %.52.i = add nsw i64 %arg.state, 128
+  %.53.i = inttoptr i64 %.52.i to ptr
+  %.54.i41 = load i64, ptr %.53.i, align 1, !noalias !10
+  %.66.i42 = add nsw i64 %arg.state, 80
+  %.67.i43 = inttoptr i64 %.66.i42 to ptr
+  %.68.i = load i64, ptr %.67.i43, align 1, !noalias !10
+  %.70.i44 = add nsw i64 %arg.state, 40
+  %.71.i45 = inttoptr i64 %.70.i44 to ptr
+  %.72.i46 = load i64, ptr %.71.i45, align 1, !noalias !10
+  %.83.i = add nsw i64 %arg.state, 8
+  %.84.i = inttoptr i64 %.83.i to ptr
+  %.85.i = load i64, ptr %.84.i, align 1, !noalias !10
+  %.168328.not.i = icmp slt i64 %.85.i, 1
+  br i1 %.168328.not.i, label %common.ret, label %B658.i.preheader
+
+B658.i.preheader:                                 ; preds = %B212
+  %.62.i = add nsw i64 %arg.state, 56
+  %.63.i = inttoptr i64 %.62.i to ptr
+  %.64.i = load i64, ptr %.63.i, align 1, !noalias !10
+  br label %B658.i
+
+B658.i:                                           ; preds = %B2199.i, %B658.i.preheader
+  %.174318329.i = phi i64 [ %.181.i50, %B2199.i ], [ 0, %B658.i.preheader ]
+  %.181.i50 = add nuw nsw i64 %.174318329.i, 1
+  switch i64 %.8.fr.i49, label %B1082.us.i.preheader [
+    i64 7, label %B686.i
+    i64 9, label %B802.i
+    i64 8, label %B1082.i.preheader
+  ]
+
+B1082.i.preheader:                                ; preds = %B658.i
+  br label %B1082.i
+
+B686.i:                                           ; preds = %B658.i
+  %.219.i = shl nsw i64 %.174318329.i, 3
+  %.221.i = add nsw i64 %.219.i, %.19.i
+  %.222.i60 = inttoptr i64 %.221.i to ptr
+  %.223.i61 = load i64, ptr %.222.i60, align 1, !noalias !10
+  %.229.not.i = icmp slt i64 %.223.i61, %.40.i
+  br i1 %.229.not.i, label %B740.i, label %common.ret
+
+B740.i:                                           ; preds = %B686.i
+  %.235.i = icmp slt i64 %.223.i61, 0
+  br i1 %.235.i, label %B752.i, label %B1082.us.i.preheader
+
+B1082.us.i.preheader:                             ; preds = %B740.i, %B658.i
+  %at.4.2.us.i.ph = phi i64 [ %.174318329.i, %B658.i ], [ %.223.i61, %B740.i ]
+  br label %B1082.us.i
+
+B752.i:                                           ; preds = %B740.i
   %const = bitcast i64 -4611686018427387904 to i64
-  %.825 = add nsw i64 %arg.state, 96
-  %.828 = inttoptr i64 %.825 to ptr
-  %.829 = load i64, ptr %.828, align 1
-  %..19527 = tail call i64 @llvm.smax.i64(i64 %.19, i64 0)
-  %6 = add i64 %.829, -1
-  br label %B1758
+  %.241.not.i = icmp eq i64 %.223.i61, %const
+  br i1 %.241.not.i, label %B2199.i, label %common.ret
 
-B1886.endif:                                      ; preds = %B1864
-  %7 = icmp sgt i64 %.19, 0
-  br i1 %7, label %B1918.lr.ph, label %common.ret
+B802.i:                                           ; preds = %B658.i
+  %.284.i = add nsw i64 %.174318329.i, %.19.i35
+  %.285.i = inttoptr i64 %.284.i to ptr
+  %.286.i = load i8, ptr %.285.i, align 1, !noalias !10
+  %.288.i = icmp eq i8 %.286.i, 1
+  br i1 %.288.i, label %B846.i, label %B2199.i
 
-B1918.lr.ph:                                      ; preds = %B1886.endif
-  %8 = add i64 %.829, %.19
-  %9 = shl i64 %8, 3
-  %10 = add i64 %.48, %9
-  %11 = add i64 %10, -8
-  %12 = shl i64 %.19, 3
-  %13 = add i64 %.27, %12
-  %14 = add i64 %13, -8
-  br label %B1918
+B846.i:                                           ; preds = %B802.i
+  %27 = icmp sgt i64 %.54.i41, 1
+  %.15.i.i = mul nsw i64 %.174318329.i, %.54.i41
+  %.17.i.i = add nsw i64 %.15.i.i, %.50.i40
+  %.18.i.i = inttoptr i64 %.17.i.i to ptr
+  %.19.i.i = load i8, ptr %.18.i.i, align 1, !noalias !13
+  %.20.i.i = zext i8 %.19.i.i to i64
+  br i1 %27, label %B118.i.i, label %B846.endif.i
 
-B2134.endif:                                      ; preds = %B1864
-  %.1277537.not = icmp slt i64 %.19, 1
-  br i1 %.1277537.not, label %common.ret, label %B2176.lr.ph
+B118.i.i:                                         ; preds = %B846.i
+  %28 = icmp eq i64 %.54.i41, 2
+  %sunkaddr.i.i = inttoptr i64 %.15.i.i to ptr
+  %sunkaddr1.i.i = getelementptr i8, ptr %sunkaddr.i.i, i64 %.50.i40
+  %sunkaddr2.i.i = getelementptr i8, ptr %sunkaddr1.i.i, i64 1
+  %.38.i.i = load i8, ptr %sunkaddr2.i.i, align 1, !noalias !13
+  %.39.i.i = zext i8 %.38.i.i to i64
+  %.40.i.i = shl nuw nsw i64 %.39.i.i, 8
+  %.42.i.i = or disjoint i64 %.40.i.i, %.20.i.i
+  br i1 %28, label %B846.endif.i, label %B130.i.i
 
-B2176.lr.ph:                                      ; preds = %B2134.endif
-  %.1330 = icmp eq i64 %.11.fr, 4
-  %.1433 = icmp eq i64 %.11.fr, 2
-  %spec.select = select i1 %.1433, i64 0, i64 %const
-  br i1 %.1330, label %B2176.us.preheader, label %B2176.lr.ph.split
+B130.i.i:                                         ; preds = %B118.i.i
+  %sunkaddr235 = inttoptr i64 %.15.i.i to ptr
+  %sunkaddr236 = getelementptr i8, ptr %sunkaddr235, i64 %.50.i40
+  %sunkaddr237 = getelementptr i8, ptr %sunkaddr236, i64 2
+  %.64.i.i = load i16, ptr %sunkaddr237, align 1, !noalias !13
+  %29 = zext i16 %.64.i.i to i64
+  %30 = shl nuw nsw i64 %29, 16
+  %.85.i.i = or disjoint i64 %30, %.42.i.i
+  br label %B846.endif.i
 
-B2176.us.preheader:                               ; preds = %B2176.lr.ph
-  br label %B2176.us
+B1082.us.i:                                       ; preds = %B1226.us.i, %B1082.us.i.preheader
+  %at.4.2.us.i = phi i64 [ %.406.us.i, %B1226.us.i ], [ %at.4.2.us.i.ph, %B1082.us.i.preheader ]
+  %.374.us.i = add nsw i64 %at.4.2.us.i, %.19.i35
+  %.375.us.i = inttoptr i64 %.374.us.i to ptr
+  %.376.us.i = load i8, ptr %.375.us.i, align 1, !noalias !10
+  %.382.us.i = icmp eq i8 %.376.us.i, 1
+  br i1 %.382.us.i, label %B1270.i, label %B1130.us.i
 
-B2176.us:                                         ; preds = %B2460.us, %B2176.us.preheader
-  %.1276535539.us = phi i64 [ %.1286.us, %B2460.us ], [ %..19527, %B2176.us.preheader ]
-  %.1283536538.us = phi i64 [ %.1290.us, %B2460.us ], [ %.829, %B2176.us.preheader ]
-  %.1286.us = add nsw i64 %.1276535539.us, -1
-  %.1290.us = add i64 %.1283536538.us, 1
-  %.1341.us = add nsw i64 %.1283536538.us, %.32
-  %.1342.us = inttoptr i64 %.1341.us to ptr
-  %.1343.us = load i8, ptr %.1342.us, align 1
-  %.1345.not.us = icmp eq i8 %.1343.us, 0
-  br i1 %.1345.not.us, label %B2176.us.B2460.us_crit_edge, label %B2296.us
+B1130.us.i:                                       ; preds = %B1082.us.i
+  %.402.us.i = shl nsw i64 %at.4.2.us.i, 3
+  %.404.us.i = add nsw i64 %.402.us.i, %.36.i
+  %.405.us.i = inttoptr i64 %.404.us.i to ptr
+  %.406.us.i = load i64, ptr %.405.us.i, align 1, !noalias !10
+  %.412.not.us.i = icmp slt i64 %.406.us.i, %at.4.2.us.i
+  br i1 %.412.not.us.i, label %B1226.us.i, label %common.ret
 
-B2176.us.B2460.us_crit_edge:                      ; preds = %B2176.us
-  %.pre = shl nsw i64 %.1283536538.us, 3
-  br label %B2460.us
+B1226.us.i:                                       ; preds = %B1130.us.i
+  %.460.us.i = icmp sgt i64 %.406.us.i, -1
+  br i1 %.460.us.i, label %B1082.us.i, label %B2199.i
 
-B2296.us:                                         ; preds = %B2176.us
-  %.1320.us = sub nsw i64 %.1283536538.us, %.829
-  %.1321.us = shl nsw i64 %.1320.us, 3
-  %.1323.us = add nsw i64 %.1321.us, %.27
-  %.1324.us = inttoptr i64 %.1323.us to ptr
-  %.1325.us = load i64, ptr %.1324.us, align 1
-  %.1355.us = shl nsw i64 %.1283536538.us, 3
-  %.1357.us = add nsw i64 %.1355.us, %.43
-  %.1358.us = inttoptr i64 %.1357.us to ptr
-  %.1359.us = load i64, ptr %.1358.us, align 1
-  %.1364.us = icmp sgt i64 %.1325.us, -1
-  br i1 %.1364.us, label %B2350.us.preheader, label %B2460.us
+B1082.i:                                          ; preds = %B1226.i, %B1082.i.preheader
+  %at.4.2.i = phi i64 [ %.406.i51, %B1226.i ], [ %.174318329.i, %B1082.i.preheader ]
+  %.374.i = add nsw i64 %at.4.2.i, %.19.i35
+  %.375.i = inttoptr i64 %.374.i to ptr
+  %.376.i = load i8, ptr %.375.i, align 1, !noalias !10
+  %31 = zext i8 %.376.i to i32
+  switch i32 %31, label %B2199.i [
+    i32 1, label %B1270.i.loopexit212
+    i32 2, label %B1166.i
+  ]
 
-B2350.us.preheader:                               ; preds = %B2296.us
-  br label %B2350.us
+B1166.i:                                          ; preds = %B1082.i
+  %.402.i = shl nsw i64 %at.4.2.i, 3
+  %.404.i = add nsw i64 %.402.i, %.36.i
+  %.405.i = inttoptr i64 %.404.i to ptr
+  %.406.i51 = load i64, ptr %.405.i, align 1, !noalias !10
+  %.412.not.i = icmp slt i64 %.406.i51, %at.4.2.i
+  br i1 %.412.not.i, label %B1226.i, label %common.ret
 
-B2350.us:                                         ; preds = %B2406.us, %B2350.us.preheader
-  %parent.4.2.us = phi i64 [ %.1399.us, %B2406.us ], [ %.1325.us, %B2350.us.preheader ]
-  %.1374.us = shl nsw i64 %parent.4.2.us, 3
-  %.1376.us = add nsw i64 %.1374.us, %.43
-  %.1377.us = inttoptr i64 %.1376.us to ptr
-  %.1378.us = load i64, ptr %.1377.us, align 1
-  %.1380.us = icmp eq i64 %.1378.us, %.1359.us
-  br i1 %.1380.us, label %B2460.us, label %B2406.us
+B1226.i:                                          ; preds = %B1166.i
+  %.460.i = icmp sgt i64 %.406.i51, -1
+  br i1 %.460.i, label %B1082.i, label %B2199.i
 
-B2406.us:                                         ; preds = %B2350.us
-  %sunkaddr72 = inttoptr i64 %.27 to ptr
-  %sunkaddr73 = mul i64 %parent.4.2.us, 8
-  %sunkaddr74 = getelementptr i8, ptr %sunkaddr72, i64 %sunkaddr73
-  %.1399.us = load i64, ptr %sunkaddr74, align 1
-  %.1402.us = icmp sgt i64 %.1399.us, -1
-  br i1 %.1402.us, label %B2350.us, label %B2460.us
+B1270.i.loopexit212:                              ; preds = %B1082.i
+  br label %B1270.i
 
-B2460.us:                                         ; preds = %B2406.us, %B2350.us, %B2296.us, %B2176.us.B2460.us_crit_edge
-  %.1418.us.pre-phi = phi i64 [ %.pre, %B2176.us.B2460.us_crit_edge ], [ %.1355.us, %B2296.us ], [ %.1355.us, %B2406.us ], [ %.1355.us, %B2350.us ]
-  %found.2.1.us = phi i64 [ 0, %B2176.us.B2460.us_crit_edge ], [ 0, %B2296.us ], [ 0, %B2406.us ], [ 1, %B2350.us ]
-  %.1422.us = add nsw i64 %.1418.us.pre-phi, %.48
-  %.1424.us = inttoptr i64 %.1422.us to ptr
-  store i64 %found.2.1.us, ptr %.1424.us, align 1
-  %.1277.us = icmp sgt i64 %.1276535539.us, 1
-  br i1 %.1277.us, label %B2176.us, label %common.ret
+B1270.i:                                          ; preds = %B1270.i.loopexit212, %B1082.us.i
+  %.us-phi.i = phi i64 [ %at.4.2.i, %B1270.i.loopexit212 ], [ %at.4.2.us.i, %B1082.us.i ]
+  %32 = icmp sgt i64 %.54.i41, 1
+  %.15.i1.i = mul nsw i64 %.us-phi.i, %.54.i41
+  %.17.i2.i = add nsw i64 %.15.i1.i, %.50.i40
+  %.18.i3.i = inttoptr i64 %.17.i2.i to ptr
+  %.19.i4.i = load i8, ptr %.18.i3.i, align 1, !noalias !16
+  %.20.i5.i = zext i8 %.19.i4.i to i64
+  br i1 %32, label %B118.i8.i, label %B1270.endif.i
 
-B2176.lr.ph.split:                                ; preds = %B2176.lr.ph
-  %15 = icmp eq i64 %.11.fr, 2
-  br i1 %15, label %B2176.us542.preheader, label %B2176.preheader
+B118.i8.i:                                        ; preds = %B1270.i
+  %33 = icmp eq i64 %.54.i41, 2
+  %sunkaddr.i9.i = inttoptr i64 %.15.i1.i to ptr
+  %sunkaddr1.i10.i = getelementptr i8, ptr %sunkaddr.i9.i, i64 %.50.i40
+  %sunkaddr2.i11.i = getelementptr i8, ptr %sunkaddr1.i10.i, i64 1
+  %.38.i12.i = load i8, ptr %sunkaddr2.i11.i, align 1, !noalias !16
+  %.39.i13.i = zext i8 %.38.i12.i to i64
+  %.40.i14.i = shl nuw nsw i64 %.39.i13.i, 8
+  %.42.i15.i = or disjoint i64 %.40.i14.i, %.20.i5.i
+  br i1 %33, label %B1270.endif.i, label %B130.i17.i
 
-B2176.preheader:                                  ; preds = %B2176.lr.ph.split
-  %16 = add nuw i64 %..19527, 1
-  %17 = shl i64 %.829, 3
-  %18 = add i64 %.48, %17
-  br label %B2176
+B130.i17.i:                                       ; preds = %B118.i8.i
+  %sunkaddr238 = inttoptr i64 %.15.i1.i to ptr
+  %sunkaddr239 = getelementptr i8, ptr %sunkaddr238, i64 %.50.i40
+  %sunkaddr240 = getelementptr i8, ptr %sunkaddr239, i64 2
+  %.64.i21.i = load i16, ptr %sunkaddr240, align 1, !noalias !16
+  %34 = zext i16 %.64.i21.i to i64
+  %35 = shl nuw nsw i64 %34, 16
+  %.85.i30.i = or disjoint i64 %35, %.42.i15.i
+  br label %B1270.endif.i
 
-B2176.us542.preheader:                            ; preds = %B2176.lr.ph.split
-  %19 = add nuw i64 %..19527, 1
-  %20 = shl i64 %.829, 3
-  %21 = add i64 %.48, %20
-  %22 = add i64 %.829, %.32
-  br label %B2176.us542
+B1342.i:                                          ; preds = %B1270.endif.i
+  %.530.i = inttoptr i64 %.518.i55 to ptr
+  %.531.i = load i64, ptr %.530.i, align 1, !noalias !10
+  %.533.i = shl nsw i64 %.174318329.i, 3
+  %.537.i = add nsw i64 %.533.i, %.23.i38
+  %.538.i = inttoptr i64 %.537.i to ptr
+  br label %B2199.sink.split.i
 
-B2176.us542:                                      ; preds = %B2600.us, %B2176.us542.preheader
-  %lsr.iv42 = phi i64 [ %.27, %B2176.us542.preheader ], [ %lsr.iv.next43, %B2600.us ]
-  %lsr.iv40 = phi i64 [ %22, %B2176.us542.preheader ], [ %lsr.iv.next41, %B2600.us ]
-  %lsr.iv38 = phi i64 [ %21, %B2176.us542.preheader ], [ %lsr.iv.next39, %B2600.us ]
-  %lsr.iv36 = phi i64 [ %19, %B2176.us542.preheader ], [ %lsr.iv.next37, %B2600.us ]
-  %.1324.us550 = inttoptr i64 %lsr.iv42 to ptr
-  %.1325.us551 = load i64, ptr %.1324.us550, align 1
-  %.1445.us = icmp sgt i64 %.1325.us551, -1
-  br i1 %.1445.us, label %B2558.us, label %B2600.us
+B1606.i:                                          ; preds = %B1448.endif.i
+  %.604.i = add nsw i64 %.518.i55, 24
+  %.607.i = inttoptr i64 %.604.i to ptr
+  %.608.i = load i64, ptr %.607.i, align 1, !noalias !10
+  %.609.i = add nsw i64 %.608.i, 1
+  store i64 %.609.i, ptr %.607.i, align 1, !noalias !10
+  %sunkaddr241 = inttoptr i64 %.64.i to ptr
+  %sunkaddr242 = mul i64 %.174318329.i, 8
+  %sunkaddr243 = getelementptr i8, ptr %sunkaddr241, i64 %sunkaddr242
+  %.617.i = load i64, ptr %sunkaddr243, align 1, !noalias !10
+  %.618.i = icmp sgt i64 %.617.i, 0
+  br i1 %.618.i, label %B1732.i, label %B2199.i
 
-B2558.us:                                         ; preds = %B2176.us542
-  %.1448.us = shl nsw i64 %.1325.us551, 3
-  %.1452.us = add nsw i64 %.1448.us, %.48
-  %.1453.us = inttoptr i64 %.1452.us to ptr
-  %.1454.us = load i64, ptr %.1453.us, align 1
-  br label %B2600.us
+B1732.i:                                          ; preds = %B1606.i
+  %sunkaddr244 = inttoptr i64 %.36.i to ptr
+  %sunkaddr245 = mul i64 %.174318329.i, 8
+  %sunkaddr246 = getelementptr i8, ptr %sunkaddr244, i64 %sunkaddr245
+  %.627.i = load i64, ptr %sunkaddr246, align 1, !noalias !10
+  %.636.i = icmp sgt i64 %.627.i, -1
+  br i1 %.636.i, label %B1786.i, label %B2080.i
 
-B2600.us:                                         ; preds = %B2558.us, %B2176.us542
-  %above.5.2.us = phi i64 [ %.1454.us, %B2558.us ], [ %spec.select, %B2176.us542 ]
-  %.1467.us = inttoptr i64 %lsr.iv40 to ptr
-  %.1468.us = load i8, ptr %.1467.us, align 1
-  %.1470.not.us = icmp ne i8 %.1468.us, 0
-  %.1478.us = zext i1 %.1470.not.us to i64
-  %spec.select585 = add nsw i64 %above.5.2.us, %.1478.us
-  %.1510.us = inttoptr i64 %lsr.iv38 to ptr
-  store i64 %spec.select585, ptr %.1510.us, align 1
-  %lsr.iv.next37 = add i64 %lsr.iv36, -1
-  %lsr.iv.next39 = add i64 %lsr.iv38, 8
-  %lsr.iv.next41 = add i64 %lsr.iv40, 1
-  %lsr.iv.next43 = add i64 %lsr.iv42, 8
-  %.1277.us552 = icmp sgt i64 %lsr.iv.next37, 1
-  br i1 %.1277.us552, label %B2176.us542, label %common.ret
+B1786.i:                                          ; preds = %B1732.i
+  %.646.i = add nsw i64 %.627.i, %.19.i35
+  %.647.i = inttoptr i64 %.646.i to ptr
+  %.648.i = load i8, ptr %.647.i, align 1, !noalias !10
+  %.650.not.i = icmp eq i8 %.648.i, 1
+  br i1 %.650.not.i, label %B1830.i, label %B1872.preheader.i
+
+B1830.i:                                          ; preds = %B1786.i
+  %36 = icmp sgt i64 %.54.i41, 1
+  %.15.i32.i = mul nsw i64 %.627.i, %.54.i41
+  %.17.i33.i = add nsw i64 %.15.i32.i, %.50.i40
+  %.18.i34.i = inttoptr i64 %.17.i33.i to ptr
+  %.19.i35.i = load i8, ptr %.18.i34.i, align 1, !noalias !19
+  %.20.i36.i = zext i8 %.19.i35.i to i64
+  br i1 %36, label %B118.i39.i, label %B1830.endif.i
+
+B118.i39.i:                                       ; preds = %B1830.i
+  %37 = icmp eq i64 %.54.i41, 2
+  %sunkaddr.i40.i = inttoptr i64 %.15.i32.i to ptr
+  %sunkaddr1.i41.i = getelementptr i8, ptr %sunkaddr.i40.i, i64 %.50.i40
+  %sunkaddr2.i42.i = getelementptr i8, ptr %sunkaddr1.i41.i, i64 1
+  %.38.i43.i = load i8, ptr %sunkaddr2.i42.i, align 1, !noalias !19
+  %.39.i44.i = zext i8 %.38.i43.i to i64
+  %.40.i45.i = shl nuw nsw i64 %.39.i44.i, 8
+  %.42.i46.i = or disjoint i64 %.40.i45.i, %.20.i36.i
+  br i1 %37, label %B1830.endif.i, label %B130.i48.i
+
+B130.i48.i:                                       ; preds = %B118.i39.i
+  %sunkaddr247 = inttoptr i64 %.15.i32.i to ptr
+  %sunkaddr248 = getelementptr i8, ptr %sunkaddr247, i64 %.50.i40
+  %sunkaddr249 = getelementptr i8, ptr %sunkaddr248, i64 2
+  %.64.i52.i = load i16, ptr %sunkaddr249, align 1, !noalias !19
+  %38 = zext i16 %.64.i52.i to i64
+  %39 = shl nuw nsw i64 %38, 16
+  %.85.i61.i = or disjoint i64 %39, %.42.i46.i
+  br label %B1830.endif.i
+
+B1928.i:                                          ; preds = %B1928.i.preheader, %B2200.i
+  %.700307.i = phi i64 [ %.700.i, %B2200.i ], [ %.700305.i, %B1928.i.preheader ]
+  %.753.i = icmp sgt i64 %.700307.i, -1
+  br i1 %.753.i, label %B1982.i, label %B2080.i
+
+B1982.i:                                          ; preds = %B1928.i
+  %.759.i = add nsw i64 %.700307.i, %.19.i35
+  %.760.i = inttoptr i64 %.759.i to ptr
+  %.761.i = load i8, ptr %.760.i, align 1, !noalias !10
+  %.763.not.i = icmp eq i8 %.761.i, 1
+  br i1 %.763.not.i, label %B2026.i, label %B2200.i
+
+B2026.i:                                          ; preds = %B1982.i
+  %40 = icmp sgt i64 %.54.i41, 1
+  %.15.i63.i = mul nsw i64 %.700307.i, %.54.i41
+  %.17.i64.i = add nsw i64 %.15.i63.i, %.50.i40
+  %.18.i65.i = inttoptr i64 %.17.i64.i to ptr
+  %.19.i66.i = load i8, ptr %.18.i65.i, align 1, !noalias !22
+  %.20.i67.i = zext i8 %.19.i66.i to i64
+  br i1 %40, label %B118.i70.i, label %B2026.endif.i
+
+B118.i70.i:                                       ; preds = %B2026.i
+  %41 = icmp eq i64 %.54.i41, 2
+  %sunkaddr.i71.i = inttoptr i64 %.15.i63.i to ptr
+  %sunkaddr1.i72.i = getelementptr i8, ptr %sunkaddr.i71.i, i64 %.50.i40
+  %sunkaddr2.i73.i = getelementptr i8, ptr %sunkaddr1.i72.i, i64 1
+  %.38.i74.i = load i8, ptr %sunkaddr2.i73.i, align 1, !noalias !22
+  %.39.i75.i = zext i8 %.38.i74.i to i64
+  %.40.i76.i = shl nuw nsw i64 %.39.i75.i, 8
+  %.42.i77.i = or disjoint i64 %.40.i76.i, %.20.i67.i
+  br i1 %41, label %B2026.endif.i, label %B130.i79.i
+
+B130.i79.i:                                       ; preds = %B118.i70.i
+  %sunkaddr250 = inttoptr i64 %.15.i63.i to ptr
+  %sunkaddr251 = getelementptr i8, ptr %sunkaddr250, i64 %.50.i40
+  %sunkaddr252 = getelementptr i8, ptr %sunkaddr251, i64 2
+  %.64.i83.i = load i16, ptr %sunkaddr252, align 1, !noalias !22
+  %42 = zext i16 %.64.i83.i to i64
+  %43 = shl nuw nsw i64 %42, 16
+  %.85.i92.i = or disjoint i64 %43, %.42.i77.i
+  br label %B2026.endif.i
+
+B2080.i:                                          ; preds = %B1928.i, %B1732.i
+  %.813.i = add nsw i64 %.518.i55, 16
+  %.818.i = inttoptr i64 %.813.i to ptr
+  br label %B2199.sink.split.i
+
+B2199.sink.split.i:                               ; preds = %B846.endif.i, %B2080.i, %B1342.i
+  %.818.sink130.i = phi ptr [ %.818.i, %B2080.i ], [ %.323.i, %B846.endif.i ], [ %.538.i, %B1342.i ]
+  %.617.sink.i = phi i64 [ %.617.i, %B2080.i ], [ 1, %B846.endif.i ], [ %.531.i, %B1342.i ]
+  %.818.sink.i = phi ptr [ %.818.i, %B2080.i ], [ %.323.i, %B846.endif.i ], [ %.530.i, %B1342.i ]
+  %.819.i = load i64, ptr %.818.sink130.i, align 1, !noalias !10
+  %.828.i = add nsw i64 %.819.i, %.617.sink.i
+  store i64 %.828.i, ptr %.818.sink.i, align 1, !noalias !10
+  br label %B2199.i
+
+B2199.i:                                          ; preds = %B2026.endif.i, %B1830.endif.i, %B1448.endif.i, %B2199.sink.split.i, %B1606.i, %B1226.i, %B1082.i, %B1226.us.i, %B802.i, %B752.i
+  %exitcond.not.i53 = icmp eq i64 %.181.i50, %.85.i
+  br i1 %exitcond.not.i53, label %common.ret, label %B658.i
+
+B2200.i:                                          ; preds = %B2026.endif.i, %B1982.i
+  %.696.i = shl nsw i64 %.700307.i, 3
+  %.698.i = add nsw i64 %.696.i, %.36.i
+  %.699.i = inttoptr i64 %.698.i to ptr
+  %.700.i = load i64, ptr %.699.i, align 1, !noalias !10
+  %.702.not.i = icmp slt i64 %.700.i, %.700307.i
+  br i1 %.702.not.i, label %B1928.i, label %common.ret
+
+B846.endif.i:                                     ; preds = %B130.i.i, %B118.i.i, %B846.i
+  %code.4.0.i.i = phi i64 [ %.85.i.i, %B130.i.i ], [ %.42.i.i, %B118.i.i ], [ %.20.i.i, %B846.i ]
+  %.320.i = shl nuw nsw i64 %code.4.0.i.i, 3
+  %.322.i = add nsw i64 %.320.i, %.68.i
+  %.323.i = inttoptr i64 %.322.i to ptr
+  %.324.i58 = load i64, ptr %.323.i, align 1, !noalias !10
+  %.325.i = shl nsw i64 %.324.i58, 3
+  %.327.i = add nsw i64 %.325.i, %.72.i46
+  %.329.i = shl nsw i64 %.174318329.i, 3
+  %.333.i = add nsw i64 %.329.i, %.23.i38
+  %.334.i = inttoptr i64 %.333.i to ptr
+  %.335.i = load i64, ptr %.334.i, align 1, !noalias !10
+  %.336.i = inttoptr i64 %.327.i to ptr
+  store i64 %.335.i, ptr %.336.i, align 1, !noalias !10
+  br label %B2199.sink.split.i
+
+B1270.endif.i:                                    ; preds = %B130.i17.i, %B118.i8.i, %B1270.i
+  %code.4.0.i7.i = phi i64 [ %.85.i30.i, %B130.i17.i ], [ %.42.i15.i, %B118.i8.i ], [ %.20.i5.i, %B1270.i ]
+  %44 = icmp eq i64 %.8.fr.i49, 7
+  %.516.i54 = shl nuw nsw i64 %code.4.0.i7.i, 5
+  %.518.i55 = add nsw i64 %.516.i54, %.72.i46
+  br i1 %44, label %B1342.i, label %B1448.endif.i
+
+B1448.endif.i:                                    ; preds = %B1270.endif.i
+  %.548.i = add nsw i64 %.518.i55, 8
+  %.551.i = inttoptr i64 %.548.i to ptr
+  %.552.i = load i64, ptr %.551.i, align 1, !noalias !10
+  %.554.i = shl nsw i64 %.174318329.i, 3
+  %.556.i56 = add nsw i64 %.554.i, %.23.i38
+  %.557.i = inttoptr i64 %.556.i56 to ptr
+  %.558.i = load i64, ptr %.557.i, align 1, !noalias !10
+  %.13.i.i57 = tail call i64 @llvm.smax.i64(i64 %.558.i, i64 0)
+  %.587.i = add nsw i64 %.13.i.i57, %.552.i
+  store i64 %.587.i, ptr %.551.i, align 1, !noalias !10
+  %.592.not.i = icmp eq i64 %.us-phi.i, %.174318329.i
+  br i1 %.592.not.i, label %B1606.i, label %B2199.i
+
+B1830.endif.i:                                    ; preds = %B130.i48.i, %B118.i39.i, %B1830.i
+  %code.4.0.i38.i = phi i64 [ %.85.i61.i, %B130.i48.i ], [ %.42.i46.i, %B118.i39.i ], [ %.20.i36.i, %B1830.i ]
+  %.689.not.i = icmp eq i64 %code.4.0.i38.i, %code.4.0.i7.i
+  br i1 %.689.not.i, label %B2199.i, label %B1872.preheader.i
+
+B1872.preheader.i:                                ; preds = %B1830.endif.i, %B1786.i
+  %.696302.i = shl nsw i64 %.627.i, 3
+  %.698303.i = add nsw i64 %.696302.i, %.36.i
+  %.699304.i = inttoptr i64 %.698303.i to ptr
+  %.700305.i = load i64, ptr %.699304.i, align 1, !noalias !10
+  %.702.not306.i = icmp slt i64 %.700305.i, %.627.i
+  br i1 %.702.not306.i, label %B1928.i.preheader, label %common.ret
+
+B1928.i.preheader:                                ; preds = %B1872.preheader.i
+  br label %B1928.i
+
+B2026.endif.i:                                    ; preds = %B130.i79.i, %B118.i70.i, %B2026.i
+  %code.4.0.i69.i = phi i64 [ %.85.i92.i, %B130.i79.i ], [ %.42.i77.i, %B118.i70.i ], [ %.20.i67.i, %B2026.i ]
+  %.797.not.i = icmp eq i64 %code.4.0.i69.i, %code.4.0.i7.i
+  br i1 %.797.not.i, label %B2199.i, label %B2200.i
+
+common.ret:                                       ; preds = %B1872.preheader.i, %B2200.i, %B2199.i, %B1166.i, %B1130.us.i, %B752.i, %B686.i, %B212, %B1584.i, %B1122.i, %B872.i, %B666.i, %B626.i, %B570.i, %B1584.us.i, %B626.us.i, %B570.us.i, %B182, %B636.i, %B560.i, %B412.i, %B344.i, %B130, %B906.us.i, %B906.us23.i, %B722.endif.i, %B506.i.prol.loopexit, %B474.endif.i, %B906.i, %B716.i.1, %B410.i, %B348.i
+  %.sink.i52.sink = phi i64 [ 0, %B212 ], [ 0, %B906.us.i ], [ 1, %B344.i ], [ 0, %B474.endif.i ], [ 0, %B716.i.1 ], [ 1, %B872.i ], [ 0, %B722.endif.i ], [ 1, %B2200.i ], [ 1, %B626.us.i ], [ 0, %B506.i.prol.loopexit ], [ 0, %B130 ], [ 1, %B1166.i ], [ 1, %B560.i ], [ 0, %B906.us23.i ], [ 1, %B1130.us.i ], [ 0, %B182 ], [ 0, %B906.i ], [ 1, %B348.i ], [ 1, %B410.i ], [ 1, %B412.i ], [ 0, %B636.i ], [ 1, %B570.us.i ], [ 0, %B1584.us.i ], [ 1, %B666.i ], [ 0, %B1584.i ], [ 1, %B570.i ], [ 1, %B1122.i ], [ 1, %B626.i ], [ 1, %B752.i ], [ 1, %B1872.preheader.i ], [ 1, %B686.i ], [ 0, %B2199.i ]
+  store i64 %.sink.i52.sink, ptr %retptr, align 8
+  ret i32 0
 }
 
 declare i64 @llvm.smax.i64(i64, i64)
 
 declare { i64, i1 } @llvm.usub.with.overflow.i64(i64, i64)
 
+
+!0 = !{!1}
+!1 = distinct !{!1, !2, !"_ZN9tracelens6derive15ancestry_kernel5amongB3v26B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dEx: %retptr"}
+!2 = distinct !{!2, !"_ZN9tracelens6derive15ancestry_kernel5amongB3v26B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dEx"}
+!3 = !{!4}
+!4 = distinct !{!4, !5, !"_ZN9tracelens6derive15ancestry_kernel5aboveB3v27B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dEx: %retptr"}
+!5 = distinct !{!5, !"_ZN9tracelens6derive15ancestry_kernel5aboveB3v27B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dEx"}
+!6 = !{}
+!7 = !{!8}
+!8 = distinct !{!8, !9, !"_ZN9tracelens6derive15ancestry_kernel6chargeB3v28B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dEx: %retptr"}
+!9 = distinct !{!9, !"_ZN9tracelens6derive15ancestry_kernel6chargeB3v28B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dEx"}
+!10 = !{!11}
+!11 = distinct !{!11, !12, !"_ZN9tracelens6derive15ancestry_kernel7by_codeB3v30B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dEx: %retptr"}
+!12 = distinct !{!12, !"_ZN9tracelens6derive15ancestry_kernel7by_codeB3v30B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dEx"}
+!13 = !{!14, !11}
+!14 = distinct !{!14, !15, !"_ZN9tracelens6derive15ancestry_kernel7code_ofB3v31B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dExxx: %retptr"}
+!15 = distinct !{!15, !"_ZN9tracelens6derive15ancestry_kernel7code_ofB3v31B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dExxx"}
+!16 = !{!17, !11}
+!17 = distinct !{!17, !18, !"_ZN9tracelens6derive15ancestry_kernel7code_ofB3v31B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dExxx: %retptr"}
+!18 = distinct !{!18, !"_ZN9tracelens6derive15ancestry_kernel7code_ofB3v31B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dExxx"}
+!19 = !{!20, !11}
+!20 = distinct !{!20, !21, !"_ZN9tracelens6derive15ancestry_kernel7code_ofB3v31B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dExxx: %retptr"}
+!21 = distinct !{!21, !"_ZN9tracelens6derive15ancestry_kernel7code_ofB3v31B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dExxx"}
+!22 = !{!23, !11}
+!23 = distinct !{!23, !24, !"_ZN9tracelens6derive15ancestry_kernel7code_ofB3v31B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dExxx: %retptr"}
+!24 = distinct !{!24, !"_ZN9tracelens6derive15ancestry_kernel7code_ofB3v31B64c8tJTIeFIjxB2IKSgI4CrvQCk0Z4yRYcWsCAQUQzVBEwPKAspPQDFtEEAA_3d_3dExxx"}

@@ -1,17 +1,39 @@
-"""The passes of `ancestry` and `charging` as a kernel over raw addresses: one walk over the rows each."""
+"""The passes of `ancestry`, `charging` and `op_times` as a kernel over raw addresses: one walk over the rows each."""
 
 from __future__ import annotations
 
-from tracelens.fast.machine import entry, load8, load64, store64
+from tracelens.fast.machine import entry, inline, load8, load64, store64
 
 # Words of the state. Arrays are by row: ROWS (for each row another row, NONE for none), FLAGS (a byte a row), OWN and
-# RESULT; of CALLS also STARTS, ENDS, LANES, and TABLE: of each lane its number and where its calls have reached.
-(WHAT, N_ROWS, ROWS, FLAGS, OWN, RESULT, N_RESULT, STARTS, ENDS, LANES, TABLE, N_TABLE, FIRST) = range(13)
-# Of spans, whose ROWS are their parents; of REPEATS the nearest rows above that have a code, and OWN the codes.
-NEAREST, OUTERMOST, COUNT, WITHIN, REPEATS = range(5)
-# Of whatever is charged to ROWS of the result: OWN as it is, or the time of calls that is not within other calls.
+# RESULT, and whatever else a pass names. ROWS may be a part, from row FIRST on, of what the other arrays hold.
+(
+    WHAT, N_ROWS, ROWS, FLAGS, OWN, RESULT, N_RESULT, STARTS, ENDS, LANES, TABLE, N_TABLE, FIRST, PARENTS, N_PARENTS,
+    CODES, WIDTH,
+) = range(17)  # fmt: skip
+# Of all spans, whose ROWS are their parents; parts come in order, of WITHIN the last first.
+NEAREST, OUTERMOST, COUNT, WITHIN = range(4)
+# Of the spans at ROWS, by PARENTS: three words, the outermost span flagged 1, and how many are flagged 1 and 2.
+ABOVE = 4
+# What is charged to ROWS of the result: OWN as it is, or the time of calls that is not within other calls.
 CHARGE, CALLS = 5, 6
+# By code of ops (flagged 1; 2 are Python calls), four words each: LAUNCHED adds OWN of the work launched at ROWS to the
+# innermost op's first; TIMES adds up OWN (on the host) and STARTS (of work within, where no op around has the code) in
+# the second and third, and counts ops in the fourth.
+LAUNCHED, TIMES = 7, 8
+# OWN of the rows flagged 1, ordered by code; TABLE holds where each code's begin, and then where they end.
+ORDERED = 9
 NONE = -(1 << 62)
+
+
+@inline
+def code_of(codes, width, row):
+    """The code of a row, of `width` bytes."""
+    code = load8(codes + width * row)
+    if width > 1:
+        code |= load8(codes + width * row + 1) << 8
+    if width > 2:
+        code |= load8(codes + width * row + 2) << 16 | load8(codes + width * row + 3) << 24
+    return code
 
 
 @entry
@@ -21,47 +43,21 @@ def climb(state):
     Parents must stand before their children, calls be in order of start, the longer first, and lanes fit the table.
     """
     what = load64(state + 8 * WHAT)
+    if what < ABOVE:
+        return among(state)
+    if what == ABOVE:
+        return above(state)
+    if what < LAUNCHED:
+        return charge(state)
+    return by_code(state)
+
+
+@inline
+def among(state):
+    """NEAREST, OUTERMOST, COUNT and WITHIN."""
+    what = load64(state + 8 * WHAT)
     n_rows = load64(state + 8 * N_ROWS)
-    rows, flags = load64(state + 8 * ROWS), load64(state + 8 * FLAGS)
-    own, result = load64(state + 8 * OWN), load64(state + 8 * RESULT)
-    if what >= CHARGE:
-        n_result = load64(state + 8 * N_RESULT)
-        starts, ends = load64(state + 8 * STARTS), load64(state + 8 * ENDS)
-        lanes, table = load64(state + 8 * LANES), load64(state + 8 * TABLE)
-        n_table = load64(state + 8 * N_TABLE)
-        n_lanes = 0
-        place = 0
-        last_start = -(1 << 63)
-        last_end = 0
-        for row in range(n_rows):
-            to = load64(rows + 8 * row)
-            if to >= n_result or (to < 0 and to != NONE):
-                return 1
-            if what == CHARGE:
-                time = load64(own + 8 * row)
-            else:
-                start, end, lane = load64(starts + 8 * row), load64(ends + 8 * row), load64(lanes + 8 * row)
-                if start < last_start or (start == last_start and end > last_end):
-                    return 1
-                last_start = start
-                last_end = end
-                if place >= n_lanes or load64(table + 16 * place) != lane:
-                    place = 0
-                    while place < n_lanes and load64(table + 16 * place) != lane:
-                        place += 1
-                if place == n_lanes:
-                    if n_lanes == n_table:
-                        return 1
-                    n_lanes += 1
-                    store64(table + 16 * place, lane)
-                    store64(table + 16 * place + 8, start)
-                reached = load64(table + 16 * place + 8)
-                time = max(0, end - max(start, reached))
-                store64(table + 16 * place + 8, max(end, reached))
-            if to >= 0:
-                store64(result + 8 * to, load64(result + 8 * to) + time)
-        return 0
-    # ROWS may be a part, from FIRST on, of what the other arrays hold: parts come in order, of WITHIN the last first.
+    rows, flags, result = load64(state + 8 * ROWS), load64(state + 8 * FLAGS), load64(state + 8 * RESULT)
     first = load64(state + 8 * FIRST)
     for place in range(n_rows):
         parent = load64(rows + 8 * place)
@@ -77,26 +73,139 @@ def climb(state):
         return 0
     for row in range(first, first + n_rows):
         parent = load64(rows + 8 * (row - first))
-        if what == REPEATS:
-            found = 0
-            if load8(flags + row) != 0:
-                code = load64(own + 8 * row)
-                while parent >= 0:
-                    if load64(own + 8 * parent) == code:
-                        found = 1
-                        break
-                    parent = load64(rows + 8 * parent)
-            store64(result + 8 * row, found)
-            continue
-        above = NONE
+        found = NONE
         if what == COUNT:
-            above = 0
+            found = 0
         if parent >= 0:
-            above = load64(result + 8 * parent)
+            found = load64(result + 8 * parent)
         if load8(flags + row) != 0:
             if what == COUNT:
-                above += 1
-            elif what == NEAREST or above == NONE:
-                above = row
-        store64(result + 8 * row, above)
+                found += 1
+            elif what == NEAREST or found == NONE:
+                found = row
+        store64(result + 8 * row, found)
+    return 0
+
+
+@inline
+def charge(state):
+    """CHARGE and CALLS."""
+    what = load64(state + 8 * WHAT)
+    rows, own, result = load64(state + 8 * ROWS), load64(state + 8 * OWN), load64(state + 8 * RESULT)
+    n_result = load64(state + 8 * N_RESULT)
+    starts, ends = load64(state + 8 * STARTS), load64(state + 8 * ENDS)
+    lanes, table = load64(state + 8 * LANES), load64(state + 8 * TABLE)
+    n_lanes = 0
+    place = 0
+    last_start = -(1 << 63)
+    last_end = 0
+    for row in range(load64(state + 8 * N_ROWS)):
+        to = load64(rows + 8 * row)
+        if to >= n_result or (to < 0 and to != NONE):
+            return 1
+        if what == CHARGE:
+            time = load64(own + 8 * row)
+        else:
+            start, end, lane = load64(starts + 8 * row), load64(ends + 8 * row), load64(lanes + 8 * row)
+            if start < last_start or (start == last_start and end > last_end):
+                return 1
+            last_start = start
+            last_end = end
+            # TABLE: of each lane its number, and where its calls have reached.
+            if place >= n_lanes or load64(table + 16 * place) != lane:
+                place = 0
+                while place < n_lanes and load64(table + 16 * place) != lane:
+                    place += 1
+            if place == n_lanes:
+                if n_lanes == load64(state + 8 * N_TABLE):
+                    return 1
+                n_lanes += 1
+                store64(table + 16 * place, lane)
+                store64(table + 16 * place + 8, start)
+            reached = load64(table + 16 * place + 8)
+            time = max(0, end - max(start, reached))
+            store64(table + 16 * place + 8, max(end, reached))
+        if to >= 0:
+            store64(result + 8 * to, load64(result + 8 * to) + time)
+    return 0
+
+
+@inline
+def above(state):
+    """ABOVE."""
+    rows, flags, result = load64(state + 8 * ROWS), load64(state + 8 * FLAGS), load64(state + 8 * RESULT)
+    parents, n_parents = load64(state + 8 * PARENTS), load64(state + 8 * N_PARENTS)
+    for row in range(load64(state + 8 * N_ROWS)):
+        at = load64(rows + 8 * row)
+        if at >= n_parents or (at < 0 and at != NONE):
+            return 1
+        top = NONE
+        ones = 0
+        twos = 0
+        while at >= 0:
+            flag = load8(flags + at)
+            if flag == 1:
+                top = at
+                ones += 1
+            elif flag == 2:
+                twos += 1
+            up = load64(parents + 8 * at)
+            if up >= at:
+                return 1
+            at = up
+        store64(result + 24 * row, top)
+        store64(result + 24 * row + 8, ones)
+        store64(result + 24 * row + 16, twos)
+    return 0
+
+
+@inline
+def by_code(state):
+    """LAUNCHED, TIMES and ORDERED."""
+    what = load64(state + 8 * WHAT)
+    rows, flags, own = load64(state + 8 * ROWS), load64(state + 8 * FLAGS), load64(state + 8 * OWN)
+    parents, n_parents = load64(state + 8 * PARENTS), load64(state + 8 * N_PARENTS)
+    codes, width = load64(state + 8 * CODES), load64(state + 8 * WIDTH)
+    within, table, result = load64(state + 8 * STARTS), load64(state + 8 * TABLE), load64(state + 8 * RESULT)
+    for row in range(load64(state + 8 * N_ROWS)):
+        at = row
+        if what == LAUNCHED:
+            at = load64(rows + 8 * row)
+            if at >= n_parents or (at < 0 and at != NONE):
+                return 1
+        if what == ORDERED:
+            if load8(flags + at) == 1:
+                slot = table + 8 * code_of(codes, width, at)
+                store64(result + 8 * load64(slot), load64(own + 8 * row))
+                store64(slot, load64(slot) + 1)
+            continue
+        flag = 0
+        # LAUNCHED: up to the innermost op. TIMES: a Python call's time is that of the op it runs directly in.
+        while at >= 0:
+            flag = load8(flags + at)
+            if flag == 1 or (what == TIMES and flag != 2):
+                break
+            up = load64(parents + 8 * at)
+            if up >= at:
+                return 1
+            at = up
+        if at < 0 or flag != 1:
+            continue
+        code = code_of(codes, width, at)
+        slot = result + 32 * code
+        if what == LAUNCHED:
+            store64(slot, load64(slot) + load64(own + 8 * row))
+            continue
+        store64(slot + 8, load64(slot + 8) + max(0, load64(own + 8 * row)))
+        if at != row:
+            continue
+        store64(slot + 24, load64(slot + 24) + 1)
+        if load64(within + 8 * row) > 0:
+            up = load64(parents + 8 * at)
+            while up >= 0 and (load8(flags + up) != 1 or code_of(codes, width, up) != code):
+                if load64(parents + 8 * up) >= up:
+                    return 1
+                up = load64(parents + 8 * up)
+            if up < 0:
+                store64(slot + 16, load64(slot + 16) + load64(within + 8 * row))
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.coding import is_word, spelled
-from tracelens.derive.ancestry import nearest_row, outermost_row, prepare
+from tracelens.derive.ancestry import above, outermost_row, prepare
 from tracelens.derive.lookup import grouped
 from tracelens.derive.provenance import split_kernels
 from tracelens.derive.span_trees import with_trees
@@ -123,7 +123,7 @@ def _located(trace: Trace) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
         path = tree["module_path"].gather(at).alias("module_path")
         located = part.with_columns(
             path,
-            accumulates=_accumulating(tree, words["name"]).gather(at),
+            accumulates=_accumulating(tree, words["name"], at),
             phase=tree["phase"].gather(at),
             is_root=path.is_in(_roots(tree, words["kind"]).implode()),
         )
@@ -162,8 +162,8 @@ def _roots(tree: pl.DataFrame, kinds: pl.Series) -> pl.Series:
     return path.gather(top.filter(path != path.gather(top)).unique()).unique()
 
 
-def _accumulating(tree: pl.DataFrame, names: pl.Series) -> pl.Series:
-    """Whether a span lies within an AccumulateGrad node."""
+def _accumulating(tree: pl.DataFrame, names: pl.Series, rows: pl.Series) -> pl.Series:
+    """Whether each of the spans at `rows` lies within an AccumulateGrad node."""
     nodes = names.filter(names.str.contains("AccumulateGrad", literal=True))
     flags = is_word(tree["name"], names, *nodes)
-    return nearest_row(tree["parent_id"], flags).is_not_null() if nodes.len() else flags
+    return above(tree["parent_id"], flags.cast(pl.UInt8), rows)["top"].is_not_null() & rows.is_not_null()

@@ -97,6 +97,10 @@ def _lanes(
     n_lanes = 1
     for name in ("process_id", "thread_id"):
         columns = [frame[name].cast(pl.Int64) for frame in (spans, calls)]
+        # Mostly there is one thread of one process, which is sooner seen than all values are told apart.
+        edges = {edge for column in columns for edge in (column.min(), column.max()) if edge is not None}
+        if len(edges) == 1:
+            continue
         values = pl.concat([column.unique() for column in columns]).unique()
         if len(values) > 1:
             numbers = pl.int_range(len(values), eager=True)
