@@ -62,7 +62,7 @@ def test_charges(rows: list[tuple[int | None, int, int, int, int]]) -> None:
     calls = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Int64), orient="row")
     found = ancestry_fast.charge(calls["span_id"], calls["duration_ns"], 4)
     assert found is not None
-    assert found.to_list() == charging.charge(calls["span_id"], calls["duration_ns"], 4).to_list()
+    assert found.tolist() == charging.charge(calls["span_id"], calls["duration_ns"], 4).to_list()
     slow = charging.charge_calls(calls, 4).to_list()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ancestry, "WORTH_A_KERNEL", 0)
@@ -70,10 +70,10 @@ def test_charges(rows: list[tuple[int | None, int, int, int, int]]) -> None:
 
 
 def test_calls_out_of_order_or_of_too_many_threads_are_left_to_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = pl.DataFrame({"rows": [0, 0], "starts": [5, 5], "ends": [7, 6], "lanes": [1, 2]})
+    calls = pl.DataFrame({"span_id": [0, 0], "starts": [5, 5], "ends": [7, 6], "lanes": [1, 2]})
     found = ancestry_fast.charge_calls(calls, 1)
     assert found is not None
-    assert found.to_list() == [3]
+    assert found.tolist() == [3]
     assert ancestry_fast.charge_calls(calls.reverse(), 1) is None
     assert ancestry_fast.charge(pl.Series([1]), pl.Series([1]), 1) is None
     monkeypatch.setattr(ancestry_fast, "_N_LANES", 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tracelens.coding import spelled
+from tracelens.coding import is_word, spelled
 from tracelens.derive.intervals import END
 from tracelens.derive.lookup import grouped
 from tracelens.schemas.results.time import DATA_QUALITY
@@ -40,21 +40,25 @@ def data_quality(trace: Trace) -> pl.DataFrame:
 
 
 def _sums(trace: Trace) -> dict[str, pl.DataFrame]:
-    """Spans by kind, kernels by link and primitive, and by step: of each rank, what the checks look at."""
+    """Kernels by link and primitive, and by step, and spans by kind: of each rank, what the checks look at."""
     ns = pl.col("duration_ns")
-    spans, words = trace.coded("spans", "rank", "kind", "start_ns", "duration_ns", "input_shapes")
-    shapes, first, last = (
-        pl.col("input_shapes").count(),
-        pl.col("start_ns").min().alias("first"),
-        END.max().alias("last"),
-    )
-    by_kind = grouped(spans, ["rank", "kind"], [ns.sum(), shapes, first, last])
-    by_kind = by_kind.with_columns(spelled(by_kind["kind"], words["kind"]))
     kernels, words = trace.coded("kernels", "rank", "link", "primitive", "step", "duration_ns")
     n_zero = (ns == 0).sum().cast(pl.Int64).alias("n_zero")
     by_sort = grouped(kernels, ["rank", "link", "primitive"], [ns.sum(), n_zero])
     by_sort = by_sort.with_columns(spelled(by_sort[key], words[key]) for key in ("link", "primitive"))
-    return {"spans": by_kind, "kernels": by_sort, "steps": grouped(kernels, ["rank", "step"], [ns.sum()])}
+    return {"kernels": by_sort, "steps": grouped(kernels, ["rank", "step"], [ns.sum()]), "spans": _kinds(trace)}
+
+
+def _kinds(trace: Trace) -> pl.DataFrame:
+    """Rank, kind, duration_ns of spans, and the rank's first start and last end."""
+    spans, words = trace.coded("spans", "rank", "kind", "start_ns", "duration_ns")
+    edges = grouped(spans, ["rank"], [pl.col("start_ns").min().alias("first"), END.max().alias("last")])
+    # Of the many spans of other kinds only that there are some matters.
+    few = is_word(spans["kind"], words["kind"], "overhead")
+    told = [spans.filter(few).group_by("rank", "kind").agg(pl.col("duration_ns").sum())]
+    told += [spans.filter(~few).select("rank", "kind", pl.lit(0, pl.Int64).alias("duration_ns")).unique()]
+    kinds = pl.concat(told)
+    return kinds.with_columns(spelled(kinds["kind"], words["kind"])).join(edges, on="rank")
 
 
 def _row(rank: int, check: str, status: str, measure: tuple[float | None, str | None], text: str) -> dict[str, object]:
@@ -87,7 +91,7 @@ def _checks(trace: Trace, rank: int, sums: dict[str, pl.DataFrame]) -> Iterator[
         yield from _kernel_checks(rank, sums["kernels"], sums["steps"].drop_nulls("step").sort("step"))
         yield from _device_check(trace, rank)
     if sums["spans"].height:
-        yield from _span_checks(rank, sums["spans"])
+        yield from _span_checks(rank, sums["spans"], has_shapes=trace.has_values("spans", "input_shapes", rank))
 
 
 def _kernel_checks(rank: int, kernels: pl.DataFrame, steps: pl.DataFrame) -> Iterator[dict[str, object]]:
@@ -127,9 +131,9 @@ def _device_check(trace: Trace, rank: int) -> Iterator[dict[str, object]]:
     yield _row(rank, "device_limits", "ok" if ruled.height else "warning", (None, None), text)
 
 
-def _span_checks(rank: int, spans: pl.DataFrame) -> Iterator[dict[str, object]]:
+def _span_checks(rank: int, spans: pl.DataFrame, *, has_shapes: bool) -> Iterator[dict[str, object]]:
     has = {
-        "shapes": (spans["input_shapes"].sum() > 0, "input shapes", "record_shapes=True"),
+        "shapes": (has_shapes, "input shapes", "record_shapes=True"),
         "modules": ((spans["kind"] == "module").any(), "module calls", "with_stack=True, with_modules=True"),
     }
     for check, (there, what, option) in has.items():

@@ -64,20 +64,19 @@ def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame 
     return frame.with_columns(pl.when(pl.col("top") >= 0).then("top"))
 
 
-def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series | None:
+def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> Words | None:
     """What `charging.charge` gives."""
     found = np.zeros(n_rows, np.int64)
     arrays = {"rows": filled(rows), "own": values.cast(pl.Int64).to_numpy(), "result": found, "n_result": n_rows}
-    return pl.Series(found) if run(CHARGE, len(rows), **arrays) else None
+    return found if run(CHARGE, len(rows), **arrays) else None
 
 
-def charge_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series | None:
+def charge_calls(calls: pl.DataFrame, n_rows: int) -> Words | None:
     """What `charging.charge_calls` gives, of calls in order of start, the longer first."""
     found = np.zeros(n_rows, np.int64)
     arrays = {name: calls[name].to_numpy() for name in ("starts", "ends", "lanes")}
-    arrays |= {"table": np.zeros(2 * _N_LANES, np.int64), "rows": filled(calls["rows"]), "result": found}
-    done = run(CALLS, calls.height, n_result=n_rows, n_table=_N_LANES, **arrays)
-    return pl.Series(found) if done else None
+    arrays |= {"table": np.zeros(2 * _N_LANES, np.int64), "rows": filled(calls["span_id"]), "result": found}
+    return found if run(CALLS, calls.height, n_result=n_rows, n_table=_N_LANES, **arrays) else None
 
 
 def _among(what: int, parent: pl.Series, flags: pl.Series) -> Words | None:

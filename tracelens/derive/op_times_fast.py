@@ -7,8 +7,19 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from tracelens.derive.ancestry_fast import LAUNCHED, ORDERED, TIMES, WITHIN, filled, run, whole
-from tracelens.derive.charging import charge, charge_calls
+from tracelens.derive import charging
+from tracelens.derive.ancestry_fast import (
+    LAUNCHED,
+    ORDERED,
+    TIMES,
+    WITHIN,
+    charge,
+    charge_calls,
+    filled,
+    run,
+    whole,
+)
+from tracelens.derive.charging import on_lanes
 from tracelens.derive.intervals import durations
 from tracelens.fast.memory import Words
 
@@ -24,8 +35,12 @@ def by_name(tree: pl.DataFrame, n_words: int, work: pl.DataFrame, calls: pl.Data
         "flags": tree["marks"].to_numpy(), "parents": parents, "n_parents": n_spans, "codes": codes,
         "width": codes.itemsize,
     }  # fmt: skip
-    within = charge(work["span_id"], work["duration_ns"], n_spans).to_numpy(writable=True)
-    on_host = charge_calls(calls, n_spans).to_numpy(writable=True)
+    within = charge(work["span_id"], work["duration_ns"], n_spans)
+    on_host = charge_calls(on_lanes(calls), n_spans)
+    if on_host is None:  # calls out of order
+        on_host = charging.charge_calls(calls, n_spans).to_numpy(writable=True)
+    if within is None:
+        return None
     np.subtract(tree["self_ns"].to_numpy(), on_host, out=on_host)
     launches = {"rows": filled(work["span_id"]), "own": work["duration_ns"].to_numpy()}
     done = (
