@@ -198,16 +198,15 @@ class Trace:
         return int(self._read(name, self.scan(name).select(pl.len())).item())
 
     def has_values(self, name: str, column: str, rank: int) -> bool:
-        """Whether a column is not all null in a rank; a file's footer tells it."""
-        for file in self._files.get(name, ()):
+        """Whether a column is not all null in a rank; mostly the footer of the rank's file tells it."""
+        for file in self._files.get(name, ()) if self._has_all_columns(name) else ():
             if file.parent.name == f"rank={rank}":
                 with self._reading(name):
                     about = pq.read_metadata(file)
-                    place = about.schema.names.index(column)
-                    groups = [about.row_group(k).column(place) for k in range(about.num_row_groups)]
-                told = [group.statistics for group in groups]
-                if all(one is not None and one.has_null_count for one in told):
-                    return any(g.num_values > one.null_count for g, one in zip(groups, told, strict=True))
+                place = about.schema.names.index(column)
+                chunks = [about.row_group(k).column(place) for k in range(about.num_row_groups)]
+                if all(chunk.statistics is not None and chunk.statistics.has_null_count for chunk in chunks):
+                    return any(chunk.num_values > chunk.statistics.null_count for chunk in chunks)
         return self.select(name, "rank", column).filter(pl.col("rank") == rank)[column].count() > 0
 
     def require(self, analysis: str, *names: str) -> None:
