@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from pathlib import Path, PurePath
@@ -14,12 +15,18 @@ _KERNELS = {
 }  # fmt: skip
 
 
-def is_collect() -> bool:
-    """Whether this process is the command `tracelens collect`, or `python -m tracelens collect`."""
+def is_command() -> bool:
+    """Whether this process is the command `tracelens`, or `python -m tracelens`."""
     # While the package of `python -m` is imported, the program has no name yet.
     is_module = sys.argv[:1] == ["-m"] and "tracelens" in sys.orig_argv
-    is_script = PurePath(sys.argv[0] if sys.argv else "").stem == "tracelens"
-    return (is_module or is_script) and "collect" in sys.argv[1:3]
+    return is_module or PurePath(sys.argv[0] if sys.argv else "").stem == "tracelens"
+
+
+def imported() -> None:
+    """All is imported: collect garbage from now on, but not among what was imported."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def settle() -> None:
@@ -37,5 +44,7 @@ def _make_ready() -> None:
             ahead.prepare(name, Path(__file__).parent / source)
 
 
-if is_collect():
-    settle()
+if is_command():
+    gc.disable()  # a sixth of the time that importing takes
+    if "collect" in sys.argv[1:3]:
+        settle()
