@@ -165,6 +165,13 @@ KERNELS = Table(
             "estimated_occupancy_frac", F64, "The profiler's own estimate of achieved occupancy.", "1", nullable=True
         ),
         Column("is_communication", pl.Boolean, "Whether it is a collective or point-to-point transfer kernel."),
+        Column(
+            "node_span_id",
+            I64,
+            "Of a replayed CUDA graph's node, the innermost span around the call that made the node, where the source "
+            "tells; span_id is that of the replay.",
+            nullable=True,
+        ),
         Column("is_cluster_launch", pl.Boolean, "Thread-block cluster launch, where the source tells.", nullable=True),
     ),
     ("start_ns",),

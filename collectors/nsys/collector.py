@@ -131,6 +131,7 @@ def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
         "memsets": events.memsets(session, calls),
         "synchronizations": events.synchronizations(session, calls),
         "counters": about.counters(session),
+        "graph_nodes": events.graph_nodes(session),
     }
     raw["spans"] = nvtx.spans(session, _last_moment(raw))
     raw["devices"] = _one_numbering(raw, about.devices(session.export), session.diagnostics)
@@ -140,7 +141,7 @@ def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
 def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:
     """The last end of anything recorded; None when nothing was."""
     last = (pl.col("start_ns") + pl.col("duration_ns")).max()
-    ends = [frame.select(last).item() for frame in raw.values() if "start_ns" in frame.columns]
+    ends = [frame.select(last).item() for frame in raw.values() if "duration_ns" in frame.columns]
     return max((end for end in ends if isinstance(end, int)), default=None)
 
 

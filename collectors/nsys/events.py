@@ -9,6 +9,8 @@ from tracelens.collectors.nsys.session import Session, narrow, process_of, threa
 from tracelens.derive.distinct import each_once
 
 API_TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER")
+GRAPH_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
+"""The second up to schema 3.7.2."""
 _ACTIVITY = "CUPTI_ACTIVITY_KIND_"
 _WORK = ("deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId")
 _WORK_COLUMNS = (
@@ -81,6 +83,22 @@ def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
                 pl.max_horizontal(clusters) > 1
             ),
         )
+    )
+
+
+def graph_nodes(session: Session) -> pl.DataFrame:
+    """When and on which thread each node of a CUDA graph was made, and of which node it is a copy."""
+    integers = ["globalTid", "graphNodeId", "originalGraphNodeId"]
+    return together(
+        raw.drop_nulls(["start", "graphNodeId"]).select(
+            process_of("globalTid").alias("process_id"),
+            thread_of("globalTid").alias("thread_id"),
+            start_ns=pl.col("start") + session.base_ns,
+            graph_node_id="graphNodeId",
+            original_id=pl.col("originalGraphNodeId").replace(0, None),
+        )
+        for table in GRAPH_TABLES
+        for raw in session.chunks(table, ["start"], integers)
     )
 
 

@@ -1,7 +1,8 @@
 """Spans from NVTX: push/pop ranges, start/end ranges, and marks.
 
 A mark is a span without duration and of category `mark`; ranges are `push_pop` or `start_end`. A domain other than the
-default one follows in the category (`push_pop NCCL`), so that names stay as the program gave them.
+default one follows in the category (`push_pop NCCL`), so that names stay as the program gave them. Ranges of hooks that
+mark each module's call, as vLLM and SGLang have them (`{'Module': 'model.layers.0', …}`), are module calls.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import polars as pl
 
 from tracelens.collectors.nsys import codes
 from tracelens.collectors.nsys.session import Session, narrow, process_of, thread_of, together
+from tracelens.derive.distinct import each_once
 
 _CATEGORIES = dict.fromkeys(codes.PUSH_POP, "push_pop") | dict.fromkeys(codes.START_END, "start_end")
+_MODULE = r"^\{'Module': '([^']+)'"
 _NEEDED = ["start", "eventType", "globalTid"]
 
 
@@ -62,10 +65,14 @@ def _ranges(session: Session, table: str, raw: pl.DataFrame, end_ns: int | None)
         .when("is_open").then(pl.max_horizontal("start", last))
         .otherwise("end")
     )  # fmt: skip
+    path = each_once(chosen["name"], lambda name: name.str.extract(_MODULE)).alias("exact_path")
+    chosen = chosen.with_columns(path)
+    is_module = pl.col("exact_path").is_not_null()
     return session.intervals(table, chosen).select(
-        codes.constant("nvtx").alias("kind"),
+        pl.when(is_module).then(codes.constant("module")).otherwise(codes.constant("nvtx")).alias("kind"),
         codes.word(kind, _CATEGORIES | dict.fromkeys(codes.MARK, "mark")).alias("category"),
         pl.col("name").fill_null(""),
+        "exact_path",
         "start_ns",
         "duration_ns",
         "process_id",

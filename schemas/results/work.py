@@ -136,7 +136,13 @@ LAYER_ATTRIBUTION = Table(
         ),
         Column("share_frac", pl.Float64, "duration_total_ns over the rank's kernel total.", "1"),
         Column("layout_frac", pl.Float64, "Share of the row's time in kernels that only move or rearrange data.", "1"),
-        Column("evidence", pl.String, "How the kernels were placed."),
+        Column(
+            "evidence",
+            pl.String,
+            "How the kernels were placed, most of their time where ways differ. In a layer: module span, backward "
+            "sequence, graph node (where the node of a replayed CUDA graph was made), base capture (by a run without "
+            "graphs), compile provenance with the rule that found the module; in brackets: why they are in none.",
+        ),
         Column("low_ns", pl.Int64, "Least time the layer can have, where fused kernels were split.", "ns"),
         Column("estimate_ns", pl.Int64, "Best estimate; duration_total_ns where nothing was split.", "ns"),
         Column("high_ns", pl.Int64, "Most time the layer can have.", "ns"),

@@ -82,6 +82,7 @@ ANALYSES: dict[str, Analysis] = {
             work.LAYER_ATTRIBUTION,
             layer_attribution,
             notes=_layer_attribution.notes,
+            takes_base=True,
         ),
         Analysis(
             "compare_layers",

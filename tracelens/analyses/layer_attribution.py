@@ -5,21 +5,28 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.coding import is_word
-from tracelens.derive.attribution import UNATTRIBUTED, attribute_kernels
+from tracelens.derive.attribution import attribute_kernels
+from tracelens.derive.replays import BASE_EVIDENCE, UNATTRIBUTED, has_replays
 from tracelens.trace import Trace
 
 
-def layer_attribution(trace: Trace) -> pl.DataFrame:
+def layer_attribution(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """A row a layer and phase of each rank, most time first; the rows sum to the kernel total exactly.
 
     A kernel belongs to the innermost module around its launch; in the backward pass to the module of the forward op
     that made the autograd node. Where compile provenance was recorded, a kernel of a compiled graph belongs to the
     modules that it was made from: its time is split by the bytes they put out (estimate_ns), and an equal split and the
     whole for the module with most bytes give low_ns and high_ns. Placement on a model's root alone says nothing and
-    counts as unattributed. Raises MissingTableError without kernels.
+    counts as unattributed.
+
+    A kernel of a replayed CUDA graph belongs to the module around the call that made its node, where the source tells
+    of nodes. Otherwise `base`, a capture of the same program without graphs, places it: the sequences of both runs'
+    kernels are aligned by name, and a replayed kernel takes the place of the one it stands beside (evidence: base
+    capture). What has none beside it, or in all less than half, stays as it was. Raises MissingTableError without
+    kernels.
     """
     trace.require("layer_attribution", "kernels")
-    return attribute_kernels(trace)
+    return attribute_kernels(trace, base=base)
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
@@ -41,8 +48,30 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
                 f"Rank {rank}: {split.height} rows hold parts of fused kernels, split by the bytes that each module's "
                 "operators put out; low and high are what other splits would give."
             )
+    found += _replays(trace, frame)
     if not trace.has("layers") and not trace.has("provenance"):
         found.append(
             "The trace has no module calls, so layers are unknown; profile with with_stack=True, with_modules=True."
         )
     return found
+
+
+def _replays(trace: Trace, frame: pl.DataFrame) -> list[str]:
+    """What placed the kernels of replayed CUDA graphs, or would."""
+    if not has_replays(trace):
+        return []
+    ns = pl.col("duration_total_ns")
+    by_base = frame.select(ns.filter(pl.col("evidence") == BASE_EVIDENCE).sum() / ns.sum().clip(1)).item()
+    if by_base:
+        said = (
+            f"Layers that have {by_base:.1%} of kernel time are known from the other trace alone: its kernels ran "
+            "without CUDA graphs in the same order as they are replayed here. That holds if it ran the same program."
+        )
+    elif frame.filter(evidence="graph node").height:
+        said = "Replayed kernels are placed by where the nodes of their CUDA graphs were made."
+    else:
+        said = (
+            "Kernels were replayed from CUDA graphs, and nothing tells whose they are: report against a capture of the "
+            "same program without graphs (--against), which places them by their order."
+        )
+    return [said]

@@ -12,6 +12,7 @@ from tracelens.derive.ancestry import nearest
 from tracelens.derive.api_names import api_kind, strip_version
 from tracelens.derive.device_limits import complete_devices
 from tracelens.derive.distinct import as_categories, each_once
+from tracelens.derive.graph_nodes import mark_nodes, spans_of_nodes
 from tracelens.derive.kernel_classes import classify
 from tracelens.derive.linking import Callers
 from tracelens.derive.modules import list_layers, mark_modules
@@ -31,7 +32,8 @@ def assemble(
     """Tables without the rank column, sorted, with ids, nesting, links, steps, phases, modules and kernel classes.
 
     `raw` holds what the source gave, by table name, rows in any order; spans may bring parent_hint (row number of the
-    recorded caller), backend and exact_path (a module call's own path), device work may lack process_id. A table the
+    recorded caller), backend and exact_path (a module call's own path), device work may lack process_id; graph_nodes,
+    as `spans_of_nodes` takes them, say where the nodes of replayed graphs were made. A table the
     source did not give is left out. Takes each frame out of `raw` as it comes to it, so that no table is held twice.
     The tables are as `Table.conform` takes them: integers may be narrower than declared, strings Categorical. With a
     store, spans, calls and device work go there as they are finished, and the tables given back are the others.
@@ -48,6 +50,8 @@ def assemble(
     fallback = main_process if isinstance(main_process, int) else 0
     tables = _Tables(store)
     tables.small["layers"] = list_layers(spans)
+    nodes = raw.pop("graph_nodes", _NOTHING)
+    made = spans_of_nodes(nodes, spans) if nodes.height else _NOTHING
     finished = [_declared("spans", spans)]
     del spans
     tables.add("spans", finished.pop())
@@ -62,7 +66,9 @@ def assemble(
         diagnostics.add(
             "warning", "duration_overflow", "durations of more than a day: the profiler's counter overflowed", days
         )
-        tables.add(name, _declared(name, _classified(work, contexts) if name == "kernels" else work))
+        if name == "kernels":
+            work = _classified(mark_nodes(work, made) if made.height else work, contexts)
+        tables.add(name, _declared(name, work))
     tables.add("api_calls", _declared("api_calls", calls))
     for name in ("allocations", "counters", "collectives"):
         if name in raw:

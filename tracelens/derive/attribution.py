@@ -8,25 +8,41 @@ from tracelens.coding import is_word, spelled
 from tracelens.derive.ancestry import above, outermost_row, prepare
 from tracelens.derive.lookup import grouped
 from tracelens.derive.provenance import split_kernels
+from tracelens.derive.replays import UNATTRIBUTED, has_replays, place_replays
 from tracelens.derive.span_trees import with_trees
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
 
-_KIND = ["rank", "module_path", "is_root", "phase", "accumulates", "library", "primitive", "link", "is_communication"]
+_KIND = [
+    "rank",
+    "module_path",
+    "is_root",
+    "phase",
+    "accumulates",
+    "library",
+    "primitive",
+    "link",
+    "is_communication",
+    "by_node",
+]
 _KEY = ["rank", "layer", "class_name", "phase"]
-UNATTRIBUTED = "(unattributed)"
 
 
-def attribute_kernels(trace: Trace, *, in_steps: bool = False) -> pl.DataFrame:
+def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | None = None) -> pl.DataFrame:
     """A row a layer and phase of each rank, most time first, as LAYER_ATTRIBUTION declares; none without kernels.
 
-    `in_steps` leaves out kernels that belong to no step, of ranks that mark steps.
+    `in_steps` leaves out kernels that belong to no step, of ranks that mark steps. `base`, a capture of the same
+    program without CUDA graphs, places what this one replayed.
     """
     ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
     unmarked = _unmarked(trace) if in_steps else None
-    if trace.has("provenance"):
-        placed = _without(place_parts(trace), unmarked).with_columns(n=pl.lit(1, pl.Int64))
+    replays = base if base is not None and base.has("kernels") and has_replays(trace) else None
+    if trace.has("provenance") or replays is not None:
+        parts = place_parts(trace)
+        if replays is not None:
+            parts = place_replays(parts, trace, replays, place_parts(replays))
+        placed = _without(parts, unmarked).with_columns(n=pl.lit(1, pl.Int64))
     else:
         located, words = _located(trace)
         kinds = grouped(_without(located, unmarked), _KIND, [ns.sum(), pl.len().cast(pl.Int64).alias("n")])
@@ -114,21 +130,34 @@ def _located(trace: Trace) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
     module_path and phase are those of the span around the launch.
     """
     prepare(trace.height("spans"))
-    kernels = trace.select("kernels", "rank", "kernel_id", "span_id", "duration_ns", "is_communication")
+    columns = ["rank", "kernel_id", "span_id", "duration_ns", "is_communication"]
+    knows_nodes = any(trace.has_values("kernels", "node_span_id", rank) for rank in trace.manifest.ranks)
+    kernels = trace.select("kernels", *columns, *(["node_span_id"] if knows_nodes else []))
     sorts, sort_words = trace.coded("kernels", "library", "primitive", "link")
     spans, words = trace.coded("spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase")
     found = []
     for tree, part in with_trees(spans, kernels.hstack(sorts)):
-        at = part["span_id"]
+        at, by_node = _where(tree, part)
         path = tree["module_path"].gather(at).alias("module_path")
         located = part.with_columns(
             path,
-            accumulates=_accumulating(tree, words["name"], at),
+            by_node=by_node,
+            accumulates=_accumulating(tree, words["name"], part["span_id"]),
             phase=tree["phase"].gather(at),
             is_root=path.is_in(_roots(tree, words["kind"]).implode()),
         )
         found.append(located)
     return pl.concat(found), words | sort_words
+
+
+def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
+    """The span that tells of each kernel's layer, and whether it is the one around what made the node of a graph."""
+    at = kernels["span_id"]
+    if "node_span_id" not in kernels.columns:
+        return at, pl.lit(value=False)
+    node = kernels["node_span_id"]
+    by_node = tree["module_path"].gather(node).is_not_null()
+    return node.zip_with(by_node, at), by_node
 
 
 def _placed(located: pl.DataFrame, words: dict[str, pl.Series], trace: Trace) -> pl.DataFrame:
@@ -141,6 +170,7 @@ def _placed(located: pl.DataFrame, words: dict[str, pl.Series], trace: Trace) ->
         (pl.col("is_communication"), "(communication)", "communication kernel"),
         (pl.col("accumulates").fill_null(False), "(gradient accumulation)", "autograd node"),
         (phase == "optimizer", "(optimizer)", "optimizer marker"),
+        (in_layer & pl.col("by_node"), None, "graph node"),
         (in_layer & (phase == "backward"), None, "backward sequence"),
         (in_layer, None, "module span"),
         (pl.col("link") == "pre_window", "(pre-window)", "launched before the trace began"),

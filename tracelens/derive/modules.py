@@ -95,7 +95,11 @@ def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
         .with_row_index("call_order")
         .select(
             "module_path",
-            class_name=pl.col("name").str.strip_prefix(MODULE_PREFIX).str.replace(r"_\d+$", ""),
+            class_name=pl.col("name")
+            .str.strip_prefix(MODULE_PREFIX)
+            .str.replace(r"_\d+$", "")
+            # NVTX hooks tell the path in a dictionary, and no class.
+            .str.replace(r"^\{.*", "unknown"),
             call_order=pl.col("call_order").cast(pl.Int64),
         )
     )
