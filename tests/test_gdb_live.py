@@ -116,6 +116,12 @@ def test_python_frames_stand_inside_the_loop_that_runs_them(tmp_path: Path) -> N
     assert (stack["python_frames"], stack["implementation"]) == ("merged", "net")
     assert stack["depth"] == frames.height
     assert frames["level"].to_list() == list(range(frames.height))
+    (answer,) = found.capture.settings["python_answers"]
+    assert answer["outcome"] == "merged"
+    assert [frame[:3] for frame in answer["frames"]] == [
+        list(row) for row in python.select("function", "file", "line").rows()
+    ]
+    assert found.capture.versions["py-spy"][0].isdigit()
 
 
 def test_without_py_spy_python_frames_are_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -240,6 +240,10 @@ class _Live:
         capture = self._capture(outcome, implementation)
         return LiveStacks(capture, outcome.exit_code, tuple(remarks), tuple(self.hit_seconds))
 
+    def _versions(self) -> dict[str, str]:
+        spy = self.reader.python.version() if self.reader.python_answers else None
+        return {name: version for name, version in (("gdb", self.version), ("py-spy", spy)) if version}
+
     def _capture(self, outcome: Outcome, implementation: str) -> Capture:
         tables = stack_tables(self.stops, implementation)
         absent = [name for name in TABLES if name not in (*tables, "diagnostics")]
@@ -248,13 +252,14 @@ class _Live:
             source=SourceFile(implementation, KIND, 0, ""),
             tables=tables,
             producer="gdb",
-            versions={"gdb": self.version} if self.version else {},
+            versions=self._versions(),
             complete=not outcome.was_cut and not any(stop.truncated for stop in self.stops),
             settings={
                 "symbols": list(self.symbols),
                 **asdict(self.limits),
                 "exit_code": outcome.exit_code,
                 "build_kinds": self.reader.libraries.build_kinds(),
+                "python_answers": self.reader.python_answers,
             },
             reasons=dict.fromkeys(absent, "a run under gdb gives call stacks only"),
             diagnostics=self.diagnostics,

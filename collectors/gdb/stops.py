@@ -9,15 +9,19 @@ from dataclasses import dataclass, field, replace
 
 from tracelens.capture import Diagnostics
 from tracelens.collectors.gdb.libraries import Libraries
+from tracelens.collectors.gdb.merging import Loops, Placing, find_loops, has_interpreter, merge, place
 from tracelens.collectors.gdb.mi import Record, RefusedError, Session
-from tracelens.collectors.gdb.python_frames import PythonStacks, has_interpreter, merge
+from tracelens.collectors.gdb.python_frames import PythonStacks
 from tracelens.collectors.gdb.records import mi_frame
 from tracelens.collectors.gdb.targets import find_py_spy
 from tracelens.derive.frame_names import UNKNOWN_FUNCTION, file_name, normalise_function
 from tracelens.derive.stack_tables import StackFrame, Stop, find_function
 
-_LWP = re.compile(r"LWP (\d+)")
+_LWP = re.compile(r"(?:Thread (0x[0-9a-f]+) )?\(?LWP (\d+)")
 _LIST = "-stack-list-frames --no-frame-filters"
+_MOST_ANSWERS = 3
+_CALL = ".forward"
+"""How the function ends whose calls to the symbol are counted, where Python's frames have no certain place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +44,14 @@ class StopReader:
     process_id: int | None = None
     n_forwarded: int = 0
     libraries: Libraries = field(default_factory=Libraries)
-    _python: PythonStacks = field(init=False)
+    python: PythonStacks = field(init=False)
+    python_answers: list[dict[str, object]] = field(default_factory=list)
     _calls: dict[str, _Call] = field(default_factory=dict)
     _lwps: dict[str, int | None] = field(default_factory=dict)
+    _pthreads: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._python = PythonStacks(find_py_spy(), self.diagnostics)
+        self.python = PythonStacks(find_py_spy(), self.diagnostics)
 
     def is_forwarded(self, session: Session, stop: Record) -> bool:
         """Whether the stop is in a call that was counted: cuDNN 9 forwards its functions from library to library.
@@ -110,19 +116,52 @@ class StopReader:
         """Merge Python's frames in, and say how that went."""
         if self.process_id is None or not has_interpreter(stop.frames, is_python=_is_python(self.process_id)):
             return "none"
-        threads = self._python.read(self.process_id)
+        threads = self.python.read(self.process_id)
         if threads is None:
             return "unavailable"
-        python = threads.get(stop.thread_id or 0, [])
-        merged = merge(stop.frames, python, truncated=stop.truncated)
-        if merged is None:
-            text = "stacks whose Python frames do not fit the native ones; they were left out"
-            self.diagnostics.add("warning", "python_frames_unfit", text)
+        key = next((key for key in (stop.thread_id, self._pthreads.get(stop.thread or "")) if key in threads), None)
+        if key is None:
+            text = "stacks of threads of which py-spy says nothing: Python's frames are missing"
+            self.diagnostics.add("warning", "python_frames_unavailable", text)
             return "unavailable"
+        python, loops = threads[key], find_loops(stop.frames)
+        placing = place(loops, python, truncated=stop.truncated)
+        if placing is None or not placing.is_exact:
+            self._unplaced(stop, key, loops, placing)
+            return "unavailable"
+        self._keep_answer(stop, key, loops, "merged")
         if stop.depth is not None:
             stop.depth += len(python)
-        stop.frames = merged
+        stop.frames = merge(stop.frames, placing)
         return "merged"
+
+    def _unplaced(self, stop: Stop, key: int, loops: Loops, placing: Placing | None) -> None:
+        """Say that Python's frames are left out, and what is certain all the same."""
+        text = "stacks whose Python frames do not fit the native ones; they were left out"
+        text += "; what py-spy said is in the manifest's settings, python_answers"
+        self.diagnostics.add("warning", "python_frames_unfit", text)
+        self._keep_answer(stop, key, loops, "unfit")
+        found = placing and (placing.calls_above(_CALL) or placing.calls_above(""))
+        if found:
+            name, least, most = found
+            text = (
+                f"stacks in which {name} is {least} to {most} calls above frame 0, by the native frames that have names"
+            )
+            self.diagnostics.add("info", "python_frames_between", text)
+
+    def _keep_answer(self, stop: Stop, key: int, loops: Loops, outcome: str) -> None:
+        """Keep what py-spy said of a first stack that was merged, and of the first ones that could not be."""
+        n_kept = sum(answer["outcome"] == outcome for answer in self.python_answers)
+        if n_kept < (_MOST_ANSWERS if outcome == "unfit" else 1):
+            self.python_answers.append(
+                {
+                    "outcome": outcome,
+                    "hit": stop.hit,
+                    "loops": list(loops.named),
+                    "unnamed": list(loops.unnamed),
+                    "frames": self.python.said_of(key),
+                }
+            )
 
     def _frames(self, records: Sequence[Record]) -> list[StackFrame]:
         frames = [frame for record in records if (frame := mi_frame(record))]
@@ -152,7 +191,9 @@ class StopReader:
             except (RefusedError, KeyError, ValueError):
                 found = None
             # A program of one thread, without libpthread, has its process for a thread.
-            self._lwps[thread] = int(found[1]) if found else self.process_id
+            self._lwps[thread] = int(found[2]) if found else self.process_id
+            if found and found[1]:
+                self._pthreads[thread] = int(found[1], 16)
         return self._lwps[thread]
 
 
