@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracelens.capture import Capture
-from tracelens.collectors import gdb, nsys, provenance, torch
+from tracelens.collectors import gdb, nsys, provenance, torch, trace_log
 from tracelens.combine import combine
 from tracelens.errors import SourceError, UsageError
 from tracelens.trace import Trace
@@ -37,6 +37,7 @@ COLLECTORS: dict[str, Collector] = {
         Collector(
             provenance.KIND, provenance.sniff, provenance.read, "a sidecar of --compile-provenance (.json, .json.gz)"
         ),
+        Collector(trace_log.KIND, trace_log.sniff, trace_log.read, "a structured log of torch (TORCH_TRACE)"),
         Collector(torch.KIND, torch.sniff, torch.read, "a torch.profiler Chrome trace (.json, .json.gz)"),
     )
 }
@@ -52,9 +53,9 @@ def collect(
 ) -> Trace:
     """Read sources of one program straight into a Trace in memory.
 
-    `kind` (torch, nsys, gdb, provenance) says what they are; where null, their content does. `ranks` gives each
-    source's rank, `events` the profiler whose events are kept where two captured the same rank. Raises SourceError for
-    a source that cannot be read, UsageError for a request that does not fit.
+    `kind` (torch, nsys, gdb, provenance, trace_log) says what they are; where null, their content does. `ranks` gives
+    each source's rank, `events` the profiler whose events are kept where two captured the same rank. Raises SourceError
+    for a source that cannot be read, UsageError for a request that does not fit.
     """
     return combine(read_captures(paths, kind), ranks=ranks, events=events)
 

@@ -35,11 +35,12 @@ PROVENANCE = Table(
             "rule",
             pl.String,
             "How the module was found: the node's own module stack, that of its forward node, a neighbouring node's, "
-            "the node that uses a kernel's result, a comment in the generated source; root where the model's own "
+            "the node that uses a kernel's result, a comment in the generated source; trace_log: torch's log says "
+            "whose parameters the node uses, trace_log_neighbour: or a node before it; root where the model's own "
             "forward made it.",
             values=(
-                "nn_module_stack", "fwd_nn_module_stack", "neighbour", "consumer", "source_comment", "root", "none",
-                "unknown",
+                "nn_module_stack", "fwd_nn_module_stack", "neighbour", "consumer", "source_comment", "trace_log",
+                "trace_log_neighbour", "root", "none", "unknown",
             ),
         ),
         Column("output_bytes", pl.Int64, "Bytes of the node's output.", "bytes", nullable=True),

@@ -9,8 +9,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
+from tracelens.collectors import collect
 from tracelens.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -44,10 +47,11 @@ def recorder() -> Any:
 
 def test_a_compiled_model_tells_which_modules_its_kernels_came_from(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
+    log = {"TORCH_TRACE": str(tmp_path / "log")}
     subprocess.run(
         [sys.executable, "-m", "tracelens", "collect", "torch", "--compile-provenance", "--no-stacks",
          "--out", "run.tracelens", "--", sys.executable, "script.py"],
-        cwd=tmp_path, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path, check=True, capture_output=True, env={**os.environ, "PYTHONPATH": str(ROOT), **log},
     )  # fmt: skip
     trace = Trace.open(tmp_path / "run.tracelens")
     of_calls: dict[str, list[set[str]]] = {"addmm": [], "relu": [], "tanh": []}
@@ -62,6 +66,20 @@ def test_a_compiled_model_tells_which_modules_its_kernels_came_from(tmp_path: Pa
     keys = set(runs["name"].str.extract(r"^## Call CompiledFxGraph (\S+) ##$"))
     assert keys == set(trace.provenance["graph_key"])
     assert runs.height == 3, "a run of the graph in each recorded step"
+    check_log(tmp_path / "log", trace)
+
+
+def check_log(folder: Path, trace: Trace) -> None:
+    """Torch's own log says the same of calls to libraries; above C++ kernels, unlike Triton's, no nodes are named."""
+    told = collect(folder).provenance
+    calls = ["graph_key", "call_order", "kernel_name"]
+    assert set(told.select(calls).iter_rows()) == set(trace.provenance.select(calls).iter_rows())
+    products = [*calls, "module_path"]
+    recorded = trace.provenance.filter(pl.col("kernel_name").str.contains("addmm")).select(products).unique()
+    assert recorded.height == 3
+    from_log = told.filter("is_extern").select(products).unique()
+    assert_frame_equal(from_log, recorded, check_row_order=False)
+    assert set(told.filter("is_extern")["rule"]) == {"trace_log"}
 
 
 @pytest.mark.parametrize(

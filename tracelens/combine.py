@@ -96,6 +96,8 @@ def _parts(name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, 
         frame = _table(name, capture)
         if frame is not None and frame.height:
             parts.append((rank, capture, frame))
+    if name == "provenance":
+        parts = _provenance_once(parts)
     if name == "devices":
         parts = _devices_once(parts, chosen)
     return [(rank, frame) for rank, _, frame in parts]
@@ -114,6 +116,18 @@ def _devices_once(parts: list[_Part], chosen: dict[int, Capture]) -> list[_Part]
     """Of a rank's device lists the one of the profiler whose events are kept."""
     kept = [part for part in parts if chosen.get(part[0]) is part[1]]
     return kept or parts
+
+
+def _provenance_once(parts: list[_Part]) -> list[_Part]:
+    """Of graphs that several sources tell of, what was recorded at compile time, before what a log tells."""
+    told: dict[int, list[str]] = {}
+    kept: list[_Part] = []
+    for rank, capture, frame in sorted(parts, key=lambda part: part[1].kind):
+        if isinstance(frame, pl.DataFrame):
+            new = frame.filter(~pl.col("graph_key").is_in(told.get(rank, [])))
+            told.setdefault(rank, []).extend(new["graph_key"].unique())
+            kept.append((rank, capture, new))
+    return [part for part in kept if part[2].height]
 
 
 def _renumbered_stacks(settled: Sequence[tuple[int, Capture]]) -> dict[str, Parts]:

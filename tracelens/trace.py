@@ -38,7 +38,7 @@ _RANK_DIGITS = 9
 _COLLECTORS = {
     "stacks": "tracelens collect gdb",
     "frames": "tracelens collect gdb",
-    "provenance": "tracelens collect torch --compile-provenance",
+    "provenance": "tracelens collect torch --compile-provenance (or, weaker, of a log that TORCH_TRACE wrote)",
     "spans": "tracelens collect torch, or tracelens collect nsys with NVTX ranges",
     "layers": "tracelens collect torch, of a profile taken with with_stack=True, with_modules=True",
     "timings": "tracelens collect timings, or tl.measure",

@@ -1,0 +1,246 @@
+"""Read torch's structured logs (TORCH_TRACE) for which modules the kernels of compiled graphs came from.
+
+A weaker word than a sidecar of --compile-provenance, of programs that ran without it. Nodes carry no modules there. But
+a graph as Dynamo wrote it calls parameters by their modules (`l_self_modules_fc_parameters_weight_`), and Inductor
+writes above each call of the code it generates from which of Dynamo's nodes it came. A node without parameters is given
+the module of the node whose result it takes. Logs also hold paths, source lines and settings: nothing but names of
+nodes, operators, kernels and modules is taken from them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+import polars as pl
+
+from tracelens.capture import Capture, Diagnostics, SourceFile
+from tracelens.errors import SourceError
+from tracelens.schemas import TABLES
+
+KIND = "trace_log"
+_RECORD = re.compile(rb"^[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\]\n]{1,400}\] ?(\{.*)$")
+_WANTED = (
+    b'"dynamo_output_graph"',
+    b'"inductor_output_code"',
+    b'"fx_graph_cache_',
+    b'"torch_version"',
+    b'"inductor_post_grad_graph"',
+)
+_CACHE = re.compile(r"^fx_graph_cache_(hit|miss|bypass)$")
+_KEY = re.compile(r'"key": ?"(\w{8,100})"')
+_LONGEST_LINE = 1 << 24
+_ALIAS = re.compile(r"^\s+([A-Za-z_]\w*) = ([A-Za-z_]\w*)$")
+_NUMBERED = re.compile(r"^(?:arg(\d{1,9})_1|primals_(\d{1,9}))$")
+_NODE = re.compile(r'^\s+(\w+)(?:: "([^"]*)")? = (.+)$')
+_TARGET = re.compile(r"^([\w.]+)\(")
+_PARAMETER = re.compile(r"^[LG]_\w*?(?:_modules_(\w+?))?_(?:parameters|buffers)_\w+_$")
+_TYPE = re.compile(r"^[a-z]+(\d+)\w*\[([\d, ]*)\]")
+_SOURCE_NODES = re.compile(r"^\s*# (?:Topologically Sorted |Unsorted )?Source Nodes: \[([^\]]*)\]")
+_DEFINED = re.compile(r"^(\w+) = async_compile\.\w+\(")
+_GENERATED = re.compile(r"^\s+(triton_\w+|cpp_fused\w*)(?:\.run)?\(")
+_EXTERN = re.compile(r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.aten\.[\w.]+)\(")
+_BITS = 8
+
+_CompileId: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class _Node:
+    """A node of the graph that Dynamo wrote: operator, module and how it was found, bytes put out."""
+
+    target: str
+    module_path: str | None
+    rule: str
+    output_bytes: int
+
+
+@dataclass(slots=True)
+class _Log:
+    """What was found: of each compilation Dynamo's graph, the last lowered one, code without key yet; all by key."""
+
+    dynamo: dict[_CompileId, str] = field(default_factory=dict)
+    lowered: dict[_CompileId, str] = field(default_factory=dict)
+    code: dict[_CompileId, list[tuple[str, str]]] = field(default_factory=dict)
+    graphs: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    torch: str | None = None
+    rank: int | None = None
+    n_records: int = 0
+
+
+def sniff(path: Path, head: bytes) -> bool:
+    """Whether the content is such a log: its first line names time, process and place, and goes on in JSON."""
+    return not path.is_dir() and _RECORD.match(head.split(b"\n", 1)[0]) is not None
+
+
+def read(path: Path) -> list[Capture]:
+    """Read one log: the table `provenance`, a row a node. Raises SourceError when it cannot be read or is none."""
+    log = _Log()
+    try:
+        for about, payload in _records(path):
+            log.n_records += 1
+            _take(log, about, payload)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if not log.n_records:
+        raise SourceError(
+            f"{path}: expected a structured log of torch, found none of its records; run the program with TORCH_TRACE "
+            "set to a folder"
+        )
+    diagnostics = Diagnostics()
+    text = "generated code whose graph key the log does not tell, so that no trace can be joined to it"
+    diagnostics.add("warning", "graphs_without_key", text, sum(map(len, log.code.values())))
+    table = _table(log)
+    return [
+        Capture(
+            kind=KIND,
+            source=SourceFile.of(path, KIND),
+            tables={"provenance": table} if table.height else {},
+            producer="torch structured log",
+            versions={"torch": log.torch} if log.torch else {},
+            rank=log.rank,
+            rank_origin="log" if log.rank is not None else "input order",
+            reasons={
+                "provenance": "the log tells of no compiled graph with its key; compile without force_disable_caches"
+            },
+            diagnostics=diagnostics,
+        )
+    ]
+
+
+def _records(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
+    """Records of the kinds that are looked at, with their payload; of others only that there was one."""
+    about: dict[str, Any] | None = None
+    lines: list[str] = []
+    with path.open("rb") as stream:
+        while line := stream.readline(_LONGEST_LINE):
+            if line.startswith(b"\t"):
+                if about:
+                    lines.append(line[1:].decode(errors="replace").rstrip("\n"))
+                continue
+            found = _RECORD.match(line)
+            if found is None:
+                continue
+            if about is not None:
+                yield about, "\n".join(lines)
+            lines = []
+            about = _decoded(found[1]) if any(word in line for word in _WANTED) else {}
+    if about is not None:
+        yield about, "\n".join(lines)
+
+
+def _decoded(text: bytes) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
+    if not about:
+        return
+    if isinstance(about.get("rank"), int):
+        log.rank = about["rank"]
+    which = tuple(about.get(name) for name in ("frame_id", "frame_compile_id", "compiled_autograd_id"))
+    if "dynamo_output_graph" in about:
+        log.dynamo[which] = payload
+    elif "inductor_output_code" in about:
+        log.code.setdefault(which, []).append((log.lowered.get(which, ""), payload))
+    elif isinstance(about.get("artifact"), dict):
+        name = str(about["artifact"].get("name"))
+        if name == "torch_version":
+            found = re.search(r'"pytorch_version": "([\w.+]{1,40})"', payload)
+            log.torch = found[1] if found else None
+        elif name == "inductor_post_grad_graph":
+            log.lowered[which] = payload
+        elif _CACHE.match(name) and (key := _KEY.search(payload)) and log.code.get(which):
+            # A graph is logged again by every process or run that takes it from the cache.
+            log.graphs[key[1]] = (log.dynamo.get(which, ""), *log.code[which].pop())
+
+
+def _inputs(graph: str) -> dict[str, str | None]:
+    """The inputs of a graph that Dynamo wrote, in order, each with the module whose parameter it is."""
+    aliases = (_ALIAS.match(line) for line in graph.splitlines())
+    return {alias[1]: _owner(alias[2]) for alias in aliases if alias}
+
+
+def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
+    """The nodes of a printed graph, each with the module whose parameters it uses, or a neighbour's."""
+    order = list(inputs.values())
+    nodes: dict[str, _Node] = {}
+    for line in graph.splitlines():
+        node = _NODE.match(line)
+        if node is None or _ALIAS.match(line):
+            continue
+        target = _TARGET.match(node[3])
+        words = re.findall(r"[A-Za-z_]\w*", node[3].split(";", 1)[0])
+        own = [path for word in words if (path := inputs.get(word, _numbered(word, order))) is not None]
+        near = [path for word in words if word in nodes and (path := nodes[word].module_path) is not None]
+        path, rule = (own[0], "trace_log") if own else (near[0], "trace_log_neighbour") if near else (None, "none")
+        nodes[node[1]] = _Node(target[1] if target else "operator", path, rule, _bytes(node[2] or ""))
+    return nodes
+
+
+def _numbered(word: str, order: list[str | None]) -> str | None:
+    """Whose an input is of a graph that AOTAutograd made: it numbers Dynamo's, in order."""
+    found = _NUMBERED.match(word)
+    place = int(found[2]) - 1 if found and found[2] else int(found[1]) if found else -1
+    return order[place] if 0 <= place < len(order) else None
+
+
+def _owner(name: str) -> str | None:
+    """Whose parameter an input of the graph is: `L_self_modules_layer1_modules_0_parameters_weight_`: layer1.0."""
+    found = _PARAMETER.match(name)
+    return (found[1] or "").replace("_modules_", ".") if found else None
+
+
+def _bytes(kind: str) -> int:
+    """Bytes of a tensor by its annotation, `f32[2, 8][8, 1]cpu`; 0 where sizes are symbols."""
+    found = _TYPE.match(kind)
+    if found is None:
+        return 0
+    return prod(int(size) for size in found[2].split(",") if size.strip()) * max(1, int(found[1]) // _BITS)
+
+
+def _calls(source: str) -> Iterator[tuple[str, bool, list[str]]]:
+    """Kernel calls of generated code in order: name, whether a library's, and the nodes named above it."""
+    made_of: dict[str, list[str]] = {}
+    named: list[str] = []
+    for line in source.splitlines():
+        if match := _SOURCE_NODES.match(line):
+            named = [word.strip() for word in match[1].split(",") if word.strip()]
+        elif match := _DEFINED.match(line):
+            made_of[match[1]], named = named, []
+        elif match := _GENERATED.match(line):
+            yield match[1], False, made_of.get(match[1]) or named
+            named = []
+        elif match := _EXTERN.match(line):
+            yield match[1], True, named
+            named = []
+
+
+def _table(log: _Log) -> pl.DataFrame:
+    schema = {c.name: c.dtype for c in TABLES["provenance"] if c.name != "rank"}
+    rows: list[tuple[Any, ...]] = []
+    for key, (dynamo, lowered, source) in log.graphs.items():
+        is_backward = "_backward']" in source[:200]
+        inputs = _inputs(dynamo)
+        graphs = [_nodes(dynamo, inputs), _nodes(lowered, inputs)]
+        # Comments name Dynamo's nodes, and in the backward pass those that autograd added.
+        nodes = graphs[0] | graphs[1] if is_backward else graphs[1] | graphs[0]
+        for order, (name, is_extern, named) in enumerate(_calls(source)):
+            found = [(word, nodes[word]) for word in dict.fromkeys(named) if word in nodes]
+            if is_extern:
+                # It runs one node, the last one; those before it were inlined on the way.
+                found = ([pair for pair in found if pair[1].rule == "trace_log"] or found)[-1:]
+            rows += [
+                (key, is_backward, order, name, is_extern, word, n.target, n.module_path, n.rule, n.output_bytes)
+                for word, n in found
+            ] or [(key, is_backward, order, name, is_extern, None, None, None, "none", None)]
+    return pl.DataFrame(rows, schema=schema, orient="row")
