@@ -1,7 +1,10 @@
 """Settings for every test."""
 
+import os
+
 from hypothesis import settings
 
-# A shared machine may stall for a second. Time is the benchmark's business.
-settings.register_profile("tracelens", deadline=None)
+# A shared machine may stall for a second: time is the benchmark's business. Most examples read or analyse a trace:
+# TRACELENS_EXAMPLES=1000 looks longer than every run can.
+settings.register_profile("tracelens", deadline=None, max_examples=int(os.environ.get("TRACELENS_EXAMPLES", "40")))
 settings.load_profile("tracelens")
