@@ -8,3 +8,6 @@ from hypothesis import settings
 # TRACELENS_EXAMPLES=1000 looks longer than every run can.
 settings.register_profile("tracelens", deadline=None, max_examples=int(os.environ.get("TRACELENS_EXAMPLES", "40")))
 settings.load_profile("tracelens")
+
+# Programs that the tests start run beside each other: torch's threads would wait for each other, spinning.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
