@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cases import make_trace
-from tracelens.coding import coded, is_word, read_coded, spelled
+from tracelens.coding import coded, is_word, read_columns, spelled
 from tracelens.errors import SourceError
 from tracelens.trace import Trace
 
@@ -26,7 +26,7 @@ def test_codes_are_places_among_the_sorted_words(values: list[str | None], tmp_p
         files.append(tmp_path / f"{part}.parquet")
         half = series[: len(values) // 2] if part == 0 else series[len(values) // 2 :]
         pq.write_table(half.to_frame().to_arrow(), files[-1], row_group_size=3, use_dictionary=part == 0)
-    read, read_words = read_coded(files, ["s"])["s"]
+    read, read_words = read_columns(files, ["s"], [])[0]["s"]
     assert read_words.equals(words)
     assert read.dtype == codes.dtype
     assert read.equals(codes, null_equal=True)

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracelens.capture import Manifest
-from tracelens.coding import coded, read_coded
+from tracelens.coding import coded, has_values, read_columns
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import SCHEMA_VERSION, TABLES
 from tracelens.table import Stored
@@ -132,7 +132,8 @@ class Trace:
         """These columns of a table, each read once: of a large table on disk that takes a fraction of the whole."""
         if name in self._frames or not self._has_all_columns(name):
             return self.frame(name).select(columns)
-        held = self._columns.setdefault(name, {})
+        self._hold(name, (), [column for column in columns if TABLES[name].schema[column] != pl.String])
+        held = self._columns[name]
         missing = [column for column in columns if column not in held]
         if missing:
             held.update(self._read(name, self.scan(name).select(missing)).to_dict())
@@ -142,16 +143,25 @@ class Trace:
         """As `select`, but strings as codes, see `coding`; and the words of each such column."""
         schema = TABLES[name].schema
         strings = [column for column in columns if schema[column] == pl.String]
+        others = [column for column in columns if column not in strings]
+        if name not in self._frames and self._has_all_columns(name):
+            self._hold(name, strings, others)
         held = self._codes.setdefault(name, {})
-        missing = [column for column in strings if column not in held]
-        if missing and name in self._files and name not in self._frames and self._has_all_columns(name):
-            with self._reading(name):
-                held.update(read_coded(self._files[name], missing))
-        elif missing:
-            held.update({column: coded(self.select(name, column)[column]) for column in missing})
-        others = self.select(name, *(column for column in columns if column not in strings))
-        found = [held[column][0] if column in strings else others[column] for column in columns]
+        held.update({c: coded(self.select(name, c)[c]) for c in strings if c not in held})
+        numbers = self.select(name, *others)
+        found = [held[column][0] if column in strings else numbers[column] for column in columns]
         return pl.DataFrame(found), {column: held[column][1] for column in strings}
+
+    def _hold(self, name: str, strings: Sequence[str], others: Sequence[str]) -> None:
+        """Read what is not held yet of these columns, strings as codes, in one go where the table lies in files."""
+        columns, codes = self._columns.setdefault(name, {}), self._codes.setdefault(name, {})
+        strings = [column for column in strings if column not in codes]
+        others = [column for column in others if column not in columns and column != "rank"]
+        if name in self._files and (strings or others):
+            with self._reading(name):
+                read = read_columns(self._files[name], strings, others)
+            codes.update(read[0])
+            columns.update(read[1])
 
     def _has_all_columns(self, name: str) -> bool:
         """Whether what the table is read from has its columns as declared: one made by hand may lack some."""
@@ -198,15 +208,11 @@ class Trace:
         return int(self._read(name, self.scan(name).select(pl.len())).item())
 
     def has_values(self, name: str, column: str, rank: int) -> bool:
-        """Whether a column is not all null in a rank; mostly the footer of the rank's file tells it."""
-        for file in self._files.get(name, ()) if self._has_all_columns(name) else ():
-            if file.parent.name == f"rank={rank}":
-                with self._reading(name):
-                    about = pq.read_metadata(file)
-                place = about.schema.names.index(column)
-                chunks = [about.row_group(k).column(place) for k in range(about.num_row_groups)]
-                if all(chunk.statistics is not None and chunk.statistics.has_null_count for chunk in chunks):
-                    return any(chunk.num_values > chunk.statistics.null_count for chunk in chunks)
+        """Whether a column is not all null in a rank."""
+        if name in self._files and name not in self._frames and self._has_all_columns(name):
+            with self._reading(name):
+                files = [file for file in self._files[name] if file.parent.name == f"rank={rank}"]
+                return any(has_values(file, column) for file in files)
         return self.select(name, "rank", column).filter(pl.col("rank") == rank)[column].count() > 0
 
     def require(self, analysis: str, *names: str) -> None:
