@@ -30,6 +30,7 @@ SPANS: list[dict[str, Any]] = [
     {"name": "aten::add_", "phase": "backward", "parent_id": 4},
     {"name": "aten::mse_loss", "module_path": "MSELoss_0", "phase": "forward"},
     {"name": "aten::item"},
+    {"name": "Conv2d_0", "kind": "module", "module_path": "Net_0.Conv2d_0", "phase": "forward", "parent_id": 0},
 ]
 ROOT, CONV, CONV_BACKWARD, OPTIMIZER, ADD, LOSS, ITEM = 0, 1, 2, 3, 5, 6, 7
 

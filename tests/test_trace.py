@@ -321,6 +321,21 @@ def test_whether_a_column_has_values(tmp_path: Path) -> None:
         assert [either.has_values("layers", "n_parameters", rank) for rank in range(3)] == [False, True, False]
 
 
+@pytest.mark.parametrize("ask", ["frame", "select", "coded"])
+def test_a_column_declared_after_the_trace_was_written_is_null(tmp_path: Path, ask: str) -> None:
+    make_trace(kernels=[{"name": "a", "node_span_id": 3}, {"name": "b", "rank": 1}]).write(tmp_path / "a.tracelens")
+    part = tmp_path / "a.tracelens" / "kernels" / "rank=0" / "part-0.parquet"
+    pl.read_parquet(part).drop("node_span_id").write_parquet(part)
+    trace = Trace.open(tmp_path / "a.tracelens")
+    columns = ("rank", "node_span_id", "duration_ns")
+    found = {"frame": lambda: trace.kernels, "select": lambda: trace.select("kernels", *columns)}.get(
+        ask, lambda: trace.coded("kernels", *columns, "name")[0]
+    )()
+    assert found["node_span_id"].to_list() == [None, None]
+    assert found["rank"].to_list() == [0, 1]
+    assert not trace.has_values("kernels", "node_span_id", 0)
+
+
 def test_infinities_survive(tmp_path: Path) -> None:
     rows = [{"name": "a", "value": value} for value in (math.inf, -math.inf, 0.1)]
     written = make_trace(counters=rows).write(tmp_path / "t.tracelens")

@@ -37,7 +37,7 @@ def read_columns(
     for file in files:
         with pq.ParquetFile(file, read_dictionary=list(strings), pre_buffer=False) as opened:
             parts.append(opened.read(columns=names).select(names))
-    table = pa.concat_tables(parts).unify_dictionaries()
+    table = pa.concat_tables(parts, promote_options="permissive").unify_dictionaries()
     words = {name: _words(table.column(name)) for name in strings}
     for place, name in enumerate(strings):
         chunks = [chunk.indices for chunk in table.column(name).chunks]
@@ -49,8 +49,10 @@ def read_columns(
 
 
 def has_values(file: Path, column: str) -> bool:
-    """Whether a column of a Parquet file is not all null: mostly its first rows tell."""
+    """Whether a column of a Parquet file is there and not all null: mostly its first rows tell."""
     with pq.ParquetFile(file, pre_buffer=False) as opened:
+        if column not in opened.schema.names:
+            return False
         groups = (opened.read_row_group(k, columns=[column]).column(0) for k in range(opened.num_row_groups))
         return any(len(group) > group.null_count for group in groups)
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import polars as pl
 import pyarrow as pa
@@ -25,7 +25,7 @@ from tracelens.capture import Manifest
 from tracelens.coding import coded, has_values, read_columns
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import SCHEMA_VERSION, TABLES
-from tracelens.table import Stored
+from tracelens.table import Stored, Table
 
 Parts: TypeAlias = Sequence[tuple[int, pl.DataFrame | Stored]]
 """A rank each, and rows of it without the rank."""
@@ -63,6 +63,7 @@ class Trace:
         self._codes: dict[str, dict[str, tuple[pl.Series, pl.Series]]] = {}
         self._has_all: dict[str, bool] = {}
         self._files: dict[str, list[Path]] = {}
+        self._stored: dict[str, set[str]] = {}
         self._parts: dict[str, Parts] = {}
 
     @classmethod
@@ -91,14 +92,12 @@ class Trace:
         tables, files = {}, {}
         for name, table in TABLES.items():
             parts = _parts(folder, name, manifest)
-            scans = [
-                pl.scan_parquet(file, glob=False).select(pl.lit(rank, pl.Int32).alias("rank"), pl.all())
-                for rank, file in parts
-            ]
-            tables[name] = pl.concat(scans) if scans else table.empty().lazy()
-            files[name] = [file for _, file in parts]
+            tables[name] = pl.concat([_scanned(p, table) for p in parts]) if parts else table.empty().lazy()
+            if parts:
+                files[name] = parts
         trace = cls(manifest, tables, folder)
-        trace._files = {name: of_table for name, of_table in files.items() if of_table}
+        trace._files = {name: [part.file for part in own] for name, own in files.items()}
+        trace._stored = {name: set.intersection(*(set(p.columns) for p in own)) for name, own in files.items()}
         return trace
 
     @property
@@ -156,8 +155,9 @@ class Trace:
         """Read what is not held yet of these columns, strings as codes, in one go where the table lies in files."""
         columns, codes = self._columns.setdefault(name, {}), self._codes.setdefault(name, {})
         strings = [column for column in strings if column not in codes]
-        others = [column for column in others if column not in columns and column != "rank"]
-        if name in self._files and (strings or others):
+        others = [column for column in others if column not in columns]
+        strings, others = ([c for c in of_kind if c in self._stored.get(name, ())] for of_kind in (strings, others))
+        if strings or others:
             with self._reading(name):
                 read = read_columns(self._files[name], strings, others)
             codes.update(read[0])
@@ -350,29 +350,48 @@ def _is_trace(folder: Path) -> bool:
     return isinstance(data, dict) and {"schema_version", "tracelens_version"} <= set(data)
 
 
-def _parts(folder: Path, table: str, manifest: Manifest) -> list[tuple[int, Path]]:
-    """Rank and file of each part of a table, none of them missing, damaged or added.
+class _Part(NamedTuple):
+    """A file of a table, its rank, and the columns that it has."""
+
+    rank: int
+    file: Path
+    columns: Sequence[str]
+
+
+def _scanned(part: _Part, table: Table) -> pl.LazyFrame:
+    """The part's rows with the table's columns; one that was declared after they were written is null."""
+    own = [column for column in table if column.name != "rank"]
+    known: list[pl.Expr] = [pl.all()]
+    if all(column.nullable or column.name in part.columns for column in own):
+        known = [pl.col(c.name) if c.name in part.columns else pl.lit(None, c.dtype).alias(c.name) for c in own]
+    return pl.scan_parquet(part.file, glob=False).select(pl.lit(part.rank, pl.Int32).alias("rank"), *known)
+
+
+def _parts(folder: Path, table: str, manifest: Manifest) -> list[_Part]:
+    """The parts of a table by rank, none of them missing, damaged or added.
 
     Raises SourceError for one that is. Only the footers are read here.
     """
+    columns: dict[Path, Sequence[str]] = {}
     found = sorted(folder.glob(f"{table}/rank=*/*.parquet"))
     expected = {folder / table / f"rank={rank}" / _PART: n for rank, n in manifest.n_rows.get(table, {}).items()}
     for file in [*expected, *(file for file in found if file not in expected)]:
         try:
-            n_rows = pq.read_metadata(file).num_rows
+            about = pq.read_metadata(file)
         except (OSError, pa.ArrowException) as error:
             what = "is missing" if not file.exists() else f"cannot be read as Parquet ({_first_line(error)})"
             raise SourceError(f"{file}: {what}; collect the trace again") from error
         # A trace written by hand may have no counts; then whatever lies there counts.
         told = expected.get(file, 0)
-        if manifest.n_rows and n_rows != told:
-            raise SourceError(f"{file}: {told} rows by manifest.json, found {n_rows}; collect the trace again")
+        if manifest.n_rows and about.num_rows != told:
+            raise SourceError(f"{file}: {told} rows by manifest.json, found {about.num_rows}; collect the trace again")
+        columns[file] = about.schema.names
     parts = []
     for file in found:
         digits = file.parent.name.removeprefix("rank=")
         if not digits.isascii() or not digits.isdecimal() or len(digits) > _RANK_DIGITS:
             raise SourceError(f"{file}: expected a folder rank=N, found {file.parent.name}; collect the trace again")
-        parts.append((int(digits), file))
+        parts.append(_Part(int(digits), file, columns[file]))
     return sorted(parts)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.derive.layer_pairs import layer_pairs
-from tracelens.derive.layer_times import are_numbered
+from tracelens.derive.layer_times import are_numbered, both_kernel_times
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.layers import COMPARE_LAYERS
 from tracelens.trace import Trace
@@ -20,7 +20,7 @@ def compare_layers(base: Trace, other: Trace) -> pl.DataFrame:
     Kernel times are a step's (the whole trace's where no step is marked). Raises MissingTableError where the two have
     no way of timing in common: neither kernels nor layers measured by the same method.
     """
-    pairs = layer_pairs(base, other)
+    pairs = layer_pairs(base, other, both_kernel_times(base, other))
     if pairs.is_empty():
         raise MissingTableError(
             "compare_layers needs the table kernels, or timings of layers by the same method, in both traces; "
@@ -143,4 +143,4 @@ def _unplaced(kernels: pl.DataFrame, which: str) -> str:
 
 
 def _marks_steps(trace: Trace) -> bool:
-    return trace.kernels["step"].count() > 0
+    return trace.select("kernels", "step")["step"].count() > 0

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.derive.layer_pairs import layer_pairs
-from tracelens.derive.layer_times import are_numbered, region_cost
+from tracelens.derive.layer_times import are_numbered, both_kernel_times, region_cost
 from tracelens.derive.oracles import TOTAL, best_of_two, by_operation, dynamic, operations, with_total
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.schemas.results.layers import LAYER_ORACLE
@@ -34,7 +34,8 @@ def layer_oracle(
         raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")
     if switch_cost_ns is not None and not 0 <= switch_cost_ns < float("inf"):
         raise UsageError(f"switch_cost_ns is a number of nanoseconds from 0 on, found {switch_cost_ns}")
-    pairs = layer_pairs(base, other)
+    kernels = both_kernel_times(base, other)
+    pairs = layer_pairs(base, other, kernels)
     way = _chosen_way(pairs, method)
     layers = _ordered(pairs, way, base, other)
     change_cost, region = _costs(base, other, way, switch_cost_ns)
@@ -42,8 +43,8 @@ def layer_oracle(
     for rank in layers["rank"].unique().sort():
         mine = layers.filter(pl.col("rank") == rank).to_dicts()
         found = {"best_of_two": best_of_two(mine), "dynamic": dynamic(mine, change_cost, region)}
-        if way["method"] == "kernels":
-            found["profile_timed"] = by_operation(mine, operations(base, other, rank))
+        if kernels is not None and way["method"] == "kernels":
+            found["profile_timed"] = by_operation(mine, operations(kernels, rank))
         elif (profiled := _profiled_way(pairs, way)) is not None:
             by_profiler = _ordered(pairs, profiled, base, other).filter(pl.col("rank") == rank)
             found["profile_timed"] = best_of_two(by_profiler.to_dicts())

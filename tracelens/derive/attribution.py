@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.coding import is_word, spelled
-from tracelens.derive.ancestry import above, outermost_row, prepare
+from tracelens.derive.ancestry import above, prepare
 from tracelens.derive.lookup import grouped
 from tracelens.derive.provenance import split_kernels
 from tracelens.derive.replays import UNATTRIBUTED, has_replays, place_replays
@@ -36,16 +36,17 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
     program without CUDA graphs, places what this one replayed.
     """
     ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
-    unmarked = _unmarked(trace) if in_steps else None
     replays = base if base is not None and base.has("kernels") and has_replays(trace) else None
     if trace.has("provenance") or replays is not None:
         parts = place_parts(trace)
         if replays is not None:
             parts = place_replays(parts, trace, replays, place_parts(replays))
-        placed = _without(parts, unmarked).with_columns(n=pl.lit(1, pl.Int64))
+        parts = parts.filter(_in_steps(trace)) if in_steps else parts
+        placed = parts.with_columns(n=pl.lit(1, pl.Int64))
     else:
         located, words = _located(trace)
-        kinds = grouped(_without(located, unmarked), _KIND, [ns.sum(), pl.len().cast(pl.Int64).alias("n")])
+        located = located.filter(_in_steps(trace)) if in_steps else located
+        kinds = grouped(located, _KIND, [ns.sum(), pl.len().cast(pl.Int64).alias("n")])
         placed = _placed(kinds, words, trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     sums = placed.group_by(*_KEY, "evidence", "library", "primitive")
     sorts = sums.agg(pl.col("duration_ns", *bounds, "n").sum())
@@ -71,14 +72,10 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
     return LAYER_ATTRIBUTION.conform(frame)
 
 
-def _unmarked(trace: Trace) -> pl.DataFrame:
-    """The kernels without a step, of ranks that mark steps."""
-    steps = trace.select("kernels", "rank", "kernel_id", "step")
-    return steps.filter(pl.col("step").is_null() & pl.col("step").is_not_null().any().over("rank"))
-
-
-def _without(kernels: pl.DataFrame, left_out: pl.DataFrame | None) -> pl.DataFrame:
-    return kernels if left_out is None else kernels.join(left_out, on=["rank", "kernel_id"], how="anti")
+def _in_steps(trace: Trace) -> pl.Expr:
+    """Whether a kernel belongs to a step, or its rank marks none."""
+    marked = trace.select("kernels", "rank", "step").drop_nulls("step")["rank"].unique()
+    return pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked.implode())
 
 
 def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
@@ -130,7 +127,7 @@ def _located(trace: Trace) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
     module_path and phase are those of the span around the launch.
     """
     prepare(trace.height("spans"))
-    columns = ["rank", "kernel_id", "span_id", "duration_ns", "is_communication"]
+    columns = ["rank", "kernel_id", "span_id", "duration_ns", "is_communication", "step"]
     knows_nodes = any(trace.has_values("kernels", "node_span_id", rank) for rank in trace.manifest.ranks)
     kernels = trace.select("kernels", *columns, *(["node_span_id"] if knows_nodes else []))
     sorts, sort_words = trace.coded("kernels", "library", "primitive", "link")
@@ -139,13 +136,9 @@ def _located(trace: Trace) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
     for tree, part in with_trees(spans, kernels.hstack(sorts)):
         at, by_node = _where(tree, part)
         path = tree["module_path"].gather(at).alias("module_path")
-        located = part.with_columns(
-            path,
-            by_node=by_node,
-            accumulates=_accumulating(tree, words["name"], part["span_id"]),
-            phase=tree["phase"].gather(at),
-            is_root=path.is_in(_roots(tree, words["kind"]).implode()),
-        )
+        accumulates, roots = _around(tree, words, part["span_id"])
+        is_root, phase = path.is_in(roots.implode()), tree["phase"].gather(at)
+        located = part.with_columns(path, by_node=by_node, accumulates=accumulates, phase=phase, is_root=is_root)
         found.append(located)
     return pl.concat(found), words | sort_words
 
@@ -183,17 +176,17 @@ def _placed(located: pl.DataFrame, words: dict[str, pl.Series], trace: Trace) ->
     return _with_classes(trace, located.with_columns(layer=layer, evidence=evidence))
 
 
-def _roots(tree: pl.DataFrame, kinds: pl.Series) -> pl.Series:
-    """The paths (codes) of modules that no module call encloses and that have layers of their own within."""
-    path, is_module = tree["module_path"], is_word(tree["kind"], kinds, "module")
-    if not is_module.any():
-        return path.clear()
-    top = outermost_row(tree["parent_id"], is_module)
-    return path.gather(top.filter(path != path.gather(top)).unique()).unique()
+def _around(tree: pl.DataFrame, words: dict[str, pl.Series], rows: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Whether each of the spans at `rows` lies within an AccumulateGrad node; and the paths (codes) of roots.
 
-
-def _accumulating(tree: pl.DataFrame, names: pl.Series, rows: pl.Series) -> pl.Series:
-    """Whether each of the spans at `rows` lies within an AccumulateGrad node."""
-    nodes = names.filter(names.str.contains("AccumulateGrad", literal=True))
-    flags = is_word(tree["name"], names, *nodes)
-    return above(tree["parent_id"], flags.cast(pl.UInt8), rows)["top"].is_not_null() & rows.is_not_null()
+    Roots are modules that no module call encloses and that have layers of their own within.
+    """
+    is_module = is_word(tree["kind"], words["kind"], "module")
+    nodes = words["name"].filter(words["name"].str.contains("AccumulateGrad", literal=True))
+    is_node = is_word(tree["name"], words["name"], *nodes) & ~is_module
+    modules = is_module.arg_true().cast(pl.Int64)
+    marks = is_module.cast(pl.UInt8) + 2 * is_node.cast(pl.UInt8)
+    found = above(tree["parent_id"], marks, pl.concat([rows.rename("row"), modules.rename("row")]))
+    path, top = tree["module_path"].gather(modules), found["top"][len(rows) :]
+    around = tree["module_path"].gather(top)
+    return found["n_twos"][: len(rows)] > 0, around.filter(path != around).unique()

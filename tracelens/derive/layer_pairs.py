@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from tracelens.derive.layer_times import DEVICES, EAGER, VARIANT, kernel_times, measured_times
+from tracelens.derive.layer_times import DEVICES, EAGER, VARIANT, Sides, measured_times
 from tracelens.trace import Trace
 
 _SIDE = ("low_ns", "estimate_ns", "high_ns", "evidence")
@@ -22,16 +22,16 @@ class Way(NamedTuple):
     variant: tuple[Any, ...]
 
 
-def layer_pairs(base: Trace, other: Trace) -> pl.DataFrame:
+def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFrame:
     """A row a layer, phase and way of timing that both traces have: the columns of COMPARE_LAYERS up to the evidence.
 
-    GPU time of kernels is one way; each pair of measured configurations, by each method that both were measured by, is
-    another: eager ones of base where it has any, with compiled ones of other where it has any, on the same device
-    where possible.
+    GPU time of kernels, as `both_kernel_times` gives it, is one way; each pair of measured configurations, by each
+    method that both were measured by, is another: eager ones of base where it has any, with compiled ones of other
+    where it has any, on the same device where possible.
     """
     parts = []
-    if base.has("kernels") and other.has("kernels"):
-        parts.append(_joined(kernel_times(base), kernel_times(other)).with_columns(method=pl.lit("kernels")))
+    if kernels is not None:
+        parts.append(_joined(*kernels).with_columns(method=pl.lit("kernels")))
     sides = measured_times(base), measured_times(other)
     for one, two in _measured_pairs(*(_ways(side) for side in sides)):
         joined = _joined(_of(sides[0], one), _of(sides[1], two))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
+
 import polars as pl
 
 from tracelens.derive.attribution import attribute_kernels
 from tracelens.schemas.events import PRIMITIVES
 from tracelens.trace import Trace
 
+Sides: TypeAlias = tuple[pl.DataFrame, pl.DataFrame]
 REGION = "(compiled region)"
 DEVICES = {"interpreted": "cpu", "cpp": "cpu", "cuda": "gpu", "triton": "gpu"}
 EAGER = ("interpreted", "cuda")
@@ -21,17 +25,27 @@ def kernel_times(trace: Trace) -> pl.DataFrame:
 
     Where steps are marked, work outside of them is left out; where none is, the whole trace counts as one.
     """
-    steps = trace.kernels.group_by("rank").agg(n_steps=pl.col("step").drop_nulls().n_unique().clip(1))
+    steps = trace.select("kernels", "rank", "step").unique()
+    n_steps = steps.group_by("rank").agg(n_steps=pl.col("step").drop_nulls().len().clip(1))
     per_step = [*_BOUNDS, *(f"primitive_{word}_ns" for word in PRIMITIVES)]
     return (
         attribute_kernels(trace, in_steps=True)
-        .join(steps, on="rank")
+        .join(n_steps, on="rank")
         .with_columns(
             pl.col(per_step) / pl.col("n_steps"),
             n=(pl.col("n_kernels") / pl.col("n_steps")).round().cast(pl.Int64),
         )
         .select("rank", "layer", "class_name", "phase", "evidence", "n", *per_step)
     )
+
+
+def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
+    """What `kernel_times` gives of each, at a time; None where one has no kernels."""
+    if not base.has("kernels") or not other.has("kernels"):
+        return None
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(kernel_times, (base, other))
+    return one, two
 
 
 def measured_times(trace: Trace) -> pl.DataFrame:

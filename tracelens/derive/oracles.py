@@ -7,10 +7,9 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.layer_times import kernel_times
+from tracelens.derive.layer_times import Sides
 from tracelens.derive.switching import COMPILED, EAGER, change_costs, cheapest_path
 from tracelens.schemas.events import PRIMITIVES
-from tracelens.trace import Trace
 
 Row = dict[str, Any]
 TOTAL = "(total)"
@@ -101,12 +100,13 @@ def _or_never(time: float | None) -> float:
     return float("inf") if time is None else time
 
 
-def operations(base: Trace, other: Trace, rank: int) -> dict[Any, tuple[Row, Row]]:
+def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
     """Of each layer the GPU time of its operations in both runs: its primitives, all phases, per step.
 
-    Time in layout transforms and memory operations counts for the layer's longest other primitive.
+    `kernels` is what `both_kernel_times` gives. Time in layout transforms and memory operations counts for the layer's
+    longest other primitive.
     """
-    sides = [_by_primitive(kernel_times(trace).filter(pl.col("rank") == rank)) for trace in (base, other)]
+    sides = [_by_primitive(times.filter(pl.col("rank") == rank)) for times in kernels]
     return {layer: (sides[0][layer], sides[1][layer]) for layer in sides[0] if layer in sides[1]}
 
 
