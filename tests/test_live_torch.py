@@ -201,6 +201,37 @@ print(counters["stats"]["unique_graphs"], dict(counters["graph_break"]))
     assert steps(done) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"]
 
 
+SCRIPTED = {
+    # Each calls the model itself before: to trace it and to check the trace, or to warm up.
+    "traced": "made = torch.jit.trace(model, x)",
+    "scripted": "made = torch.jit.freeze(torch.jit.script(model))\nmodel(x)\nmodel(x)",
+}
+
+
+@pytest.mark.parametrize("level", SCRIPTED)
+def test_steps_of_torchscript_are_calls_of_what_was_made(tmp_path: Path, level: str) -> None:
+    code = (
+        "import warnings\nwarnings.filterwarnings('ignore', message=r'`torch.jit')\n"
+        + MODEL
+        + f"""
+model.eval()
+x = torch.randn(2, 3, 8, 8)
+with torch.no_grad():
+    {SCRIPTED[level].replace(chr(10), chr(10) + "    ")}
+    for _ in range(9):
+        made(x)
+"""
+    )
+    done = run(tmp_path, code, wait=3, stacks=level == "scripted")
+    assert done.outcome.exit_code == 0
+    # The scripted level's ten: the model's first call, its second with the first of what was made, eight more of that.
+    n_steps = 10 if level == "scripted" else 9
+    assert f"recorded steps 4 to 6 of {n_steps}, found from the outermost module" in done.notes
+    assert not [note for note in done.notes if "failed" in note]
+    calls = done.trace.spans.filter(pl.col("kind") == "module")
+    assert calls["module_path"].to_list().count("Net") == 3
+
+
 def test_a_program_without_steps_keeps_its_beginning_and_says_so(tmp_path: Path) -> None:
     done = run(tmp_path, "import torch\na = torch.ones(8, 8)\nfor _ in range(3): a = a @ a\n")
     assert done.trace.spans.filter(pl.col("name") == "aten::mm").height == 3

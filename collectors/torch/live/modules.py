@@ -52,7 +52,12 @@ def _alive() -> dict[int, Any]:
     """Every module there is, by address. The type is asked, not the object: proxies pretend to be others."""
     kinds = set(_kinds(torch.nn.Module))
     found = [thing for thing in gc.get_objects() if type(thing) in kinds]
-    return {id(module): module for module in found if "_modules" in vars(module)}  # else it is half made
+    return {id(module): module for module in found if _is_made(module)}
+
+
+def _is_made(module: Any) -> bool:
+    """Whether the module's constructor has run; a traced module has its parts through another one."""
+    return "_modules" in vars(module) or "_actual_script_module" in vars(module)
 
 
 def _kinds(kind: type) -> Iterator[type]:
@@ -91,13 +96,13 @@ def _walk(root: Any) -> Iterator[tuple[int, str]]:
 
 def _is_wrapper(module: Any) -> bool:
     """Whether the module only stands around another one."""
-    return list(module._modules) in (["module"], ["_orig_mod"])
+    return list(module._modules.keys()) in (["module"], ["_orig_mod"])  # a scripted module's cannot be iterated
 
 
 def _unwrapped(module: Any) -> str:
     while _is_wrapper(module):
-        module = next(iter(module._modules.values()))
-    return type(module).__name__
+        module = next(child for _, child in module._modules.items())
+    return _class_name(module)
 
 
 def _unique(name: str, taken: set[str]) -> str:
@@ -108,16 +113,23 @@ def _unique(name: str, taken: set[str]) -> str:
 
 def _facts(module: Any) -> dict[str, Any]:
     """class_name, n_parameters of the module itself, hyperparameters: what its constructor was told, where kept."""
-    counted = [p for p in module._parameters.values() if p is not None]
+    # Those of a scripted module are no dictionaries, only like some.
+    counted = [p for _, p in module._parameters.items() if p is not None]
     try:
         n_parameters = sum(p.numel() for p in counted)
     except (RuntimeError, ValueError):
         n_parameters = None  # lazy parameters have no size yet
     return {
-        "class_name": type(module).__name__,
+        "class_name": _class_name(module),
         "n_parameters": n_parameters,
         "hyperparameters": _hyperparameters(module),
     }
+
+
+def _class_name(module: Any) -> str:
+    """The module's class; of a scripted one the class that it was made from."""
+    scripted = isinstance(module, torch.jit.ScriptModule)
+    return str(getattr(module, "original_name", type(module).__name__)) if scripted else type(module).__name__
 
 
 def _hyperparameters(module: Any) -> dict[str, Any]:
@@ -128,14 +140,15 @@ def _hyperparameters(module: Any) -> dict[str, Any]:
     except (TypeError, ValueError):
         return {}
     found: dict[str, Any] = {}
+    parameters = dict(module._parameters.items())
     for name in names:
-        value = vars(module).get(name, module._parameters.get(name))
+        value = vars(module).get(name, parameters.get(name))
         if isinstance(value, torch.Tensor):
             found[name] = True
         elif isinstance(value, (bool, int, float)) or (words and isinstance(value, str)):
             found[name] = value
         elif isinstance(value, (tuple, list)) and all(isinstance(v, (bool, int, float)) for v in value):
             found[name] = list(value)
-        elif name == "bias" and name in module._parameters:
+        elif name == "bias" and name in parameters:
             found[name] = False
     return found

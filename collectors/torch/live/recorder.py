@@ -199,6 +199,8 @@ class Recorder:
         self._is_done = True
         if self._calls is not None:
             self._calls.remove()
+            if self.finder is not None:
+                self.finder.spy_on()
         began = time.perf_counter_ns()
         with held_interrupts():
             self._export(profiler)

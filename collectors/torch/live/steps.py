@@ -22,9 +22,11 @@ class StepFinder:
     """Calls `first()` when the program's work begins and `boundary()` where one step ends and the next begins.
 
     A step ends with a step of the optimizer that steps first; else it begins where the data loader is asked for a
-    batch; else where the same outermost module with parameters is called again. A program that has made an optimizer is
-    given some calls to step it. Only the thread that was seen first counts. Evaluation before training counts as steps
-    of their own. With `child`, only an optimizer counts: data loaders' workers call modules too.
+    batch; else where the same outermost module with parameters is called again: once another one is called twice in a
+    row (what was made of a model that was tried before), where that is. Calls that torch.jit.trace makes are no steps.
+    A program that has made an optimizer is given some calls to step it. Only the thread that was seen first counts.
+    Evaluation before training counts as steps of their own. With `child`, only an optimizer counts: data loaders'
+    workers call modules too.
     """
 
     def __init__(self, first: Callable[[], None], boundary: Callable[[], None], *, child: bool = False) -> None:
@@ -40,6 +42,11 @@ class StepFinder:
         self._called = False
         self._loads = False
         self._n_since_batch = 0
+        self._is_tracing = False
+        self._is_paused = False
+        self._is_settled = False
+        self._between: Any = None
+        self._unhook: Callable[[], None] | None = None
         self._undo: list[Callable[[], None]] = []
         self._spied: list[Any] = []
         self._put_back: Callable[[], None] = lambda: None
@@ -52,6 +59,8 @@ class StepFinder:
         self._patch(Optimizer, "__init__", self._watch_optimizers)
         if not self._child:
             self._patch(_BaseDataLoaderIter, "__next__", self._watch_loaders)
+            for name in ("trace", "trace_module"):
+                self._patch(torch.jit, name, self._watch_tracing)
             self._spy()
 
     def remove(self) -> None:
@@ -89,6 +98,17 @@ class StepFinder:
             original(optimizer, *args, **kwargs)
 
         return init
+
+    def _watch_tracing(self, original: Any) -> Any:
+        @functools.wraps(original)
+        def tracing(*args: Any, **kwargs: Any) -> Any:
+            outer, self._is_tracing = self._is_tracing, True
+            try:
+                return original(*args, **kwargs)
+            finally:
+                self._is_tracing = outer
+
+        return tracing
 
     def _stepped(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
         if not self._see() or self.source == PROGRAM:
@@ -152,18 +172,28 @@ class StepFinder:
         self._spy_on()
 
     def _spy_on(self) -> None:
-        if self._undo and self.source is None and self._spy_again is not None:
+        wanted = self.source is None or (self.source == MODULE and not self._is_settled)
+        if self._undo and wanted and not self._is_paused and self._spy_again is not None:
             self._spy_again()
 
     def stop_spying(self) -> None:
-        """Watch the outermost calls no more: somebody else watches all calls."""
+        """Watch the outermost calls no more until told to: somebody else watches all calls."""
         self._put_back()
-        self._spy_again = None
+        self._is_paused = True
+
+    def spy_on(self) -> None:
+        """Watch the outermost calls again, where that is needed."""
+        self._is_paused = False
+        self._spy_on()
 
     @contextlib.contextmanager
     def untouched_calls(self) -> Iterator[None]:
-        """While the body runs nn.Module.__call__ is torch's own: the profiler knows module calls by its code."""
+        """While the body runs nn.Module.__call__ is torch's own: the profiler knows module calls by its code.
+
+        It stays so where nothing is to be learnt from it any more: the trace has no frame of ours then.
+        """
         self._put_back()
+        self._is_settled = self._unhook is not None
         try:
             yield
         finally:
@@ -171,10 +201,13 @@ class StepFinder:
 
     def call_begins(self, module: Any) -> None:
         """A module is called by what is no module."""
-        if self.source is not None or not self._see():
+        if self._is_tracing or self.source not in (None, MODULE) or not self._see():
             return
         self._called = True
-        if next(module.parameters(), None) is None:
+        if self.source == MODULE:
+            self._maybe_another(module)
+            return
+        if not _may_mark(module):
             return
         if not any(seen is module for seen in self._spied):
             self._spied.append(module)
@@ -183,9 +216,40 @@ class StepFinder:
         # A batch that is loaded once and used again and again is no step's sign.
         from_loader = self._loads and self._n_since_batch <= _CALLS_OF_ONE_BATCH
         if not from_loader and self._may_decide():
-            self.source, self.main = MODULE, module
-            self._undo.append(module.register_forward_pre_hook(self._called_again).remove)
+            self.source = MODULE
+            self._undo.append(self._let_go)
+            self._go_by(module)
+
+    def _maybe_another(self, module: Any) -> None:
+        """Go by another module than so far where that is called twice without a call of the main one between."""
+        if module is self.main:
+            self._between = None
+            if self._unhook is None:
+                self._boundary()
+        elif module is self._between:
+            self._go_by(module)
+        elif _may_mark(module):
+            self._between = module
+
+    def _go_by(self, module: Any) -> None:
+        """Steps begin where this module is called, from this call on."""
+        self._let_go()
+        self.main, self._between = module, None
+        with contextlib.suppress(RuntimeError):  # scripted modules take no hooks: their calls are watched on
+            self._unhook = module.register_forward_pre_hook(self._called_again).remove
+        if self._unhook is None:
+            self._boundary()
+
+    def _let_go(self) -> None:
+        if self._unhook is not None:
+            self._unhook()
+            self._unhook = None
 
     def _called_again(self, _module: Any, _args: Any) -> None:
-        if self.source == MODULE and self._thread == threading.get_ident():
+        if self.source == MODULE and self._thread == threading.get_ident() and not self._is_tracing:
             self._boundary()
+
+
+def _may_mark(module: Any) -> bool:
+    """Whether the module may be a model: it has parameters, or is a scripted one, whose may be frozen into it."""
+    return isinstance(module, torch.jit.ScriptModule) or next(module.parameters(), None) is not None
