@@ -7,6 +7,7 @@ import polars as pl
 from tracelens.coding import is_word, spelled
 from tracelens.derive.ancestry import above, prepare
 from tracelens.derive.lookup import grouped
+from tracelens.derive.modules import WRAPPER
 from tracelens.derive.provenance import split_kernels
 from tracelens.derive.replays import UNATTRIBUTED, has_replays, place_replays
 from tracelens.derive.span_trees import with_trees
@@ -179,9 +180,11 @@ def _placed(located: pl.DataFrame, words: dict[str, pl.Series], trace: Trace) ->
 def _around(tree: pl.DataFrame, words: dict[str, pl.Series], rows: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Whether each of the spans at `rows` lies within an AccumulateGrad node; and the paths (codes) of roots.
 
-    Roots are modules that no module call encloses and that have layers of their own within.
+    Roots are modules that no module call encloses and that have layers of their own within. Layers are known by their
+    calls; those of a compiled model make none, but a wrapper around it, or a compiled graph that it runs, says that
+    there are some.
     """
-    is_module = is_word(tree["kind"], words["kind"], "module")
+    is_module = is_word(tree["kind"], words["kind"], "module") & tree["module_path"].is_not_null()
     nodes = words["name"].filter(words["name"].str.contains("AccumulateGrad", literal=True))
     is_node = is_word(tree["name"], words["name"], *nodes) & ~is_module
     modules = is_module.arg_true().cast(pl.Int64)
@@ -189,4 +192,23 @@ def _around(tree: pl.DataFrame, words: dict[str, pl.Series], rows: pl.Series) ->
     found = above(tree["parent_id"], marks, pl.concat([rows.rename("row"), modules.rename("row")]))
     path, top = tree["module_path"].gather(modules), found["top"][len(rows) :]
     around = tree["module_path"].gather(top)
-    return found["n_twos"][: len(rows)] > 0, around.filter(path != around).unique()
+    roots = [around.filter(path != around), _compiled_roots(tree, words["name"], is_module, top)]
+    return found["n_twos"][: len(rows)] > 0, pl.concat(roots).drop_nulls().unique()
+
+
+def _compiled_roots(tree: pl.DataFrame, names: pl.Series, is_module: pl.Series, tops: pl.Series) -> pl.Series:
+    """Of modules that no module call encloses the paths of those that a wrapper does, or that run a compiled graph."""
+    graphs, wrappers = (names.filter(names.str.contains(words)) for words in (_COMPILED, WRAPPER))
+    parent, path = tree["parent_id"], tree["module_path"]
+    found = [path.clear()]
+    if len(graphs) and is_module.any():
+        runs = is_word(tree["name"], names, *graphs).arg_true().cast(pl.Int64)
+        around = path.gather(above(parent, is_module.cast(pl.UInt8), runs)["top"])
+        found.append(around.filter(around == path.gather(runs)))
+    if len(wrappers) and is_module.any():
+        marks, rows = is_word(tree["name"], names, *wrappers).cast(pl.UInt8), tops.drop_nulls().unique().cast(pl.Int64)
+        found.append(path.gather(rows.filter(above(parent, marks, rows)["n_ones"] > 0)))
+    return pl.concat(found)
+
+
+_COMPILED = r"^(## Call CompiledFxGraph |Torch-Compiled Region)"

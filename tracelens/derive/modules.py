@@ -8,6 +8,8 @@ from tracelens.derive.ancestry import nearest, outermost
 from tracelens.derive.distinct import each_once, each_pair_once
 
 MODULE_PREFIX = "nn.Module: "
+WRAPPER = r"^nn\.Module: (OptimizedModule|DistributedDataParallel|DataParallel|FullyShardedDataParallel)_\d+$"
+"""Calls of modules that hold nothing but another one: no layer of the model, so they take no place in a path."""
 _NODE = ("process_id", "forward_thread_id", "sequence_number")
 
 
@@ -65,8 +67,14 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> pl.Series:
-    """The names of the module calls around each span, outermost first, joined with dots; an exact path starts anew."""
+    """The names of the module calls around each span, outermost first, joined with dots; an exact path starts anew.
+
+    Wrappers are left out unless the capture gave them a path, which is that of what they wrap.
+    """
     modules = spans.select((pl.col("kind") == "module") & pl.col("name").is_not_null()).to_series().arg_true()
+    if len(modules):
+        is_wrapper = each_once(spans["name"].gather(modules), lambda name: name.str.contains(WRAPPER))
+        modules = modules.filter(~is_wrapper | spans["exact_path"].gather(modules).is_not_null())
     if not len(modules):
         return pl.repeat(None, spans.height, dtype=pl.Categorical, eager=True)
     enclosing = nearest(parent, _numbered(modules, spans.height))
@@ -86,11 +94,16 @@ def _below(paths: pl.DataFrame) -> pl.DataFrame:
 
 
 def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
-    """module_path, class_name and call_order of every module called, in the order first called."""
+    """module_path, class_name and call_order of every module called, in the order first called.
+
+    Of a wrapper and what it wraps, which go by one path where the capture gave them one, the class is the latter's.
+    """
+    calls = spans.filter((pl.col("kind") == "module") & pl.col("module_path").is_not_null())
+    is_wrapper = each_once(calls["name"], lambda name: name.str.contains(WRAPPER)).alias("is_wrapper")
     return (
-        spans.filter(pl.col("kind") == "module")
+        calls.select("module_path", "start_ns", "name", is_wrapper)
         .group_by("module_path")
-        .agg(pl.col("start_ns").min(), pl.col("name").sort_by("start_ns").first().cast(pl.String))
+        .agg(pl.col("start_ns").min(), pl.col("name").sort_by("is_wrapper", "start_ns").first().cast(pl.String))
         .sort("start_ns", pl.col("module_path").cast(pl.String))
         .with_row_index("call_order")
         .select(
