@@ -11,6 +11,7 @@ from tests.bench.contenders import HTA_PARSERS, installed
 from tests.bench.layouts import LAYOUTS
 from tests.bench.machine import memory_bytes
 from tests.bench.results import Row
+from tests.bench.suite_compile import compile_provenance
 from tests.bench.suite_gdb import gdb_hits
 from tests.bench.suite_live import live_capture
 
@@ -191,5 +192,6 @@ SUITES = {
         report,
         gdb_hits,
         live_capture,
+        compile_provenance,
     )
 }

@@ -1,10 +1,10 @@
-"""What tracelens must reach (issue 3, "Fast and flat"), each judged by the rows of one run."""
+"""What tracelens must reach (issue 3, "Fast and flat"; others where said), each judged by the rows of one run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.bench import suite_gdb, suite_live, suites
+from tests.bench import suite_compile, suite_gdb, suite_live, suites
 from tests.bench.results import Results, Row, Target
 
 NOT_MEASURED = "not measured in this run"
@@ -14,7 +14,7 @@ COMPARED_MB = 530
 
 def judge(results: Results) -> list[Target]:
     """Every target, with what was measured at the largest size there is and whether it was reached there."""
-    parts = (_peers, _cold, _flat, _files_and_layouts, _nesting, _nsys, _analyses, _live, _gdb)
+    parts = (_peers, _cold, _flat, _files_and_layouts, _nesting, _nsys, _analyses, _attribution, _live, _gdb)
     return [target for part in parts for target in part(results)]
 
 
@@ -107,6 +107,15 @@ def _analyses(results: Results) -> Iterator[Target]:
     yield _within(
         "the whole text report of a 500 MB trace in under 3 s", max(rows, key=lambda r: r.size, default=None), 3
     )
+
+
+def _attribution(results: Results) -> Iterator[Target]:
+    """What whose a kernel is costs to record, and to find out (issue 5, "Attribution under torch.compile")."""
+    ours, bare = (results.find(suite_compile.GROUP, name) for name in (suite_compile.RECORDED, suite_compile.PLAIN))
+    yield _at_most("torch.compile with provenance recorded at most 1.1 times as long as without", ours, bare, 1.1)
+    rows = [row for row in results.rows if row.group == "analysis" and row.contender == "layer_attribution"]
+    largest = max(rows, key=lambda row: row.size, default=None)
+    yield _within("attribution of 1 M kernels in under a second", largest, 1)
 
 
 def _live(results: Results) -> Iterator[Target]:

@@ -1,0 +1,22 @@
+"""The part of the benchmark that compiles a model: what recording the provenance of its kernels costs."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.bench.bench import Bench, Contender
+from tests.bench.contenders import installed
+from tests.bench.results import Row
+
+GROUP = "torch.compile"
+PLAIN, RECORDED = "torch.compile, nothing cached", "the same, with provenance recorded"
+
+
+def compile_provenance(bench: Bench) -> None:
+    """A model compiled with nothing cached, without the recorder and with it, in turn."""
+    if not installed("torch"):
+        bench.leave_out(GROUP, "torch is not installed")
+        return
+    command = (sys.executable, "-m", "tests.bench.compile_model")
+    contenders = [Contender(PLAIN, (*command, "plain")), Contender(RECORDED, (*command, "recorded"))]
+    bench.race(contenders, Row(GROUP, "", "ResNet-50 (on a CPU, its first stage)", 1, "models"))
