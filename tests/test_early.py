@@ -47,11 +47,17 @@ def test_the_larger_the_file_the_sooner_memory_is_given_back(tmp_path: Path, mon
         file.touch()
         os.truncate(file, size)
     told = {}
-    for name, words in {"small": [str(small), "--force"], "large": [str(small), str(large)], "none": ["-"]}.items():
+    for name, words in {
+        "small": [str(small), "--force"],
+        "large": [str(small), str(large)],
+        "none": ["-"],
+        "nsys": ["nsys", str(large)],
+    }.items():
         with gives_back_soon(words):
             told[name] = os.environ[VARIABLE]
         assert VARIABLE not in os.environ
     assert told["large"].startswith("dirty_decay_ms:0,")
+    assert told["nsys"].startswith("dirty_decay_ms:500,")
     assert told["small"] == told["none"] != told["large"]
 
 

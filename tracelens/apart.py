@@ -78,7 +78,7 @@ def read_apart(files: Sequence[Path], folder: Path, n_workers: int) -> list[list
     Raises what reading them raises, SourceError too where one of the processes is killed. They end when this one does,
     however it does.
     """
-    with gives_back_soon(map(str, files)):
+    with gives_back_soon([*map(str, files)]):
         pool = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), initializer=_follow_parent)
         try:
             begun = [pool.submit(torch.read, file, folder / str(i)) for i, file in enumerate(files)]

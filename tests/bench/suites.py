@@ -17,7 +17,6 @@ from tests.bench.suite_live import live_capture
 
 COLLECT = "tracelens collect torch"
 COLD = f"{COLLECT}, nothing cached"
-COLD_NUMBA = f"{COLLECT}, all compiled by numba, nothing cached"
 PLAIN_PYTHON = f"{COLLECT}, without compiled code"
 HTA = "HTA TraceAnalysis"
 ORJSON = "orjson.loads, garbage collector off"
@@ -55,13 +54,12 @@ def _collectors(bench: Bench, trace: Path) -> list[Contender]:
     if trace.suffix == ".gz":
         return [warm]
     if not (_FAST.is_dir() and installed("numba")):
-        for name in (COLD, COLD_NUMBA, PLAIN_PYTHON):
+        for name in (COLD, PLAIN_PYTHON):
             bench.leave_out(name, "numba is not installed, so nothing is compiled")
         return [warm]
     return [
         warm,
         Contender(COLD, warm.command, cold=True),
-        Contender(COLD_NUMBA, warm.command, cold=True, kernels="numba"),
         Contender(PLAIN_PYTHON, warm.command, kernels="off"),
     ]
 

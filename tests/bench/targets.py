@@ -39,7 +39,6 @@ def _peers(results: Results) -> Iterator[Target]:
 def _cold(results: Results) -> Iterator[Target]:
     for name, limit, words in (
         (suites.COLD, 2, "the first run ever within twice a warm one"),
-        (suites.COLD_NUMBA, 2, "the first run ever within twice a warm one, where numba compiles all"),
         (suites.PLAIN_PYTHON, 5, "without compiled code at most 5 times as slow"),
     ):
         target = f"collect torch: {words}"
