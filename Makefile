@@ -63,8 +63,8 @@ $(VENV)-lowest/installed: pyproject.toml tests/lowest.txt
 	touch $@
 
 $(VENV)/installed-for-bench: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --editable '.[hta,sqlite]' orjson
-	-$(BIN)/python -m pip install --quiet ijson numba isal nvidia-ml-py
+	$(BIN)/python -m pip install --quiet --editable '.[gdb,hta,nvml,sqlite]' orjson
+	-$(BIN)/python -m pip install --quiet ijson numba isal
 	-$(BIN)/python $(INSTALL_TORCH) || $(BIN)/python -m pip install --quiet $(TORCH)
 	touch $@
 
