@@ -23,7 +23,12 @@ _USUAL = (
     "/opt/nvidia/nsight-compute/*/host/target-linux-*/nsys",
     "/usr/local/cuda*/nsight-compute*/host/target-linux-*/nsys",
 )
-_IMPORTERS = ("host-linux-*/QdstrmImporter", "linux-desktop-*/QdstrmImporter")
+_IMPORTERS = (
+    "host-linux-*/QdstrmImporter",
+    "linux-desktop-*/QdstrmImporter",
+    # Debian and Ubuntu have nsys in a folder of the architecture's, and the importer in one of their own.
+    "nsight-systems/host-linux-*/QdstrmImporter",
+)
 _PATIENCE_S = 30
 _TIMEOUT_S = 900
 _MISSING_LIBRARY = re.compile(r"(lib[\w+.-]+\.so[.\d]*): cannot open shared object file")
@@ -75,7 +80,7 @@ def candidates() -> Iterator[Path]:
 
 def importer_of(nsys: Path) -> Path | None:
     """The QdstrmImporter that belongs to an nsys, None where there is none."""
-    for folder in nsys.resolve().parents[:3]:
+    for folder in nsys.resolve().parents[:4]:
         for pattern in _IMPORTERS:
             found = sorted(path for path in folder.glob(pattern) if shutil.which(path))
             if found:
