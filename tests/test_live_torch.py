@@ -368,6 +368,33 @@ dist.destroy_process_group()
     assert done.trace.spans.group_by("rank").agg(pl.col("process_id").n_unique())["process_id"].to_list() == [1, 1]
 
 
+SPAWNS = """
+import os, torch, torch.distributed as dist, torch.multiprocessing as mp
+
+def work(rank, folder):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(2, 4)).sum().backward()
+        optimizer.step()
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    mp.spawn(work, (os.path.dirname(os.path.abspath(__file__)),), nprocs=2)
+"""
+
+
+def test_processes_that_the_program_spawns_are_ranks(tmp_path: Path) -> None:
+    done = run(tmp_path, SPAWNS, wait=1, warmup=0, active=1, stacks=False)
+    assert done.outcome.exit_code == 0
+    assert done.trace.manifest.ranks == [0, 1]
+    marks = done.trace.spans.filter(pl.col("name").str.starts_with("ProfilerStep#"))
+    assert sorted(marks.select("rank", "name").rows()) == [(0, "ProfilerStep#1"), (1, "ProfilerStep#1")]
+
+
 def test_signals_reach_the_program_and_its_capture_is_written(tmp_path: Path) -> None:
     (tmp_path / "long.py").write_text(TRAIN + "step()\nprint('ready', flush=True)\nwhile True: step()")
     command = [sys.executable, "-m", "tracelens", "collect", "torch", "--wait", "0", "--active", "100000"]

@@ -16,7 +16,7 @@ import pytest
 from tests.nsys_exports import NAMES, RUNTIME, Row, call, rewrite, version, write
 from tests.stand_in_nsys import IMPORTER
 from tracelens import doctor
-from tracelens.collectors.nsys import live, tool
+from tracelens.collectors.nsys import live, noting, tool
 from tracelens.errors import ToolError
 from tracelens.trace import Trace
 
@@ -287,6 +287,21 @@ def test_the_newest_complete_nsys_is_taken(tmp_path: Path, installed: Path, monk
         executable(opt / "nsight-systems" / number / "host-linux-x64" / "QdstrmImporter", IMPORTER)
     assert "2025.10.1" in str(tool.find_nsys().path)
     assert doctor.examine().filter(tool="nsys").to_dicts()[0]["to_get_it"] is None
+
+
+def test_the_importer_of_debians_packages_is_found(tmp_path: Path) -> None:
+    """As nsight-systems and nsight-systems-target 2023.4.4 lay them out."""
+    lib = tmp_path / "usr" / "lib"
+    nsys = stand_in(lib / "x86_64-linux-gnu" / "nsight-systems" / "target-linux-x64" / "nsys")
+    importer = executable(lib / "nsight-systems" / "host-linux-x64" / "QdstrmImporter", IMPORTER)
+    assert tool.importer_of(nsys) == importer
+
+
+def test_an_exit_code_that_nobody_waits_for_is_no_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Nsight Systems 2023.4.4, interrupted twice while it starts, ends before the program: the folder is gone."""
+    program = [sys.executable, "-c", "raise SystemExit(7)"]
+    assert noting.main(str(tmp_path / "gone" / "exit_code"), program) == 7
+    assert capfd.readouterr().err == ""
 
 
 USUAL = tool._USUAL

@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
@@ -28,7 +29,8 @@ def main(file: str, command: list[str]) -> int:
         children.append(program)
         code = program.wait()
     code = code if code >= 0 else 128 - code
-    Path(file).write_text(str(code))
+    with suppress(OSError):  # nsys that was interrupted may end before the program, and who reads the file as well
+        Path(file).write_text(str(code))
     return code
 
 
