@@ -23,12 +23,10 @@ _USUAL = (
     "/opt/nvidia/nsight-compute/*/host/target-linux-*/nsys",
     "/usr/local/cuda*/nsight-compute*/host/target-linux-*/nsys",
 )
-_IMPORTERS = (
-    "host-linux-*/QdstrmImporter",
-    "linux-desktop-*/QdstrmImporter",
-    # Debian and Ubuntu have nsys in a folder of the architecture's, and the importer in one of their own.
-    "nsight-systems/host-linux-*/QdstrmImporter",
-)
+_IMPORTERS = ("host-linux-*/QdstrmImporter", "linux-desktop-*/QdstrmImporter")
+_DEBIANS_IMPORTER = "../../../nsight-systems/host-linux-*/QdstrmImporter"
+"""From the folder of nsys, which Debian and Ubuntu keep apart from it in a folder of the architecture's."""
+
 _PATIENCE_S = 30
 _TIMEOUT_S = 900
 _MISSING_LIBRARY = re.compile(r"(lib[\w+.-]+\.so[.\d]*): cannot open shared object file")
@@ -80,11 +78,14 @@ def candidates() -> Iterator[Path]:
 
 def importer_of(nsys: Path) -> Path | None:
     """The QdstrmImporter that belongs to an nsys, None where there is none."""
-    for folder in nsys.resolve().parents[:4]:
-        for pattern in _IMPORTERS:
-            found = sorted(path for path in folder.glob(pattern) if shutil.which(path))
-            if found:
-                return found[-1]
+    here = nsys.resolve().parent
+    places = [(folder, pattern) for folder in (here, *here.parents[:2]) for pattern in _IMPORTERS]
+    if here.parent.name == "nsight-systems":
+        places.append((here, _DEBIANS_IMPORTER))
+    for folder, pattern in places:
+        found = sorted(path.resolve() for path in folder.glob(pattern) if shutil.which(path))
+        if found:
+            return found[-1]
     return None
 
 
