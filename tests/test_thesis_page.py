@@ -1,9 +1,13 @@
 """The thesis's page: its verdicts on hand-made results, and the page made from the committed captures."""
 
+import argparse
 import importlib
 import json
 import re
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +19,7 @@ from tests.cases import make_trace
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = [ROOT / "samples" / name for name in ("study", "thesis")]
-MODULES = ("analyse", "figures", "layerwise", "page", "single", "there", "whole")
+MODULES = ("analyse", "curves", "figures", "layerwise", "page", "run", "single", "there", "whole")
 CAPTURES = ROOT / "samples/thesis/captures"
 
 Load = Callable[[str], ModuleType]
@@ -140,3 +144,75 @@ def test_the_page_says_the_times_that_results_has(thesis: Load) -> None:
     ratio = e2e["eager"]["median_ms"] / e2e["reduce-overhead"]["median_ms"]
     section = thesis("whole").out_of_the_box(thesis("figures").read(CAPTURES))
     assert re.search(rf"\| ResNet-50 \| 1\.61 \|[^|]*\| {ratio:.2f} \(", "\n".join(section.blocks))
+
+
+def layer_timing(configuration: str, path: str, ms: int, **more: Any) -> dict[str, Any]:
+    return {
+        "configuration": configuration, "module_path": path, "duration_ns": ms * 1_000_000, "method": "layer",
+        "clock": "wall", "synchronized": True, **more,
+    }  # fmt: skip
+
+
+def test_curves_are_the_medians_of_synchronised_timers_in_the_order_of_calls(thesis: Load) -> None:
+    layers = [{"module_path": "b", "call_order": 0}, {"module_path": "a", "call_order": 1}]
+    rows = [
+        *(layer_timing("interpreted", "a", ms, round=at) for at, ms in enumerate((2, 3, 9))),
+        layer_timing("interpreted", "b", 5),
+        layer_timing("interpreted", "b", 50, is_warmup=True),
+        layer_timing("interpreted", "b", 50, profiled=True),
+        layer_timing("interpreted", "b", 50, synchronized=False),
+        layer_timing("cpp", "a", 1),
+    ]
+    run = hand_made(thesis("figures"), "alexnet", times(5, 5, 5), None)
+    run.captures["alexnet_timings_interpreted"] = make_trace(layers=layers, timings=rows)
+    curves = thesis("curves")
+    frame = curves.layer_times(run, "alexnet").filter(configuration="interpreted")
+    assert frame.select("module_path", "ms").rows() == [("b", 5.0), ("a", 3.0)]
+    (section,) = curves.section(run)
+    assert "| AlexNet | 8.00 | 1.00 | - | - |" in section.blocks[1]
+    (figure,) = section.figures
+    assert figure.chart.to_dict()["encoding"]["y"]["scale"] == {"type": "log"}
+    said = " ".join(thesis("whole").not_measured(run).blocks)
+    assert "curves" not in said
+    assert "`max-autotune`" in said
+
+
+def test_without_timings_there_are_no_curves_and_that_is_said(thesis: Load) -> None:
+    run = hand_made(thesis("figures"), "alexnet", times(5, 5, 5), None)
+    assert thesis("curves").section(run) == []
+    assert "curves per layer" in " ".join(thesis("whole").not_measured(run).blocks)
+
+
+def test_modes_that_were_measured_are_shown(thesis: Load) -> None:
+    run = hand_made(thesis("figures"), "alexnet", times(5, 5, 5), None)
+    assert thesis("whole").shown_modes(run) == ("default", "reduce-overhead")
+    run.results["parts"]["alexnet"]["e2e"]["max-autotune"] = times(4, 4, 4)
+    assert thesis("whole").shown_modes(run) == ("default", "reduce-overhead", "max-autotune")
+
+
+def test_a_second_run_adds_its_modes_to_the_first(thesis: Load) -> None:
+    before = {"model": "a", "compile_s": {"default": 9}, "e2e": {"eager": 1, "default": 2}, "oracle": 3}
+    now = {"model": "a", "compile_s": {"max-autotune": 8}, "e2e": {"max-autotune": 4}, "failures": {"x": "y"}}
+    assert thesis("run").merged(before, now) == {
+        "model": "a", "compile_s": {"default": 9, "max-autotune": 8}, "oracle": 3, "failures": {"x": "y"},
+        "e2e": {"eager": 1, "default": 2, "max-autotune": 4},
+    }  # fmt: skip
+
+
+def test_who_still_compiles_when_its_time_is_over_is_ended_before_others_measure(thesis: Load, tmp_path: Path) -> None:
+    """One process that never comes to the first phase; its child holds on to the machine as a compiler does."""
+    run = thesis("run")
+    code = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import signal; signal.pause()'])"
+    slow = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    (tmp_path / "slow.json").write_text('{"model": "slow"}')
+    over, never = time.time() - 1, time.time() + 60
+    options = argparse.Namespace(out=tmp_path)
+    run.watch(options, {"slow": slow}, {"compiled": over, "timed": never, "planned": never, "measured": never})
+    assert slow.returncode == -signal.SIGKILL
+    assert json.loads((tmp_path / "slow.json").read_text())["failures"]["process"].endswith("not compiled in time")
+    # Only now may another one measure, which waits for nothing else.
+    stage = run.Stage(tmp_path, "quick", 2, never)
+    stage.ready("compiled")
+    alone = run.Stage(tmp_path, "quick", 3, over - 60)
+    with pytest.raises(TimeoutError, match="compiled"):
+        alone.ready("compiled")

@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # The pieces of a page are the abstraction study's.
 sys.path.append(str(ROOT / "samples/study"))
 
+import curves  # noqa: E402
 import layerwise  # noqa: E402
 import single  # noqa: E402
 import there  # noqa: E402
@@ -56,7 +57,8 @@ def sections(run: Run, study: Mapping[str, Any] | None = None) -> list[Section]:
     """The sections of the page."""
     return [
         whole.out_of_the_box(run), whole.not_measured(run), whole.theory(run), whole.custom(run), layerwise.layout(run),
-        layerwise.layers(run), single.single(run), layerwise.attribution(run), layerwise.profiling(run, study),
+        layerwise.layers(run), *curves.section(run), single.single(run), layerwise.attribution(run),
+        layerwise.profiling(run, study),
     ]  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 """Repeat the thesis's measurements: `python samples/thesis/run.py --out OUT`, on a machine with a GPU.
 
 Models are compiled side by side, each in a process of its own, because compiling takes most of the time; whatever is
-timed or captured runs alone, when no process compiles any more. See README.md beside this file.
+timed or captured runs alone, when no process compiles any more: one that still does when its time is over is ended, and
+counted as failed. See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -25,8 +27,11 @@ ROUNDS, EXECUTIONS = 10, 2
 """The thesis's protocol: medians over ten rounds of two executions."""
 MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 SIDE_BY_SIDE = MODES[:2]
-"""Modes compiled in the first phase; autotuning times kernels on the GPU, so it runs alone, last."""
+AUTOTUNED = MODES[2:]
+"""Modes that choose kernels by timing them: in a run of their own, in which they take turns at the GPU for that."""
 ORACLE = "dynamic"
+GRACE_S = 20
+"""After the end the parent ends who is not done."""
 PHASES = ("compiled", "timed", "planned", "measured")
 """All processes finish one before any begins the next: nothing is compiled while something is timed."""
 
@@ -39,13 +44,19 @@ class Stage:
     name: str
     n: int
     end: float
+    deadlines: dict[str, float] = field(default_factory=dict)
     found: dict[str, Any] = field(default_factory=dict)
 
     def ready(self, phase: str) -> None:
-        """Wait until every process has come this far, or failed."""
+        """Wait until every process has come this far, or ended; never less, as it may still compile.
+
+        The parent ends those that have not come this far in time.
+        """
         (self.folder / f"{phase}.{self.name}").touch()
-        while len(list(self.folder.glob(f"{phase}.*"))) < self.n and time.time() < self.end:
+        while len(list(self.folder.glob(f"{phase}.*"))) < self.n:
             time.sleep(0.05)
+            if time.time() > self.end + GRACE_S:
+                raise TimeoutError(f"other processes had not {phase} at the end")
 
     @contextmanager
     def alone(self) -> Iterator[None]:
@@ -141,7 +152,7 @@ def study_model(stage: Stage, options: argparse.Namespace) -> None:
             found.setdefault("oracle", {})[name] = stage.attempt(
                 f"oracle {name}", lambda p=plan, c=cost: oracle(tl, traces, p, c)
             )
-            if time.time() < stage.end - options.plan_s:
+            if time.time() < stage.deadlines["planned"] - options.plan_s / 2:
                 custom[name] = stage.attempt(
                     f"plan {name}", lambda n=name, p=plan: planned(tl, model(stage.name).to(device), p, (stage, n), x)
                 )
@@ -152,9 +163,6 @@ def study_model(stage: Stage, options: argparse.Namespace) -> None:
                     found["e2e"][name] = stage.attempt(f"time {name}", lambda r=run: timed_ms(lambda: r(x), device))
         stage.save()
         stage.ready("measured")
-        if device == "cuda" and options.autotune_s:
-            with stage.alone():
-                autotune(stage, x, options)
 
 
 def capture_compiled(tl: Any, stage: Stage, options: argparse.Namespace, path: Path, x: Any) -> dict[str, Any]:
@@ -227,22 +235,51 @@ def planned(tl: Any, network: Any, plan: Path, which: tuple[Stage, str], x: Any)
     return custom
 
 
-def autotune(stage: Stage, x: Any, options: argparse.Namespace) -> None:
-    """The modes that choose kernels by timing them, while there is time."""
-    from models import model  # noqa: PLC0415
+def autotune(stage: Stage, options: argparse.Namespace) -> None:
+    """One model in the modes that choose kernels by timing them, all compiled before any is timed."""
+    import torch  # noqa: PLC0415
+    from models import batch, model  # noqa: PLC0415
 
-    for mode in MODES[2:]:
-        if time.time() > stage.end - options.autotune_s or stage.name not in options.autotune:
-            stage.found.setdefault("failures", {})[f"compile {mode}"] = "not tried: not asked for, or no time was left"
-            continue
-        network = model(stage.name).to(options.device)
-        made = stage.attempt(f"compile {mode}", lambda n=network, m=mode: compiled(n, m, x))
-        if made is not None:
-            run, stage.found["compile_s"][mode] = made
-            stage.found["e2e"][mode] = stage.attempt(
-                f"time {mode}", lambda r=run: timed_ms(lambda: r(x), options.device)
-            )
+    stage.found |= {"model": stage.name, "batch": options.batch, "side": options.side, "compile_s": {}, "e2e": {}}
+    x = batch(options.batch, options.side, options.device)
+    take_turns(stage.folder / "tuning")
+    runs = {}
+    with torch.no_grad():
+        for mode in AUTOTUNED:
+            # Less than what the first mode took is left: the second finds its choices in the cache.
+            if time.time() > stage.deadlines["compiled"]:
+                stage.found.setdefault("failures", {})[f"compile {mode}"] = "not tried: no time was left"
+                continue
+            network = model(stage.name).to(options.device)
+            made = stage.attempt(f"compile {mode}", lambda n=network, m=mode: compiled(n, m, x))
+            if made is not None:
+                runs[mode], stage.found["compile_s"][mode] = made
+        stage.ready("compiled")
+        with stage.alone():
+            for mode, run in runs.items():
+                stage.found["e2e"][mode] = stage.attempt(
+                    f"time {mode}", lambda r=run: timed_ms(lambda: r(x), options.device)
+                )
     stage.save()
+    for phase in PHASES[1:]:
+        stage.ready(phase)
+
+
+def take_turns(lock_file: Path) -> None:
+    """Let one process at a time run the kernels that Inductor chooses among."""
+    import fcntl  # noqa: PLC0415
+
+    from torch._inductor.runtime import benchmarking  # noqa: PLC0415
+
+    benchmarker: Any = benchmarking.benchmarker
+    original = benchmarker.benchmark_gpu
+
+    def benchmark_gpu(*given: Any, **named: Any) -> Any:
+        with lock_file.open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return original(*given, **named)
+
+    benchmarker.benchmark_gpu = benchmark_gpu
 
 
 def study_operations(stage: Stage, options: argparse.Namespace) -> None:
@@ -325,10 +362,10 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--side", type=int, default=224)
     parser.add_argument("--minutes", type=float, default=9, help="start nothing after so long")
-    parser.add_argument("--autotune-s", type=float, default=60, help="seconds that autotuning one model may need")
+    parser.add_argument("--time-s", type=float, default=45, help="seconds that timing what was compiled may need")
     parser.add_argument("--plan-s", type=float, default=90, help="seconds that compiling as a plan says may need")
+    parser.add_argument("--tune", action="store_true", help="only the modes that autotune, into the same folder")
     parser.add_argument("--models", nargs="+", default=None)
-    parser.add_argument("--autotune", nargs="*", default=None, help="models to autotune; all where absent")
     parser.add_argument("--timings", nargs="*", default=None, help="models whose layers are timed by every method")
     parser.add_argument("--process", nargs=3, metavar=("NAME", "N", "END"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -337,7 +374,6 @@ def main() -> None:
     from models import MODELS  # noqa: PLC0415
 
     options.models = options.models or (["tiny"] if options.quick else [*MODELS])
-    options.autotune = options.models if options.autotune is None else options.autotune
     options.timings = (["tiny"] if options.quick else ["alexnet"]) if options.timings is None else options.timings
     options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -349,42 +385,87 @@ def main() -> None:
 
 def start_all(options: argparse.Namespace) -> None:
     """One process a model, one for the operations, one for the timings; wait for all."""
-    names = [*options.models, "operations", "timings"]
+    names = [*options.models, *([] if options.tune else ["operations"]), *(["timings"] if options.timings else [])]
+    for marker in (file for phase in PHASES for file in options.out.glob(f"{phase}.*")):
+        marker.unlink()
     end = time.time() + 60 * options.minutes
     words = [word for word in sys.argv[1:] if word]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
     environment.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 2) // 4)))
-    running = []
+    running = {}
     for name in names:
+        (options.out / f"{name}.json").unlink(missing_ok=True)
         log = (options.out / f"{name}.log").open("w")
         command = [sys.executable, __file__, *words, "--process", name, str(len(names)), str(end)]
-        running.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=ROOT))
-    for name, process in zip(names, running, strict=True):
-        try:
-            code = process.wait(timeout=max(1, end + 30 - time.time()))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            code = -9
-        print(f"{name}: exit {code}", flush=True)
+        running[name] = subprocess.Popen(
+            command, stdout=log, stderr=log, env=environment, cwd=ROOT, start_new_session=True
+        )
+    watch(options, running, deadlines(options, end))
+    write_results(options, names)
+
+
+def deadlines(options: argparse.Namespace, end: float) -> dict[str, float]:
+    """When each phase must be over, so that there is time left to measure in the next."""
+    last = end - (options.time_s if options.timings else 0)
+    plans = 0 if options.tune else options.plan_s + options.time_s
+    return {"compiled": last - options.time_s - plans, "timed": last, "planned": last - options.time_s, "measured": end}
+
+
+def watch(options: argparse.Namespace, running: dict[str, Any], until: dict[str, float]) -> None:
+    """Wait for the processes; end those, with all they started, that have not finished a phase by its deadline."""
+    reasons: dict[str, str] = {}
+    left = dict(running)
+    while left:
+        for name, process in list(left.items()):
+            # The timings come last and compile on their own, when nobody else does anything.
+            late = [phase for phase in PHASES if name != "timings" and not (options.out / f"{phase}.{name}").exists()]
+            is_late = bool(late) and time.time() > until[late[0]]
+            if process.poll() is None and (is_late or time.time() > until["measured"] + GRACE_S):
+                reasons[name] = f"ended by the parent: not {late[0] if late else 'done'} in time"
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            if process.poll() is not None:
+                # Whoever waits for it must not wait for ever.
+                for phase in PHASES:
+                    (options.out / f"{phase}.{name}").touch()
+                del left[name]
+                print(f"{name}: exit {process.returncode}", flush=True)
+        time.sleep(0.1)
+    for name, reason in reasons.items():
+        file = options.out / f"{name}.json"
+        part = json.loads(file.read_text()) if file.is_file() else {}
+        part.setdefault("failures", {})["process"] = reason
+        file.write_text(json.dumps(part, indent=1) + "\n")
+
+
+def write_results(options: argparse.Namespace, names: list[str]) -> None:
+    """results.json: what the processes found, added to what a run before this one left in the folder."""
+    path = options.out / "results.json"
+    before = json.loads(path.read_text())["parts"] if path.is_file() else {}
+    files = {name: options.out / f"{name}.json" for name in names}
+    now = {name: json.loads(file.read_text()) for name, file in files.items() if file.is_file()}
     results = {
         "versions": versions(),
         "protocol": {"rounds": ROUNDS, "executions": EXECUTIONS, "side_by_side": len(names)},
-        "parts": {
-            name: json.loads((options.out / f"{name}.json").read_text())
-            for name in names
-            if (options.out / f"{name}.json").is_file()
-        },
+        "parts": before | {name: merged(before.get(name, {}), part) for name, part in now.items()},
     }
-    (options.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    failed = {name: part["failures"] for name, part in results["parts"].items() if part.get("failures")}
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    failed = {name: part["failures"] for name, part in now.items() if part.get("failures")}
     print(f"results.json; failures: {json.dumps(failed, indent=1)}")
+
+
+def merged(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Both, the later one where they differ; what was compiled and timed by mode."""
+    by_mode = {key: {**before.get(key, {}), **now.get(key, {})} for key in ("compile_s", "e2e")}
+    return {**before, **now, **{key: found for key, found in by_mode.items() if found}}
 
 
 def be_one(options: argparse.Namespace) -> None:
     """The process of one model, of the operations, or of the timings."""
     name, n, end = options.process
-    stage = Stage(options.out, name, int(n), float(end))
-    work = {"operations": study_operations, "timings": study_timings}.get(name, study_model)
+    stage = Stage(options.out, name, int(n), float(end), deadlines(options, float(end)))
+    one_model = autotune if options.tune else study_model
+    work = {"operations": study_operations, "timings": study_timings}.get(name, one_model)
     try:
         work(stage, options)
     finally:

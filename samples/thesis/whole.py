@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
+import curves
 import polars as pl
 from figures import (
     Run,
@@ -34,11 +35,17 @@ GAIN = 1.02
 """The least of the thesis's oracle speedups, to two digits."""
 
 
+def shown_modes(run: Run) -> tuple[str, ...]:
+    """The two modes that need no autotuning, and of the others those that were measured."""
+    return (*MODES[:2], *(m for m in MODES[2:] if any(part["e2e"].get(m) for part in run.models().values())))
+
+
 def out_of_the_box(run: Run) -> Section:
-    """End-to-end and by kernels, default and reduce-overhead."""
+    """End-to-end and by kernels, in the modes that were measured."""
+    modes = shown_modes(run)
     rows, times, findings = [], [], []
     for model, part in run.models().items():
-        ratios = [speedup(part, mode) for mode in MODES[:2]]
+        ratios = [speedup(part, mode) for mode in modes]
         eager, compiled = map(kernel_ms, run.pair(model))
         rows.append(
             [NAMES[model], _then(model), *ratios, f"{eager / compiled:.2f}", _plain(earlier_speedup(run, model))]
@@ -46,7 +53,7 @@ def out_of_the_box(run: Run) -> Section:
         times.append(
             [
                 NAMES[model],
-                *(_quartiles(part, mode) for mode in ("eager", *MODES[:2])),
+                *(_quartiles(part, mode) for mode in ("eager", *modes)),
                 f"{eager:.3f}",
                 f"{compiled:.3f}",
             ]
@@ -58,9 +65,9 @@ def out_of_the_box(run: Run) -> Section:
             "the quartiles allow. By kernels: GPU time, in the profiler's traces, of a step's kernels, eager over "
             "the default mode, which the host has no part in."
         ),
-        table(["model", "thesis", "default", "reduce-overhead", "by kernels", "earlier session, default"], rows),
+        table(["model", "thesis", *modes, "by kernels", "earlier session, default"], rows),
         "Milliseconds, quartiles in brackets; the kernels' are a step's:",
-        table(["model", "eager", "default", "reduce-overhead", "kernels, eager", "kernels, default"], times),
+        table(["model", "eager", *modes, "kernels, eager", "kernels, default"], times),
         _host(run),
         (
             "Compile times, seconds, of six models and the single operations compiled side by side on 16 cores: "
@@ -68,9 +75,9 @@ def out_of_the_box(run: Run) -> Section:
             "warm what the first had set up."
         ),
         table(
-            ["model", *MODES[:2]],
+            ["model", *modes],
             [
-                [NAMES[m], *(_plain(part["compile_s"].get(mode), 1) for mode in MODES[:2])]
+                [NAMES[m], *(_plain(part["compile_s"].get(mode), 1) for mode in modes)]
                 for m, part in run.models().items()
             ],
         ),
@@ -171,6 +178,7 @@ def not_measured(run: Run) -> Section:
     failures = self_reported(run)
     if failures:
         blocks.append("What the run says of itself:\n\n" + "\n".join(f"- {line}" for line in failures))
+    if not curves.measured(run):
         blocks.append("So the curves per layer of the thesis's four configurations are not on this page.")
     return Section("What was not measured", blocks or ["Nothing."])
 

@@ -1,0 +1,84 @@
+"""Per-layer curves of the thesis's four configurations, from what `tl.measure` wrote; none where it did not."""
+
+from __future__ import annotations
+
+import altair as alt
+import polars as pl
+from figures import Run
+from page import Figure, Section, table
+from there import NAMES
+
+CONFIGURATIONS = {
+    "interpreted": "CPU, interpreted",
+    "cpp": "CPU, compiled to C++",
+    "cuda": "CUDA",
+    "triton": "Triton",
+}
+_INFIX = "_timings_"
+
+
+def measured(run: Run) -> list[str]:
+    """The models whose layers were measured in any configuration."""
+    found = {name.split(_INFIX)[0] for name in run.captures if _INFIX in name}
+    return [model for model in NAMES if model in found and not layer_times(run, model).is_empty()]
+
+
+def layer_times(run: Run, model: str) -> pl.DataFrame:
+    """A row a configuration and layer in the order of calls: the median of its synchronised timers, milliseconds."""
+    frames = []
+    for name, trace in run.captures.items():
+        if name.split(_INFIX)[0] != model or _INFIX not in name:
+            continue
+        order = trace.layers.select("module_path", "call_order")
+        frames.append(
+            trace.timings.filter(
+                ~pl.col("is_warmup"), ~pl.col("profiled"), "synchronized", method="layer", clock="wall"
+            )
+            .group_by("configuration", "module_path")
+            .agg(ms=pl.col("duration_ns").median() / 1e6)
+            .join(order, on="module_path")
+        )
+    if not frames:
+        return pl.DataFrame(schema={"configuration": pl.String, "module_path": pl.String, "ms": pl.Float64})
+    return pl.concat(frames).sort("configuration", "call_order")
+
+
+def section(run: Run) -> list[Section]:
+    """The curves of each model that was measured; no section where none was."""
+    models = measured(run)
+    if not models:
+        return []
+    rows, figures = [], []
+    for model in models:
+        frame = layer_times(run, model)
+        by = {name: frame.filter(configuration=name) for name in CONFIGURATIONS}
+        rows.append([NAMES[model], *(f"{part['ms'].sum():.2f}" if part.height else None for part in by.values())])
+        figures.append(_curves(model, frame))
+    blocks = [
+        (
+            "Milliseconds of each layer in the order of calls, by a timer around it that waits for the device: the "
+            "median of the measured executions. A compiled layer is a region of its own, so its time holds what "
+            "calling a region costs, and lacks what fusing across layers saves. The layers' sums (arr_sum):"
+        ),
+        table(["model", *CONFIGURATIONS.values()], rows),
+    ]
+    return [Section("Curves per layer in four configurations", blocks, figures)]
+
+
+def _curves(model: str, frame: pl.DataFrame) -> Figure:
+    """One line a configuration over the layers; times span decades, so their axis is logarithmic."""
+    named = frame.with_columns(pl.col("configuration").replace(CONFIGURATIONS))
+    values = named.filter(pl.col("ms") > 0).select("configuration", "module_path", "call_order", "ms").to_dicts()
+    chart = (
+        alt.Chart(alt.InlineData(values=values))
+        .mark_line(point=True)
+        .encode(
+            x=alt.X(
+                "module_path:N", title=None, sort=alt.EncodingSortField("call_order"), axis=alt.Axis(labelAngle=-60)
+            ),
+            y=alt.Y("ms:Q", title="milliseconds", scale=alt.Scale(type="log")),
+            color=alt.Color("configuration:N", title=None, sort=[*CONFIGURATIONS.values()]),
+        )
+        .properties(width=560, height=220)
+    )
+    return Figure(f"curves_{model}", chart, f"{NAMES[model]}: milliseconds of each layer, by configuration.")
