@@ -1,4 +1,4 @@
-"""Strings as numbers: columns of few distinct words, as their places in the sorted list of these words."""
+"""Strings as numbers: columns of few distinct words, as their places in a list of these words."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def read_columns(
         table = table.set_column(place, name, pa.chunked_array(chunks, pa.int32()))
     frame = pl.from_arrow(table, rechunk=False)
     assert isinstance(frame, pl.DataFrame)
-    coded = {name: _sorted(frame[name], own) for name, own in words.items()}
+    coded = {name: (_narrow(frame[name], own), own) for name, own in words.items()}
     return coded, {name: frame[name] for name in others}
 
 
@@ -65,18 +65,11 @@ def _words(column: pa.ChunkedArray) -> pl.Series:
     return found["word"]
 
 
-def _sorted(indices: pl.Series, words: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Indices of words, in any order, as codes of the same words."""
-    known = words.drop_nulls().unique().sort()
-    # Not a checked cast, which takes six times the rest.
-    rows = indices.cast(pl.UInt32, wrap_numerical=True)
-    return _narrow(known.search_sorted(words), known).gather(rows).alias(indices.name), known
-
-
 def _narrow(codes: pl.Series, words: pl.Series) -> pl.Series:
     """The codes in the fewest bytes that hold all of them."""
     n_words = words.len()
-    return codes.cast(pl.UInt8 if n_words <= 1 << 8 else pl.UInt16 if n_words <= 1 << 16 else pl.UInt32)
+    fitting = pl.UInt8 if n_words <= 1 << 8 else pl.UInt16 if n_words <= 1 << 16 else pl.UInt32
+    return codes.cast(fitting, wrap_numerical=True)  # a checked cast takes ten times as long
 
 
 def is_word(codes: pl.Series, words: pl.Series, *wanted: str) -> pl.Series:

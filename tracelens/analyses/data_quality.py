@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import polars as pl
 
@@ -40,25 +41,26 @@ def data_quality(trace: Trace) -> pl.DataFrame:
 
 
 def _sums(trace: Trace) -> dict[str, pl.DataFrame]:
-    """Kernels by link and primitive, and by step, and spans by kind: of each rank, what the checks look at."""
+    """Kernels by link and primitive, and by step, and all spans: of each rank, what the checks look at."""
     ns = pl.col("duration_ns")
     kernels, words = trace.coded("kernels", "rank", "link", "primitive", "step", "duration_ns")
     n_zero = (ns == 0).sum().cast(pl.Int64).alias("n_zero")
     by_sort = grouped(kernels, ["rank", "link", "primitive"], [ns.sum(), n_zero])
     by_sort = by_sort.with_columns(spelled(by_sort[key], words[key]) for key in ("link", "primitive"))
-    return {"kernels": by_sort, "steps": grouped(kernels, ["rank", "step"], [ns.sum()]), "spans": _kinds(trace)}
+    return {"kernels": by_sort, "steps": grouped(kernels, ["rank", "step"], [ns.sum()]), "spans": _host(trace)}
 
 
-def _kinds(trace: Trace) -> pl.DataFrame:
-    """Rank, kind, duration_ns of spans, and the rank's first start and last end."""
+def _host(trace: Trace) -> pl.DataFrame:
+    """Of each rank that has spans their first start, last end, the time of overhead, and whether kinds are there."""
     spans, words = trace.coded("spans", "rank", "kind", "start_ns", "duration_ns")
-    edges = grouped(spans, ["rank"], [pl.col("start_ns").min().alias("first"), END.max().alias("last")])
-    # Of the many spans of other kinds only that there are some matters.
-    few = is_word(spans["kind"], words["kind"], "overhead")
-    told = [spans.filter(few).group_by("rank", "kind").agg(pl.col("duration_ns").sum())]
-    told += [spans.filter(~few).select("rank", "kind", pl.lit(0, pl.Int64).alias("duration_ns")).unique()]
-    kinds = pl.concat(told)
-    return kinds.with_columns(spelled(kinds["kind"], words["kind"])).join(edges, on="rank")
+    is_kind = {kind: is_word(spans["kind"], words["kind"], kind) for kind in ("overhead", "module", "python")}
+    measures = [
+        pl.col("start_ns").min().alias("first"),
+        END.max().alias("last"),
+        pl.col("duration_ns").filter("overhead").sum(),
+        pl.col("module", "python").any(),
+    ]
+    return grouped(spans.with_columns(**is_kind), ["rank"], measures)
 
 
 def _row(rank: int, check: str, status: str, measure: tuple[float | None, str | None], text: str) -> dict[str, object]:
@@ -91,7 +93,8 @@ def _checks(trace: Trace, rank: int, sums: dict[str, pl.DataFrame]) -> Iterator[
         yield from _kernel_checks(rank, sums["kernels"], sums["steps"].drop_nulls("step").sort("step"))
         yield from _device_check(trace, rank)
     if sums["spans"].height:
-        yield from _span_checks(rank, sums["spans"], has_shapes=trace.has_values("spans", "input_shapes", rank))
+        has_shapes = trace.has_values("spans", "input_shapes", rank)
+        yield from _span_checks(rank, sums["spans"].row(0, named=True), has_shapes=has_shapes)
 
 
 def _kernel_checks(rank: int, kernels: pl.DataFrame, steps: pl.DataFrame) -> Iterator[dict[str, object]]:
@@ -131,22 +134,20 @@ def _device_check(trace: Trace, rank: int) -> Iterator[dict[str, object]]:
     yield _row(rank, "device_limits", "ok" if ruled.height else "warning", (None, None), text)
 
 
-def _span_checks(rank: int, spans: pl.DataFrame, *, has_shapes: bool) -> Iterator[dict[str, object]]:
+def _span_checks(rank: int, spans: dict[str, Any], *, has_shapes: bool) -> Iterator[dict[str, object]]:
     has = {
         "shapes": (has_shapes, "input shapes", "record_shapes=True"),
-        "modules": ((spans["kind"] == "module").any(), "module calls", "with_stack=True, with_modules=True"),
+        "modules": (spans["module"], "module calls", "with_stack=True, with_modules=True"),
     }
     for check, (there, what, option) in has.items():
         text = f"{what} were recorded" if there else f"{what} were not recorded; profile with {option}"
         yield _row(rank, check, "ok" if there else "info", (None, None), text)
-    overhead = spans.filter(pl.col("kind") == "overhead")["duration_ns"].sum()
-    first, last = spans["first"].min(), spans["last"].max()
-    if isinstance(first, int) and isinstance(last, int) and last > first:
-        share = float(overhead) / (last - first)
+    if spans["last"] > spans["first"]:
+        share = spans["duration_ns"] / (spans["last"] - spans["first"])
         yield _row(
             rank, "profiler_overhead", _graded(share), (share, "1"), "host time the profiler itself says it took"
         )
-    if (spans["kind"] == "python").any():
+    if spans["python"]:
         text = (
             "Python calls were recorded, which slows the host by several times: read no end-to-end time from this trace"
         )

@@ -32,10 +32,8 @@ def verdict(trace: Trace) -> pl.DataFrame:
     without kernels.
     """
     trace.require("verdict", "kernels")
-    steps = break_down(trace)
-    marked = pl.col("step").is_not_null().any().over("rank")
     sums = (
-        steps.filter(pl.col("step").is_not_null() | ~marked)
+        break_down(trace, in_steps=True)
         .group_by("rank")
         .agg(
             pl.col(

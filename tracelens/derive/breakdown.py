@@ -13,15 +13,18 @@ _KEY = ["rank", "device_id", "step"]
 _COMPUTE, _COMMUNICATION, _COPY = range(3)
 
 
-def break_down(trace: Trace) -> pl.DataFrame:
+def break_down(trace: Trace, *, in_steps: bool = False) -> pl.DataFrame:
     """A row a rank, device and step, and one (step null) for the whole trace: the columns of TIME_BREAKDOWN.
+
+    With `in_steps` the whole is left out of ranks that mark steps.
 
     Lengths are of interval unions, so overlapping work counts once; exposed time is what no other work hides. The
     definitions of compute and idle are those of HTA's temporal breakdown.
     """
     work = _device_work(trace)
     marked = work.filter(pl.col("step").is_not_null())
-    whole = _lengths(work, _KEY[:2]).with_columns(step=pl.lit(None, pl.Int64))
+    unmarked = work.filter(~pl.col("rank").is_in(marked["rank"].unique().implode())) if in_steps else work
+    whole = _lengths(unmarked, _KEY[:2]).with_columns(step=pl.lit(None, pl.Int64))
     frame = pl.concat([_lengths(marked, _KEY), whole], how="diagonal")
     frame = frame.join(_collective_wait(trace), on=_KEY, how="left").with_columns(
         exposed_communication_ns=pl.col("kernels_ns") - pl.col("compute_ns"),
