@@ -1,5 +1,7 @@
 """timing_methods: what measuring costs, by hand."""
 
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,8 +10,12 @@ from polars.testing import assert_frame_equal
 from tests.cases import make_trace
 from tracelens.analyses.timing_methods import notes, timing_methods
 from tracelens.errors import MissingTableError
+from tracelens.report import build_report
 from tracelens.schemas.results.layers import TIMING_METHODS
 from tracelens.trace import Trace
+from tracelens.views.charts import CHARTS
+
+SAMPLE = Path(__file__).resolve().parents[1] / "samples" / "timings" / "small_cpu.tracelens"
 
 
 def timing(method: str, *durations: int, warmup: tuple[int, ...] = (), **more: Any) -> list[dict[str, Any]]:
@@ -104,3 +110,21 @@ def test_without_timings() -> None:
     empty: Trace = make_trace()
     with pytest.raises(MissingTableError, match="tracelens collect timings"):
         timing_methods(empty)
+
+
+def test_the_sample_shows_the_thesiss_validation_in_words_and_in_a_chart() -> None:
+    """Pure, sync, timed and timed-sync runs, profiled and not, interpreted and compiled to C++."""
+    built = build_report(Trace.open(SAMPLE), names=["timing_methods"])
+    (section,) = built.sections
+    wall = section.frame.filter(quantity="wall")
+    for configuration in ("interpreted", "cpp"):
+        ways = wall.filter(configuration=configuration).select("variant", "profiled").rows()
+        assert sorted(ways) == sorted(product(("pure", "sync", "timed", "timed-sync"), (False, True)))
+    assert set(section.frame["quantity"]) >= {"wall", "arr_sum", "CPU_self"}
+    assert set(section.frame["n_rounds"]) == {10}
+    assert set(section.frame["n_executions"]) == {20}
+    assert any("the profiler alone" in note for note in section.notes)
+    (chart,) = CHARTS["timing_methods"](section)
+    assert chart is not None
+    drawn = str(chart.chart.to_dict())
+    assert all(f"'{variant}'" in drawn for variant in ("pure", "sync", "timed", "timed-sync"))
