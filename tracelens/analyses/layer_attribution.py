@@ -49,7 +49,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
                 "operators put out; low and high are what other splits would give."
             )
     found += _replays(trace, frame)
-    if not trace.has("layers") and not trace.has("provenance"):
+    by_base = (frame["evidence"] == BASE_EVIDENCE).any()
+    if not trace.has("layers") and not trace.has("provenance") and not by_base:
         found.append(
             "The trace has no module calls, so layers are unknown; profile with with_stack=True, with_modules=True."
         )
