@@ -27,6 +27,7 @@ _COUNTED = {
     "steps": "steps/s",
     "s": "s/s",
 }
+_THERE_S = 2.4
 _NOTICE = "<!-- Written by python -m tests.bench; run it again instead of editing. -->"
 _MEANING = (
     "Medians. Each run is a process of its own, the contenders of an input in turn; files are in the page cache. "
@@ -44,7 +45,12 @@ def page(results: Results) -> str:
     parts = ["# Benchmark", _NOTICE, f"Measured on: {machine}. Runs of each: {results.settings['runs']}.", _MEANING]
     if results.settings.get("quick"):
         parts.append("**Made with --quick: small inputs, one run. These numbers say nothing.**")
-    parts += ["![Time and memory by size of the trace](benchmark.png)", "## Targets", _targets(results)]
+    parts += [
+        "![Time and memory by size of the trace](benchmark.png)",
+        "## Targets",
+        _targets(results),
+        *_yardstick(results),
+    ]
     for group in dict.fromkeys(row.group for row in results.rows):
         parts += [f"## {group[0].upper()}{group[1:]}", _group(results, group)]
     parts += ["## Growth with size", _growth(results)]
@@ -105,6 +111,20 @@ def _targets(results: Results) -> str:
         for t in results.targets
     ]
     return _table(["target", "measured", "met"], lines)
+
+
+def _yardstick(results: Results) -> list[str]:
+    """How this machine compares with the one that the targets in seconds were set on."""
+    rows = [row for row in results.rows if row.contender == suites.ORJSON and row.input.endswith("plain")]
+    if not rows:
+        return []
+    row = max(rows, key=lambda row: row.size)
+    seconds = row.median_s * 500 / row.size
+    said = (
+        f"Targets in seconds were set on a machine where {suites.ORJSON}, takes {_THERE_S} s for 500 MB; here it took "
+        f"{seconds:.1f} s ({row.input}), {seconds / _THERE_S:.2f} times as long. They are judged as they are."
+    )
+    return [said]
 
 
 def _group(results: Results, group: str) -> str:
