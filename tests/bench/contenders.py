@@ -82,7 +82,7 @@ def wanted_columns() -> Said:
     from tracelens.collectors.nsys.export import Export
 
     asked: dict[str, list[str]] = {}
-    original = Export.frame
+    original = Export.chunks
 
     def recorded(self: Export, table: str, columns: Any) -> Any:
         found = [c for c in columns if c in self.columns.get(table, ())]
@@ -90,11 +90,11 @@ def wanted_columns() -> Said:
             asked[table] = list(dict.fromkeys([*asked.get(table, []), *found]))
         return original(self, table, columns)
 
-    Export.frame = recorded  # type: ignore[method-assign]
+    Export.chunks = recorded  # type: ignore[method-assign]
     try:
         nsys.read(SAMPLE)
     finally:
-        Export.frame = original  # type: ignore[method-assign]
+        Export.chunks = original  # type: ignore[method-assign]
     return {"columns": asked}
 
 
