@@ -30,10 +30,11 @@ def imported() -> None:
 
 
 def settle() -> None:
-    """Import Polars with its allocator told, and make the torch reader's machine code meanwhile, on another core."""
+    """Import Polars and Arrow with their allocators told, and make machine code meanwhile, on another core."""
     threading.Thread(target=_make_ready, daemon=True).start()
     with gives_back_soon(sys.argv[2:]):
         import polars  # noqa: F401, ICN001, PLC0415 - with the allocator told
+        import pyarrow  # noqa: F401, ICN001, PLC0415 - likewise
 
 
 def _make_ready() -> None:

@@ -123,10 +123,12 @@ def _capture(export: Export, source: Future[SourceFile]) -> Capture:
 
 def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
     """Every table the export fills, before sorting and linking."""
-    calls = events.api_calls(session)
+    with ThreadPoolExecutor(1) as pool:
+        kernels = pool.submit(events.kernels, session)
+        calls = events.api_calls(session)
     raw = {
         "api_calls": calls,
-        "kernels": events.kernels(session, calls),
+        "kernels": events.with_process(session, kernels.result(), calls),
         "memcpys": events.memcpys(session, calls),
         "memsets": events.memsets(session, calls),
         "synchronizations": events.synchronizations(session, calls),

@@ -52,8 +52,8 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def kernels(session: Session, calls: pl.DataFrame) -> pl.DataFrame:
-    """Kernel executions. A cluster launch is told from schema 3.24 on, null before."""
+def kernels(session: Session) -> pl.DataFrame:
+    """Kernel executions, as `with_process` takes them. A cluster launch is told from schema 3.24 on, null before."""
     table = f"{_ACTIVITY}KERNEL"
     needed = ["start", "end", "deviceId", "demangledName"]
     shapes = [f"{what}{axis}" for what in ("grid", "block", "cluster") for axis in "XYZ"]
@@ -62,7 +62,7 @@ def kernels(session: Session, calls: pl.DataFrame) -> pl.DataFrame:
         _kernels(session, table, raw)
         for raw in session.chunks(table, needed, [*_WORK[1:], *shapes, "shortName", *resources])
     )
-    return _with_process(session, together(parts), calls)
+    return together(parts)
 
 
 def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
@@ -116,7 +116,7 @@ def memcpys(session: Session, calls: pl.DataFrame) -> pl.DataFrame:
         )
         for raw in session.chunks(table, needed, [*_WORK[1:], "srcKind", "dstKind"])
     )
-    return _with_process(session, together(map(narrow, parts)), calls)
+    return with_process(session, together(map(narrow, parts)), calls)
 
 
 def memsets(session: Session, calls: pl.DataFrame) -> pl.DataFrame:
@@ -132,7 +132,7 @@ def memsets(session: Session, calls: pl.DataFrame) -> pl.DataFrame:
         )
         for raw in session.chunks(table, ["start", "end", "deviceId", "bytes"], [*_WORK[1:], "value", "memKind"])
     )
-    return _with_process(session, together(map(narrow, parts)), calls)
+    return with_process(session, together(map(narrow, parts)), calls)
 
 
 def synchronizations(session: Session, calls: pl.DataFrame) -> pl.DataFrame:
@@ -140,7 +140,7 @@ def synchronizations(session: Session, calls: pl.DataFrame) -> pl.DataFrame:
     table = f"{_ACTIVITY}SYNCHRONIZATION"
     integers = [*_WORK[:-1], "syncType", "deprecatedSyncType", "eventId"]
     parts = (_waits(session, table, raw) for raw in session.chunks(table, ["start", "end"], integers))
-    return _with_process(session, together(map(narrow, parts)), calls)
+    return with_process(session, together(map(narrow, parts)), calls)
 
 
 def _waits(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
@@ -167,7 +167,7 @@ def _work(session: Session, table: str, raw: pl.DataFrame, *needed: str, device:
     )
 
 
-def _with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Fill processes that an export before globalPid left out: that of the only call with the correlation id."""
     if not frame["process_id"].null_count():
         return frame
