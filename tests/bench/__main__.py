@@ -37,20 +37,31 @@ def main() -> int:
         print(f"error: {free / 1e9:.1f} GB are free; name another folder with --folder", file=sys.stderr)  # noqa: T201
         return 1
     results = Results(describe(), {**asdict(settings), "quick": given.quick})
+    given.out.mkdir(parents=True, exist_ok=True)
+    file = given.out / "benchmark.json"
+    earlier = Results.from_dict(json.loads(file.read_text())) if given.add and file.is_file() else None
+    if earlier and (earlier.machine, json.loads(json.dumps(results.settings))) != (results.machine, earlier.settings):
+        print(f"error: {file} was measured on another machine or with other settings", file=sys.stderr)  # noqa: T201
+        return 1
     with tempfile.TemporaryDirectory(prefix="tracelens-bench-", dir=given.folder) as folder:
         bench = Bench(Path(folder), settings, results)
         for name in given.only or SUITES:
             bench.say(f"== {name}")
             SUITES[name](bench)
-    results.targets = judge(results)
-    given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "benchmark.json").write_text(json.dumps(results.as_dict(), indent=1) + "\n")
+            _write(results, earlier, file)
     drawn = [sys.executable, "-m", "tests.bench.present", str(given.out.resolve())]
     if given.out == DOCS:
         drawn.append("--readme")
     subprocess.run(drawn, check=True, cwd=DOCS.parent)
     print((given.out / "benchmark.md").read_text())  # noqa: T201
     return 0
+
+
+def _write(results: Results, earlier: Results | None, file: Path) -> None:
+    """Write what there is, part by part: a run takes long and may be stopped."""
+    everything = results.after(earlier) if earlier else results
+    everything.targets = judge(everything)
+    file.write_text(json.dumps(everything.as_dict(), indent=1) + "\n")
 
 
 def _arguments() -> argparse.Namespace:
@@ -60,6 +71,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", type=float, nargs="+", metavar="MB", help="sizes of the traces instead")
     parser.add_argument("--runs", type=int, help="runs of each; the median counts")
     parser.add_argument("--only", nargs="+", choices=list(SUITES), help="only these parts")
+    parser.add_argument("--add", action="store_true", help="beside what the results hold of other parts")
     parser.add_argument("--folder", type=Path, help="where the inputs are made, and removed again")
     parser.add_argument("--out", type=Path, help="where the results go; docs, and with --quick build/benchmark")
     given = parser.parse_args()

@@ -44,6 +44,8 @@ class Contender:
     """With a compile cache that is empty before each run."""
     kernels: str = ""
     """TRACELENS_KERNELS: which compiled code to use."""
+    is_slow: bool = False
+    """Takes so long that one run has to do."""
 
 
 @dataclass(slots=True)
@@ -67,9 +69,9 @@ class Bench:
         """
         rows = {c.name: Row(template.group, c.name, template.input, template.size, template.unit) for c in contenders}
         failed: set[str] = set()
-        for _ in range(self.settings.runs):
+        for turn in range(self.settings.runs):
             for contender in contenders:
-                if contender.name in failed:
+                if contender.name in failed or (contender.is_slow and turn):
                     continue
                 try:
                     rows[contender.name].add(self.once(contender))

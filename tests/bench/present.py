@@ -30,7 +30,8 @@ _COUNTED = {
 _THERE_S = 2.4
 _NOTICE = "<!-- Written by python -m tests.bench; run it again instead of editing. -->"
 _MEANING = (
-    "Medians. Each run is a process of its own, the contenders of an input in turn; files are in the page cache. "
+    "Medians; HTA, and what takes longer than a quarter of a minute on the largest traces, ran once. "
+    "Each run is a process of its own, the contenders of an input in turn; files are in the page cache. "
     "`tracelens collect` and `report` count from start to exit, with everything written; of the peers only the call "
     "named, without starting Python, importing, reading the file or decompressing it, except where the peer itself "
     "reads it (HTA, connectorx, Polars). Memory is the peak of the process and all it started. "

@@ -77,6 +77,13 @@ class Results:
         ]
         return max(found, key=lambda row: row.size, default=None)
 
+    def after(self, earlier: Results) -> Results:
+        """These, and of an earlier run the parts that this one did not measure."""
+        groups = {row.group for row in self.rows}
+        kept = [row for row in earlier.rows if row.group not in groups]
+        left_out = dict(earlier.left_out) | dict(self.left_out)
+        return Results(self.machine, self.settings, kept + self.rows, list(left_out.items()))
+
     def as_dict(self) -> dict[str, Any]:
         """Everything, with the medians beside the runs."""
         plain = asdict(self)

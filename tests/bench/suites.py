@@ -27,6 +27,8 @@ CONNECTORX = "connectorx, same columns"
 POLARS = "polars, read and write"
 _ROOT = Path(__file__).resolve().parents[2]
 _STACKS, _FAST = _ROOT / "samples" / "stacks", _ROOT / "tracelens" / "fast"
+_MANY_MB = 400
+"""What takes longer than a quarter of a minute at this size runs once."""
 _PYTHON_OBJECTS = 7.5
 """Bytes of memory a byte of JSON as Python objects may need, at most (seen: 5.5 to 6.8)."""
 
@@ -39,7 +41,7 @@ def collect_torch(bench: Bench) -> None:
             made = bench.make("tests.bench.enlarge", str(trace), "--megabytes", str(size)).said
             form = "gzip" if suffix == ".json.gz" else "plain"
             row = Row("collect torch", "", f"{size:g} MB {form}", made["bytes"] / 1e6, "MB")
-            bench.race([*_collectors(bench, trace), *_peers(bench, trace, size)], row)
+            bench.race([*_collectors(bench, trace, size), *_peers(bench, trace, size)], row)
             trace.unlink()
 
 
@@ -47,7 +49,7 @@ def _collect(trace: Path) -> Contender:
     return Contender(COLLECT, tracelens("collect", "torch", str(trace), "--out", "{out}"))
 
 
-def _collectors(bench: Bench, trace: Path) -> list[Contender]:
+def _collectors(bench: Bench, trace: Path, size: float) -> list[Contender]:
     """Tracelens warm; and where it compiles anything, cold and without, for which one way of packing will do."""
     warm = _collect(trace)
     bench.once(warm)
@@ -60,7 +62,7 @@ def _collectors(bench: Bench, trace: Path) -> list[Contender]:
     return [
         warm,
         Contender(COLD, warm.command, cold=True),
-        Contender(PLAIN_PYTHON, warm.command, kernels="off"),
+        Contender(PLAIN_PYTHON, warm.command, kernels="off", is_slow=size > _MANY_MB),
     ]
 
 
@@ -69,7 +71,7 @@ def _peers(bench: Bench, trace: Path, size: float) -> list[Contender]:
         bench.leave_out(f"peers at {size:g} MB", "a trace as Python objects needs up to 7.5 bytes a byte of JSON")
         return []
     packed = trace.suffix == ".gz"
-    found = [] if packed else [Contender(JSON, peer("json_loads", str(trace)))]
+    found = [] if packed else [Contender(JSON, peer("json_loads", str(trace)), is_slow=size > _MANY_MB)]
     if installed("orjson"):
         found.append(Contender(ORJSON_GC, peer("orjson_loads", "on", str(trace))))
         found.append(Contender(ORJSON, peer("orjson_loads", "off", str(trace))))
@@ -92,7 +94,8 @@ def _hta(bench: Bench, trace: Path, size: float) -> list[Contender]:
         if parser.startswith("ijson") and not installed("ijson"):
             bench.leave_out(f"{HTA}, {parser}", "ijson is not installed")
             continue
-        found.append(Contender(HTA if parser == "json" else f"{HTA}, {parser}", peer("hta", parser, str(trace))))
+        name = HTA if parser == "json" else f"{HTA}, {parser}"
+        found.append(Contender(name, peer("hta", parser, str(trace)), is_slow=True))
     return found
 
 
