@@ -89,3 +89,12 @@ def test_only_the_marked_section_is_replaced() -> None:
     readme = f"# x\n{BEGIN}\nold\n{END}\nrest\n"
     assert replace_section(readme, "new") == f"# x\n{BEGIN}\n\nnew\n\n{END}\nrest\n"
     assert replace_section("# x\n", "new") is None
+
+
+def test_a_part_measured_again_takes_the_place_of_its_earlier_self() -> None:
+    nesting = Row("nesting", "nest", "5 M spans", 5, "M spans", [0.2], [0.2], [90])
+    earlier = Results({}, {}, [row(suites.COLLECT, 500, [9.0]), nesting], [("orjson", "not installed"), ("x", "y")])
+    now = Results({}, {}, [row(suites.COLLECT, 500, [2.0])], [("x", "z")])
+    found = now.after(earlier)
+    assert [(one.group, one.median_s) for one in found.rows] == [("nesting", 0.2), ("collect torch", 2.0)]
+    assert dict(found.left_out) == {"orjson": "not installed", "x": "z"}
