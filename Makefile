@@ -21,7 +21,8 @@ test: $(VENV)/installed-for-tests check
 
 # The same tests with the lowest versions that pyproject.toml allows; without those that depend on none of them, which
 # are about processes and pages, and take long.
-ANY_VERSION := interrupted program nsys_live html_page study_page study_workloads thesis_page
+ANY_VERSION := apart bench_enlarge bench_results early gdb_command gdb_limits html_page interrupted nsys_live program \
+  structure study_page study_workloads thesis_page torch_cuts
 test-lowest: $(VENV)-lowest/installed
 	$(VENV)-lowest/bin/python -m pytest -n 2 --dist loadfile $(ANY_VERSION:%=--ignore tests/test_%.py)
 
