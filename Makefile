@@ -24,7 +24,7 @@ test: $(VENV)/installed-for-tests check
 ANY_VERSION := apart bench_enlarge bench_results early gdb_command gdb_limits html_page interrupted nsys_live program \
   structure study_page study_workloads thesis_page torch_cuts
 test-lowest: $(VENV)-lowest/installed
-	$(VENV)-lowest/bin/python -m pytest -n 2 --dist loadfile $(ANY_VERSION:%=--ignore tests/test_%.py)
+	TRACELENS_EXAMPLES=10 $(VENV)-lowest/bin/python -m pytest -n 2 --dist loadfile $(ANY_VERSION:%=--ignore tests/test_%.py)
 
 check: $(VENV)/installed-for-tests
 	$(BIN)/ruff check .
