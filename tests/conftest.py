@@ -6,7 +6,12 @@ from hypothesis import settings
 
 # A shared machine may stall for a second: time is the benchmark's business. Most examples read or analyse a trace:
 # TRACELENS_EXAMPLES=1000 looks longer than every run can.
-settings.register_profile("tracelens", deadline=None, max_examples=int(os.environ.get("TRACELENS_EXAMPLES", "40")))
+settings.register_profile(
+    "tracelens",
+    deadline=None,
+    max_examples=int(os.environ.get("TRACELENS_EXAMPLES", "40")),
+    derandomize="CI" in os.environ,  # a change is judged by what it changes; everybody else looks for something new
+)
 settings.load_profile("tracelens")
 
 # Programs that the tests start run beside each other: torch's threads would wait for each other, spinning.

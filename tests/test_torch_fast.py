@@ -29,8 +29,8 @@ ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "samples" / "torch").glob("*.json.gz")) + sorted(CAPTURES.glob("**/*.json.gz"))
 SMALL = gzip.decompress((ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz").read_bytes())
 EXAMPLES = int(os.environ.get("TRACELENS_EXAMPLES", "0"))
-"""How many examples to look for; the same 150 each time where nothing is said."""
-settings.register_profile("fast", deadline=None, suppress_health_check=list(HealthCheck), derandomize=not EXAMPLES)
+"""How many examples to look for, the same each time unless they are a thousand; 150 where nothing is said."""
+settings.register_profile("fast", deadline=None, suppress_health_check=list(HealthCheck), derandomize=EXAMPLES < 1000)
 
 pytestmark = [
     pytest.mark.skipif(native.parser() is None, reason="numba is not installed, so there is no fast path"),
