@@ -10,7 +10,7 @@ from tests.torch_files import rows, span, write
 from tracelens.collectors import collect
 from tracelens.schemas import TABLES
 
-TOKEN = "ghp_thisIsATokenThatNobodyMayKeep"  # noqa: S105
+TOKEN = "thisIsATokenThatNobodyMayKeep"  # noqa: S105
 ENVIRONMENT = {
     "env": {"GITHUB_TOKEN": TOKEN, "HOME": "/home/alice.secret", "USER": "alice.secret"},
     "environ": json.dumps({"GITHUB_TOKEN": TOKEN, "traceEvents": [{"ph": "X", "name": TOKEN}]}),
