@@ -165,17 +165,22 @@ def study_model(stage: Stage, options: argparse.Namespace) -> None:
         stage.ready("measured")
 
 
-def capture_compiled(tl: Any, stage: Stage, options: argparse.Namespace, path: Path, x: Any) -> dict[str, Any]:
-    """The model compiled in the modes that need no autotuning; three steps of the default one under the profiler."""
+def compile_in(mode: str, stage: Stage, options: argparse.Namespace, x: Any, runs: dict[str, Any]) -> None:
+    """Add the model compiled in this mode to `runs`, where that succeeds, and how long it took to what was found."""
     from models import model  # noqa: PLC0415
 
+    network = model(stage.name).to(options.device)
+    made = stage.attempt(f"compile {mode}", lambda: compiled(network, mode, x))
+    if made is not None:
+        runs[mode], stage.found["compile_s"][mode] = made
+
+
+def capture_compiled(tl: Any, stage: Stage, options: argparse.Namespace, path: Path, x: Any) -> dict[str, Any]:
+    """The model compiled in the modes that need no autotuning; three steps of the default one under the profiler."""
     runs: dict[str, Any] = {}
     with tl.capture(path, force=True, wait=2, warmup=1, active=3, compile_provenance=True) as recording:
         for mode in SIDE_BY_SIDE if options.device == "cuda" else MODES[:1]:
-            network = model(stage.name).to(options.device)
-            made = stage.attempt(f"compile {mode}", lambda n=network, m=mode: compiled(n, m, x))
-            if made is not None:
-                runs[mode], stage.found["compile_s"][mode] = made
+            compile_in(mode, stage, options, x, runs)
         stage.ready("compiled")
         with stage.alone():
             for _ in range(6):
@@ -238,22 +243,19 @@ def planned(tl: Any, network: Any, plan: Path, which: tuple[Stage, str], x: Any)
 def autotune(stage: Stage, options: argparse.Namespace) -> None:
     """One model in the modes that choose kernels by timing them, all compiled before any is timed."""
     import torch  # noqa: PLC0415
-    from models import batch, model  # noqa: PLC0415
+    from models import batch  # noqa: PLC0415
 
     stage.found |= {"model": stage.name, "batch": options.batch, "side": options.side, "compile_s": {}, "e2e": {}}
     x = batch(options.batch, options.side, options.device)
     take_turns(stage.folder / "tuning")
-    runs = {}
+    runs: dict[str, Any] = {}
     with torch.no_grad():
         for mode in AUTOTUNED:
             # Less than what the first mode took is left: the second finds its choices in the cache.
             if time.time() > stage.deadlines["compiled"]:
                 stage.found.setdefault("failures", {})[f"compile {mode}"] = "not tried: no time was left"
                 continue
-            network = model(stage.name).to(options.device)
-            made = stage.attempt(f"compile {mode}", lambda n=network, m=mode: compiled(n, m, x))
-            if made is not None:
-                runs[mode], stage.found["compile_s"][mode] = made
+            compile_in(mode, stage, options, x, runs)
         stage.ready("compiled")
         with stage.alone():
             for mode, run in runs.items():
@@ -429,6 +431,8 @@ def watch(options: argparse.Namespace, running: dict[str, Any], until: dict[str,
                 for phase in PHASES:
                     (options.out / f"{phase}.{name}").touch()
                 del left[name]
+                if process.returncode:
+                    reasons.setdefault(name, f"exit {process.returncode}; {name}.log says why")
                 print(f"{name}: exit {process.returncode}", flush=True)
         time.sleep(0.1)
     for name, reason in reasons.items():
