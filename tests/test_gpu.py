@@ -1,0 +1,122 @@
+"""Live capture on a real GPU: `python -m pytest -m gpu`. Elsewhere skipped; what such runs gave lies in samples/."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import tracelens as tl
+from tracelens.analyses import layer_attribution
+from tracelens.nvml import Sampler
+
+
+def has_gpu() -> bool:
+    """Asked in a process of its own, so that no test runs in one that has used CUDA."""
+    if importlib.util.find_spec("torch") is None:
+        return False
+    asked = "import torch, sys; sys.exit(not torch.cuda.is_available())"
+    return subprocess.run([sys.executable, "-c", asked], capture_output=True, check=False).returncode == 0
+
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not has_gpu(), reason="needs an NVIDIA GPU and a torch with CUDA")]
+ROOT = Path(__file__).resolve().parents[1]
+SCRIPT = """
+import sys
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Sequential(
+    nn.Conv2d(3, 64, 3), nn.ReLU(), nn.Conv2d(64, 64, 3), nn.BatchNorm2d(64), nn.ReLU(),
+    nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10),
+).eval().cuda()
+mode = sys.argv[1]
+x = torch.randn(32, 3, 64, 64, device="cuda")
+run = model if mode == "eager" else torch.compile(model, mode=None if mode == "default" else mode)
+with torch.no_grad():
+    for _ in range(10):
+        run(x)
+        torch.cuda.synchronize()
+"""
+
+
+def captured(folder: Path, mode: str, *options: str, **variables: str) -> tl.Trace:
+    """The script's trace, taken by the command that a user types."""
+    (folder / "script.py").write_text(SCRIPT)
+    out = folder / f"{mode}.tracelens"
+    command = [sys.executable, "-m", "tracelens", "collect", "torch", *options, "--out", str(out), "--"]
+    subprocess.run(
+        [*command, sys.executable, "script.py", mode],
+        cwd=folder, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), **variables},
+    )  # fmt: skip
+    return tl.open(out)
+
+
+def named_ns(trace: tl.Trace, base: tl.Trace | None = None) -> tuple[int, int]:
+    """Nanoseconds of kernels that a layer is named for, and of all."""
+    frame = layer_attribution(trace, base=base)
+    named = frame.filter(~pl.col("layer").str.starts_with("("))
+    return int(named["estimate_ns"].sum()), int(trace.kernels["duration_ns"].sum())
+
+
+def test_kernels_waits_and_counters_of_a_program(tmp_path: Path) -> None:
+    trace = captured(tmp_path, "eager", "--cuda-sync", "--memory")
+    assert {"forward"} <= set(layer_attribution(trace)["phase"].drop_nulls())
+    named, total = named_ns(trace)
+    assert named == total > 0
+    assert trace.synchronizations.height >= 3, "each of the three steps waits once"
+    assert trace.allocations.height
+    assert {"gpu_utilization", "gpu_memory_used"} <= set(trace.counters["name"])
+
+
+def test_sampling_takes_at_most_a_hundredth_of_a_core(tmp_path: Path) -> None:
+    (tmp_path / "busy.py").write_text(
+        "import time, torch\nx = torch.randn(4096, 4096, device='cuda')\nend = time.time() + 8\n"
+        "while time.time() < end:\n    x @ x\n    torch.cuda.synchronize()\n"
+    )
+    with Sampler() as sampler:
+        subprocess.run([sys.executable, "busy.py"], cwd=tmp_path, check=True)
+    capture = sampler.capture()
+    use = capture.tables["counters"].filter(name="gpu_utilization")["value"]
+    assert use.max() > 50  # type: ignore[operator]
+    assert capture.settings["cpu_frac"] < 0.01
+
+
+def test_compiled_kernels_are_placed_by_provenance_and_by_a_log(tmp_path: Path) -> None:
+    trace = captured(tmp_path, "default", "--compile-provenance", "--keep", str(tmp_path / "kept"))
+    named, total = named_ns(trace)
+    assert named == total > 0
+    log = tmp_path / "log"
+    captured(tmp_path, "default", "--force", "--keep", str(tmp_path / "bare"), TORCH_TRACE=str(log),
+             TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")  # fmt: skip
+    files = list((tmp_path / "bare").glob("*.pt.trace.json"))
+    named, total = named_ns(tl.collect([*files, log]))
+    assert named > total / 2, "weaker evidence names most of it"
+
+
+def test_replayed_graphs_are_placed_by_the_mode_without(tmp_path: Path) -> None:
+    base = captured(tmp_path, "default", "--compile-provenance")
+    replayed = captured(tmp_path, "reduce-overhead", "--compile-provenance")
+    assert "graph" in set(replayed.kernels["link"])
+    named, total = named_ns(replayed, base)
+    assert named > 0.9 * total
+
+
+def test_layers_are_timed_by_every_method(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(
+        "from torch import nn, randn\n"
+        "def made():\n"
+        "    return nn.Sequential(nn.Conv2d(3, 32, 3), nn.ReLU(), nn.Conv2d(32, 32, 3)).eval(), randn(8, 3, 64, 64)\n"
+    )
+    command = [sys.executable, "-m", "tracelens", "collect", "timings", "net.py:made", "--out", "t.tracelens"]
+    chosen = ["--configuration", "cuda", "--configuration", "triton"]
+    subprocess.run([*command, *chosen], cwd=tmp_path, check=True,
+                   env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])})  # fmt: skip
+    timings = tl.open(tmp_path / "t.tracelens").timings
+    assert set(timings["method"]) == {"e2e", "layer", "subtraction", "profiler", "cuda_event"}
+    cuda_self = timings.filter(method="profiler", quantity="CUDA_self", is_warmup=False)
+    assert cuda_self["duration_ns"].min() > 0  # type: ignore[operator]
