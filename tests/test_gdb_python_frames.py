@@ -13,7 +13,7 @@ import pytest
 from tracelens.collectors.gdb.merging import Placing, find_loops, merge, place
 from tracelens.collectors.gdb.python_frames import PythonFrame, read_threads
 from tracelens.derive.frame_names import PrintedFrame
-from tracelens.derive.stack_tables import StackFrame
+from tracelens.derive.stack_tables import StackFrame, Stop, stack_tables
 
 LOOP = "_PyEval_EvalFrameDefault"
 DATA = Path(__file__).parent / "data" / "python_frames"
@@ -93,6 +93,16 @@ def test_where_a_loop_has_lost_its_name_what_is_said_is_true(name: str) -> None:
             assert least <= is_at <= most
         if len(find_loops(hidden).unnamed) == 1:
             assert found.is_exact
+
+
+def test_brackets_of_python_names_are_kept_and_those_of_templates_dropped() -> None:
+    printed = [PrintedFrame("conv<float>(int)"), PrintedFrame("make.<locals>.inner"), PrintedFrame("<lambda>")]
+    frames = [StackFrame(at, None, text, is_python=at > 0) for at, text in enumerate(printed)]
+    assert stack_tables([Stop(frames)], "x")["frames"]["function"].to_list() == [
+        "conv",
+        "make.<locals>.inner",
+        "<lambda>",
+    ]
 
 
 def test_an_interpreter_without_any_names_gives_a_range() -> None:

@@ -116,25 +116,27 @@ def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
     text = analyse.page(made, run, "thesis")
     assert [section.title for section in made] == [
         "Out of the box", "What was not measured", "In theory: the oracle", "Our plans, applied", "Layout transforms",
-        "Layer by layer", "Single operations", "What the compiled kernels' layers rest on", "What profiling costs",
+        "Layer by layer", "Curves per layer in four configurations", "Single operations",
+        "What the compiled kernels' layers rest on", "What profiling costs",
     ]  # fmt: skip
     for name in ("AlexNet", "DenseNet-121", "GoogLeNet", "MobileNetV2", "ResNet-50", "SqueezeNet 1.1"):
         assert all(name in "".join(section.blocks) for section in made if section.title not in _OF_NO_MODEL), name
     assert not re.search(r"\b(nan|None|inf)\b", text)
-    assert "`max-autotune-no-cudagraphs` and `max-autotune` were not measured" in text
+    assert "`max-autotune-no-cudagraphs` and `max-autotune` were not measured in this run of DenseNet-121" in text
     # The committed page is the captures', but for what the study's captures add to the verdict on profiling.
     kept = (ROOT / "docs/thesis.md").read_text()
     assert kept.startswith(text[: text.index("## What holds today")])
     assert all(block in kept for section in made[:-1] for block in section.blocks)
 
 
-_OF_NO_MODEL = ("What was not measured", "Single operations")
+_OF_NO_MODEL = ("What was not measured", "Curves per layer in four configurations", "Single operations")
 
 
 def test_every_chart_of_the_page_is_committed() -> None:
     page = ROOT / "docs/thesis.md"
     charts = re.findall(r"\]\((thesis/\w+\.svg)\)", page.read_text())
-    assert len(charts) == 4
+    assert sorted(charts) == sorted(f"thesis/{file.name}" for file in (page.parent / "thesis").iterdir())
+    assert {"thesis/speedup.svg", "thesis/layout.svg", "thesis/layers.svg", "thesis/single.svg"} < set(charts)
     assert all("<svg" in (page.parent / chart).read_text()[:200] for chart in charts)
 
 
@@ -188,6 +190,11 @@ def test_modes_that_were_measured_are_shown(thesis: Load) -> None:
     assert thesis("whole").shown_modes(run) == ("default", "reduce-overhead")
     run.results["parts"]["alexnet"]["e2e"]["max-autotune"] = times(4, 4, 4)
     assert thesis("whole").shown_modes(run) == ("default", "reduce-overhead", "max-autotune")
+    run.results["parts"]["vgg"] = {"e2e": {"default": times(4, 4, 4)}, "model": "vgg"}
+    assert thesis("whole")._missing(run) == {
+        ("reduce-overhead", "max-autotune-no-cudagraphs"): ["alexnet"],
+        ("reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"): ["vgg"],
+    }
 
 
 def test_a_second_run_adds_its_modes_to_the_first(thesis: Load) -> None:

@@ -15,7 +15,7 @@ from tracelens.errors import TracelensError
 
 ENTRIES = {
     "eager": (r"Conv2d\.forward", "THPVariable_conv2d"),
-    "compile": (r"(?:Runner\.)?call", "THPVariable_convolution"),
+    "compile": (r"Runner\.call", "THPVariable_convolution"),
     "torchscript": ("VariableType::_convolution", "VariableType::convolution"),
     "libtorch": ("Conv2dImpl::forward",),
     "cudnn": ("Conv2d::forward",),

@@ -2,7 +2,8 @@
 
 Models are compiled side by side, each in a process of its own, because compiling takes most of the time; whatever is
 timed or captured runs alone, when no process compiles any more: one that still does when its time is over is ended, and
-counted as failed. See README.md beside this file.
+counted as failed. Models are autotuned one after another, which several processes at one GPU make many times as long.
+See README.md beside this file.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ ROUNDS, EXECUTIONS = 10, 2
 MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 SIDE_BY_SIDE = MODES[:2]
 AUTOTUNED = MODES[2:]
-"""Modes that choose kernels by timing them: in a run of their own, in which they take turns at the GPU for that."""
+"""Modes that choose kernels by timing them: in a run of their own, a model at a time."""
 ORACLE = "dynamic"
 GRACE_S = 20
 """After the end the parent ends who is not done."""
@@ -241,20 +242,15 @@ def planned(tl: Any, network: Any, plan: Path, which: tuple[Stage, str], x: Any)
 
 
 def autotune(stage: Stage, options: argparse.Namespace) -> None:
-    """One model in the modes that choose kernels by timing them, all compiled before any is timed."""
+    """One model in the modes that choose kernels by timing them; the second finds its choices in the cache."""
     import torch  # noqa: PLC0415
     from models import batch  # noqa: PLC0415
 
     stage.found |= {"model": stage.name, "batch": options.batch, "side": options.side, "compile_s": {}, "e2e": {}}
     x = batch(options.batch, options.side, options.device)
-    take_turns(stage.folder / "tuning")
     runs: dict[str, Any] = {}
     with torch.no_grad():
         for mode in AUTOTUNED:
-            # Less than what the first mode took is left: the second finds its choices in the cache.
-            if time.time() > stage.deadlines["compiled"]:
-                stage.found.setdefault("failures", {})[f"compile {mode}"] = "not tried: no time was left"
-                continue
             compile_in(mode, stage, options, x, runs)
         stage.ready("compiled")
         with stage.alone():
@@ -265,23 +261,6 @@ def autotune(stage: Stage, options: argparse.Namespace) -> None:
     stage.save()
     for phase in PHASES[1:]:
         stage.ready(phase)
-
-
-def take_turns(lock_file: Path) -> None:
-    """Let one process at a time run the kernels that Inductor chooses among."""
-    import fcntl  # noqa: PLC0415
-
-    from torch._inductor.runtime import benchmarking  # noqa: PLC0415
-
-    benchmarker: Any = benchmarking.benchmarker
-    original = benchmarker.benchmark_gpu
-
-    def benchmark_gpu(*given: Any, **named: Any) -> Any:
-        with lock_file.open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            return original(*given, **named)
-
-    benchmarker.benchmark_gpu = benchmark_gpu
 
 
 def study_operations(stage: Stage, options: argparse.Namespace) -> None:
@@ -386,30 +365,42 @@ def main() -> None:
 
 
 def start_all(options: argparse.Namespace) -> None:
-    """One process a model, one for the operations, one for the timings; wait for all."""
+    """One process a model, one for the operations, one for the timings; side by side, or in turn where they tune."""
     names = [*options.models, *([] if options.tune else ["operations"]), *(["timings"] if options.timings else [])]
-    for marker in (file for phase in PHASES for file in options.out.glob(f"{phase}.*")):
-        marker.unlink()
     end = time.time() + 60 * options.minutes
-    words = [word for word in sys.argv[1:] if word]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
-    environment.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 2) // 4)))
-    running = {}
     for name in names:
         (options.out / f"{name}.json").unlink(missing_ok=True)
-        log = (options.out / f"{name}.log").open("w")
-        command = [sys.executable, __file__, *words, "--process", name, str(len(names)), str(end)]
-        running[name] = subprocess.Popen(
-            command, stdout=log, stderr=log, env=environment, cwd=ROOT, start_new_session=True
-        )
-    watch(options, running, deadlines(options, end))
+    for together in [[name] for name in names] if options.tune else [names]:
+        if time.time() < end - 20:
+            watch(options, start(options, together, end), deadlines(options, end))
+        else:
+            add_reasons(options, dict.fromkeys(together, "not tried: no time was left"))
     write_results(options, names)
+
+
+def start(options: argparse.Namespace, names: list[str], end: float) -> dict[str, Any]:
+    """The processes of these names, started to work side by side."""
+    for marker in (file for phase in PHASES for file in options.out.glob(f"{phase}.*")):
+        marker.unlink()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
+    if len(names) > 1:
+        environment.setdefault("TORCHINDUCTOR_COMPILE_THREADS", str(max(1, (os.cpu_count() or 2) // 4)))
+    running = {}
+    for name in names:
+        with (options.out / f"{name}.log").open("w") as log:
+            command = [sys.executable, __file__, *sys.argv[1:], "--process", name, str(len(names)), str(end)]
+            running[name] = subprocess.Popen(
+                command, stdout=log, stderr=log, env=environment, cwd=ROOT, start_new_session=True
+            )
+    return running
 
 
 def deadlines(options: argparse.Namespace, end: float) -> dict[str, float]:
     """When each phase must be over, so that there is time left to measure in the next."""
+    if options.tune:
+        return dict.fromkeys(PHASES, end)
     last = end - (options.time_s if options.timings else 0)
-    plans = 0 if options.tune else options.plan_s + options.time_s
+    plans = options.plan_s + options.time_s
     return {"compiled": last - options.time_s - plans, "timed": last, "planned": last - options.time_s, "measured": end}
 
 
@@ -435,6 +426,11 @@ def watch(options: argparse.Namespace, running: dict[str, Any], until: dict[str,
                     reasons.setdefault(name, f"exit {process.returncode}; {name}.log says why")
                 print(f"{name}: exit {process.returncode}", flush=True)
         time.sleep(0.1)
+    add_reasons(options, reasons)
+
+
+def add_reasons(options: argparse.Namespace, reasons: dict[str, str]) -> None:
+    """Keep, with what each process found, why it did not come to its end."""
     for name, reason in reasons.items():
         file = options.out / f"{name}.json"
         part = json.loads(file.read_text()) if file.is_file() else {}
@@ -450,7 +446,7 @@ def write_results(options: argparse.Namespace, names: list[str]) -> None:
     now = {name: json.loads(file.read_text()) for name, file in files.items() if file.is_file()}
     results = {
         "versions": versions(),
-        "protocol": {"rounds": ROUNDS, "executions": EXECUTIONS, "side_by_side": len(names)},
+        "protocol": {"rounds": ROUNDS, "executions": EXECUTIONS},
         "parts": before | {name: merged(before.get(name, {}), part) for name, part in now.items()},
     }
     path.write_text(json.dumps(results, indent=1) + "\n")

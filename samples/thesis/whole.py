@@ -71,8 +71,8 @@ def out_of_the_box(run: Run) -> Section:
         _host(run),
         (
             "Compile times, seconds, of six models and the single operations compiled side by side on 16 cores: "
-            "those of a busy machine. The modes of a model were compiled one after the other, so the second found "
-            "warm what the first had set up."
+            "those of a busy machine; modes that autotune, where they were measured, a model at a time. The modes of a "
+            "model were compiled one after the other, so the second found warm what the first had set up."
         ),
         table(
             ["model", *modes],
@@ -168,11 +168,11 @@ def _chart(run: Run) -> Figure:
 def not_measured(run: Run) -> Section:
     """What the run had no time for, so that nobody reads an absence as a result."""
     blocks = []
-    missing = [mode for mode in MODES if not any(part["e2e"].get(mode) for part in run.models().values())]
-    if missing:
+    for modes, models in _missing(run).items():
+        of = "" if len(models) == len(run.models()) else f" of {listed([NAMES[model] for model in models])}"
         blocks.append(
-            f"The {'modes' if len(missing) > 1 else 'mode'} {listed([f'`{mode}`' for mode in missing])} "
-            f"{'were' if len(missing) > 1 else 'was'} not measured in this run: no time was left on the machine. "
+            f"The {'modes' if len(modes) > 1 else 'mode'} {listed([f'`{mode}`' for mode in modes])} "
+            f"{'were' if len(modes) > 1 else 'was'} not measured in this run{of}: no time was left on the machine. "
             "`samples/thesis/run.py` measures them where its options leave time for it."
         )
     failures = self_reported(run)
@@ -181,6 +181,16 @@ def not_measured(run: Run) -> Section:
     if not curves.measured(run):
         blocks.append("So the curves per layer of the thesis's four configurations are not on this page.")
     return Section("What was not measured", blocks or ["Nothing."])
+
+
+def _missing(run: Run) -> dict[tuple[str, ...], list[str]]:
+    """Models of which modes were not measured, by those modes."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for model, part in run.models().items():
+        modes = tuple(mode for mode in MODES if not part["e2e"].get(mode))
+        if modes:
+            found.setdefault(modes, []).append(model)
+    return found
 
 
 def self_reported(run: Run) -> list[str]:

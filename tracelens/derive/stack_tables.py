@@ -82,15 +82,18 @@ def stack_tables(
     """The tables `stacks` and `frames` of stops that have frames, without rank; stack ids and hits count in order."""
     stacks: list[dict[str, Any]] = []
     frames: dict[str, list[Any]] = {column.name: [] for column in FRAMES if column.name != "rank"}
-    names = {frame.printed.raw_function: "" for stop in stops for frame in stop.frames}
-    names = {raw: normalise_function(raw) for raw in names}
+    names = {(frame.printed.raw_function, frame.is_python): "" for stop in stops for frame in stop.frames}
+    # In Python's names, such as `make.<locals>.inner`, brackets hold no template arguments.
+    names = {(raw, is_python): raw if is_python else normalise_function(raw) for raw, is_python in names}
     unique = pl.Series(list(set(names.values())), dtype=pl.String)
     entries = set(unique.filter(_named_by(unique, WELL_KNOWN_ENTRIES)))
-    places = {(names[f.printed.raw_function], f.printed.library, f.printed.file) for s in stops for f in s.frames}
+    places = {
+        (names[f.printed.raw_function, f.is_python], f.printed.library, f.printed.file) for s in stops for f in s.frames
+    }
     roles = {place: frame_role(*place, rules=rules) for place in places}
     for stack_id, stop in enumerate(stops):
         printed = [frame.printed for frame in stop.frames]
-        functions = [names[p.raw_function] for p in printed]
+        functions = [names[frame.printed.raw_function, frame.is_python] for frame in stop.frames]
         stop_roles = [roles[name, p.library, p.file] for name, p in zip(functions, printed, strict=True)]
         stop_roles = ["python" if f.is_python else r for f, r in zip(stop.frames, stop_roles, strict=True)]
         known = [frame.is_debug for frame in stop.frames]
