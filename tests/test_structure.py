@@ -29,6 +29,7 @@ LEVELS = (
     ("tracelens.store",),
     ("tracelens.schemas",),
     ("tracelens.capture",),
+    ("tracelens.directory",),
     ("tracelens.trace", "tracelens.nvml", "tracelens.program"),
     ("tracelens.combine", "tracelens.derive"),
     ("tracelens.collectors", "tracelens.analyses"),

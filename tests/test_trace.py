@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.cases import make_trace
 from tracelens.capture import Manifest
+from tracelens.directory import check_target
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import SCHEMA_VERSION, TABLES
 from tracelens.table import Column
@@ -121,6 +122,14 @@ def test_a_file_or_a_dangling_link_is_no_target(tmp_path: Path) -> None:
     for name in ("file", "link"):
         with pytest.raises(SourceError, match=name):
             a_trace().write(tmp_path / name, force=True)
+
+
+def test_a_target_that_cannot_be_written_is_said_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(SourceError, match=r"t\.tracelens: cannot be written: .*file: Not a directory"):
+        check_target(tmp_path / "file" / "t.tracelens", force=False)
+    check_target(tmp_path / "not" / "yet" / "t.tracelens", force=False)
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
 def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

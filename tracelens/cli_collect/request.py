@@ -14,8 +14,9 @@ from tracelens.capture import Capture
 from tracelens.cli_io import STANDARD_INPUT, default_target, losses, progress, summary_line, tell, warn
 from tracelens.collectors import COLLECTORS, sources_of, torch
 from tracelens.combine import combine
+from tracelens.directory import build_folder, check_target
 from tracelens.errors import SourceError, UsageError
-from tracelens.trace import Trace, build_folder, check_target
+from tracelens.trace import Trace
 
 Out = Annotated[
     Path | None,

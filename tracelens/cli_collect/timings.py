@@ -14,10 +14,10 @@ import typer
 from tracelens.cli_collect.request import Force, Out, tell_of
 from tracelens.cli_io import progress
 from tracelens.combine import add_timings
+from tracelens.directory import check_target
 from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.measuring import CONFIGURATIONS, METHODS, Protocol, measure
 from tracelens.plan import Plan, apply_plan
-from tracelens.trace import check_target
 
 
 def collect_timings(  # noqa: PLR0913 - one parameter an option
