@@ -159,8 +159,10 @@ def test_an_nsys_that_cannot_write_parquet_writes_sqlite(monkeypatch: pytest.Mon
 def test_the_report_is_kept_where_asked_for(tmp_path: Path) -> None:
     capture(keep=tmp_path / "run.nsys-rep")
     assert (tmp_path / "run.nsys-rep").read_bytes() == b"stand-in report"
-    with pytest.raises(ToolError, match="the capture cannot be kept there: No such file or directory"):
-        capture(keep=tmp_path / "no" / "run.nsys-rep")
+    ran = tmp_path / "ran"
+    with pytest.raises(ToolError, match="the report cannot be kept there: there is no such folder"):
+        capture("touch", str(ran), keep=tmp_path / "no" / "run.nsys-rep")
+    assert not ran.exists()
 
 
 def test_a_raw_capture_is_imported(without_importer: Path) -> None:
@@ -202,10 +204,12 @@ def test_no_room_for_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
         capture()
 
 
-def test_no_room_for_the_export(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_room_for_the_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STAND_IN", "full")
-    with pytest.raises(ToolError, match=r"could not export it .*No space left on device"):
+    expected = r"could not export it .*No space left on device.*the report is kept as raw\.nsys-rep"
+    with pytest.raises(ToolError, match=expected):
         capture()
+    assert (tmp_path / "raw.nsys-rep").read_bytes() == b"stand-in report"
 
 
 @pytest.fixture
@@ -260,6 +264,8 @@ def test_a_program_that_is_absent() -> None:
 def test_an_nsys_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = stand_in(tmp_path / "elsewhere" / "nsys")
     assert tool.find_nsys(str(other)).path == other
+    monkeypatch.chdir(other.parent)
+    assert tool.find_nsys("./nsys").path == other
     with pytest.raises(ToolError, match="--nsys /no/nsys: there is no such program"):
         tool.find_nsys("/no/nsys")
     wrong = executable(tmp_path / "wrong", "#!/bin/sh\necho some program version 1.2\n")

@@ -13,7 +13,7 @@ from tracelens.capture import Capture
 from tracelens.collectors.nsys.collector import read_export
 from tracelens.collectors.nsys.report_file import RAW_SUFFIX, REPORT_SUFFIXES, exported, import_raw
 from tracelens.collectors.nsys.tool import Nsys, find_nsys
-from tracelens.errors import ToolError
+from tracelens.errors import ToolError, TracelensError
 from tracelens.program import find_program, run_program
 
 _NAME = "capture"
@@ -62,20 +62,29 @@ def run(
 ) -> Live:
     """Run the command under nsys and read what was recorded.
 
-    The report is left in the file `keep`, where one is named; what nsys recorded and nobody here could make a report,
-    in the file `raw`. The program has this process's standard streams. Raises ToolError when nsys is absent, not
-    right, or fails, and when nothing was recorded.
+    The report is left in the file `keep`, where one is named; one that could not be read beside the file `raw`, and
+    what nsys recorded and nobody here could make a report, in that file. The program has this process's standard
+    streams. Raises ToolError when nsys is absent, not right, or fails, and when nothing was recorded.
     """
     find_program(command[0])
     tool = find_nsys(nsys)
+    if keep is not None and not keep.absolute().parent.is_dir():
+        raise ToolError(f"{keep}: the report cannot be kept there: there is no such folder; make it first")
     with tempfile.TemporaryDirectory(prefix="tracelens-nsys-") as name:
         folder = Path(name)
         exit_code = _run_under(tool, command, options, folder)
         report = _report(tool, folder, exit_code, raw)
         if keep is not None:
             _copy(report, keep)
-        with exported(report, tool) as export:
-            capture = read_export(export, report)
+        try:
+            with exported(report, tool) as export:
+                capture = read_export(export, report)
+        except TracelensError as error:
+            if keep is not None:
+                raise
+            kept = raw.with_suffix(report.suffix)
+            _copy(report, kept)
+            raise ToolError(f"{error}; the report is kept as {kept}") from error
     if not any(frame.height for name, frame in capture.tables.items() if name != "devices"):
         raise ToolError(_why_nothing(options, exit_code))
     capture.settings["nsys_options"] = options.own()

@@ -56,7 +56,7 @@ def find_nsys(given: str | None = None) -> Nsys:
         path = shutil.which(given)
         if path is None:
             raise ToolError(f"--nsys {given}: there is no such program; give the path of nsys")
-        return _asked(Path(path))
+        return _asked(Path(path).absolute())  # as a Path, ./nsys is a name to look up
     found = list(candidates())
     if not found:
         raise ToolError(
