@@ -79,6 +79,8 @@ def test_page_and_readme_show_what_was_found() -> None:
     text = page(found)
     assert "| 500 MB plain | HTA TraceAnalysis | 24 s | 20.8 | 100 MB | 12.00 |" in text
     assert "125 → 500 → 2000 MB" in text
+    compiled = [Row("torch.compile", name, "a model", 1, "models", [20.0], [20.0], [700]) for name in "ab"]
+    assert "| a model | b | 20 s | 0.05 | 700 MB |" in page(results(*compiled))
     section = performance(found)
     assert "| HTA TraceAnalysis | 24 s | 100 MB | 12.00 |" in section
     assert "ijson" not in section
