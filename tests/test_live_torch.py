@@ -273,6 +273,44 @@ def test_the_scripts_end_passes_through_and_what_was_captured_is_kept(
     assert done.trace.spans.filter(pl.col("name") == "aten::conv2d").height == 6
 
 
+def test_a_killed_program_keeps_its_steps_and_what_was_compiled(tmp_path: Path) -> None:
+    # Two products, which need no compiler of C++.
+    compiled = "torch.compile(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2)))(torch.randn(2, 4))"
+    code = TRAIN + f"{compiled}\nfor _ in range(8): step()\nos.kill(os.getpid(), signal.SIGKILL)"
+    done = run(tmp_path, code, recorders=["compile_provenance"], stacks=False)
+    assert done.outcome.exit_code == 137
+    assert "recorded steps 3 to 5 of at least 6, found from the optimizer" in done.notes
+    assert manifest_settings(done)["n_active"] == 3
+    assert set(done.trace.provenance["module_path"]) == {"0", "1"}
+    assert "killed_later" in done.trace.diagnostics["code"].to_list()
+
+
+# Only what decides which processes record: how the real ones start the script, and that they use torch themselves.
+LAUNCH = """#!{python}
+import os, subprocess, sys, torch
+torch.ones(3).sum()
+script = next(word for word in sys.argv[1:] if word.endswith(".py"))
+words = [sys.executable, "-u", script]
+processes = [subprocess.Popen(words, env={{**os.environ, "RANK": str(rank)}}) for rank in range(2)]
+sys.exit(max(process.wait() for process in processes))
+"""
+
+
+def test_what_another_launcher_starts_are_ranks_and_it_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = tmp_path / "bin" / "accelerate"
+    launcher.parent.mkdir()
+    launcher.write_text(LAUNCH.format(python=sys.executable))
+    launcher.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{launcher.parent}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "train.py").write_text(TRAIN + "for _ in range(3): step()\nsys.exit(3)")
+    settings = Settings("", wait=0, warmup=0, active=1, stacks=False)
+    done = capture_program(["accelerate", "launch", str(tmp_path / "train.py")], settings)
+    assert done.outcome.exit_code == 3
+    assert done.trace.manifest.ranks == [0, 1]
+    assert steps(done) == ["ProfilerStep#0", "ProfilerStep#0"]
+    assert done.trace.spans.filter(pl.col("name") == "aten::ones")["rank"].to_list() == []
+
+
 @pytest.mark.parametrize(
     ("command", "why"),
     [
@@ -311,12 +349,15 @@ def test_the_command_line_exits_with_the_programs_code(tmp_path: Path) -> None:
         tmp_path / name / "layers" / "rank=0" / "part-0.parquet" for name in ("train.tracelens", "again.tracelens")
     ]
     assert pl.read_parquet(parts[0]).equals(pl.read_parquet(parts[1]))
-    refused = subprocess.run(
-        [*command[:5], str(kept), "--active", "2"], cwd=tmp_path, env=environment, check=False, capture_output=True,
-        text=True,
-    )  # fmt: skip
-    assert refused.returncode == 2
-    assert "--active belongs to a capture of a COMMAND" in refused.stderr
+    for words, said in (
+        ([str(kept), "--active", "2"], "--active belongs to a capture of a COMMAND"),
+        (["--window", "0:1", "--wait", "2", "--", "true"], "--wait belongs to a capture of steps, not of a --window"),
+    ):
+        refused = subprocess.run(
+            [*command[:5], *words], cwd=tmp_path, env=environment, check=False, capture_output=True, text=True
+        )  # fmt: skip
+        assert refused.returncode == 2
+        assert said in refused.stderr
 
 
 def test_modules_console_scripts_and_another_sitecustomize(

@@ -14,17 +14,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from types import TracebackType
-from typing import Any, ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack
 
 from tracelens.capture import Capture
 from tracelens.collectors import read_captures
 from tracelens.collectors.torch.live.report import DONE, RECORDING, SUFFIX, TORCH, Report
 from tracelens.collectors.torch.live.settings import VARIABLE, Settings
 from tracelens.combine import combine
-from tracelens.errors import SourceError, ToolError
+from tracelens.directory import check_target
+from tracelens.errors import SourceError, ToolError, UsageError
 from tracelens.nvml import Sampler
 from tracelens.program import Outcome, run_program
-from tracelens.trace import Trace, check_target
+from tracelens.trace import Trace
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -141,7 +142,10 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
     if RECORDING in stages:
         return "the program was killed before its trace was written"
     if DONE in stages:
-        return "the program ended before any step or op ran under the profiler; give --wait 0 --warmup 0, or --window"
+        return (
+            "it ended before any step or op ran under the profiler; give --wait 0 --warmup 0, or --window (in Python "
+            "wait=0, warmup=0)"
+        )
     if TORCH in stages:
         return "the program was killed, or left by os._exit, before its first recorded step"
     return "the program never imported torch"
@@ -177,7 +181,8 @@ def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
     if steps:
         source = f"found from the {report['source']}" if report.get("source") != "program" else "marked by the program"
         which = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
-        said.append(f"recorded {which} of {report.get('n_steps', len(steps))}, {source}")
+        least = "" if report["stage"] == DONE else "at least "  # of a program that was killed
+        said.append(f"recorded {which} of {least}{report.get('n_steps', len(steps))}, {source}")
         wanted = settings.active if settings.window_s is None else None
         if wanted is not None and len(steps) < wanted:
             said.append(f"the program ended before all {wanted} steps asked for; the last one may be cut")
@@ -193,6 +198,38 @@ def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
     return said
 
 
+class CaptureOptions(TypedDict, total=False):
+    """What `tl.capture` takes beside its path; the words are those of `tracelens collect torch`."""
+
+    wait: int
+    warmup: int
+    active: int | None
+    shapes: bool
+    stacks: bool
+    modules: bool
+    memory: bool
+    cuda_sync: bool
+    compile_provenance: bool
+
+
+def _settings_of_block(options: CaptureOptions) -> Settings:
+    """Everything is recorded unless steps are asked for. Raises UsageError for an option that is none, or cannot be."""
+    unknown = set(options) - set(CaptureOptions.__annotations__)
+    if unknown:
+        known = ", ".join(CaptureOptions.__annotations__)
+        raise UsageError(f"tl.capture has no option {min(unknown)!r}; its options are {known}")
+    given: dict[str, Any] = {"wait": 0, "warmup": 0, "active": None, **options}
+    if given["wait"] < 0 or given["warmup"] < 0 or (given["active"] is not None and given["active"] < 1):
+        raise UsageError("tl.capture: wait and warmup are 0 or more steps, active is 1 or more, or None for all")
+    if given.pop("compile_provenance", False):
+        given["recorders"] = [COMPILE_PROVENANCE]
+    return Settings("", opening=False, **given)
+
+
+_under_way: list[object] = []
+"""The capture of this process that has begun and not ended; torch has one profiler."""
+
+
 class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` read like open and lru_cache
     """Record a block or a function with torch.profiler into a trace: `with tl.capture("run.tracelens") as cap: …`.
 
@@ -203,25 +240,24 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
     must hold the first run of what is compiled. After the block the trace is written and `cap.trace` is that Trace;
     `cap.notes` says what was recorded and what it cost. As a decorator it records the function's first call.
 
-    Raises SourceError before the block when the target exists (unless `force`), ToolError after it when nothing was
-    recorded. What the block raises goes on, after what was recorded is written.
+    Raises UsageError for options that cannot be, and for a capture within another; SourceError before the block when
+    the target exists (unless `force`) or cannot be written, ToolError after it when nothing was recorded. What the
+    block raises goes on, after what was recorded is written.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, force: bool = False, **options: Any) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, force: bool = False, **options: Unpack[CaptureOptions]) -> None:
         self.path = Path(path)
         self.force = force
         self.trace: Trace | None = None
         self.notes: list[str] = []
-        # Everything is recorded unless steps are asked for.
-        everything: dict[str, Any] = {"wait": 0, "warmup": 0, "active": None}
-        if options.pop("compile_provenance", False):
-            options["recorders"] = [COMPILE_PROVENANCE]
-        self._settings = Settings("", opening=False, **(everything | options))
+        self._settings = _settings_of_block(options)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._recorder: Any = None
         self._sampler: Sampler | None = None
 
     def __enter__(self) -> Self:
+        if _under_way:
+            raise UsageError(f"{self.path}: a capture is under way in this process, and torch has one profiler")
         check_target(self.path, force=self.force)
         try:
             module = importlib.import_module("tracelens.collectors.torch.live.recorder")
@@ -235,10 +271,13 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         self._recorder.start_others()
         self._recorder.watch()
         self._recorder.begin_now()
+        _under_way.append(self)
         return self
 
     def step(self) -> None:
-        """One step is over and the next begins."""
+        """One step is over and the next begins. Raises UsageError before the block."""
+        if self._recorder is None:
+            raise UsageError("step() ends a step of the block: call it inside of with tl.capture(...) as cap")
         self._recorder.mark()
 
     def __exit__(
@@ -246,6 +285,7 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
     ) -> None:
         assert self._folder is not None
         assert self._sampler is not None
+        _under_way.remove(self)
         self._recorder.finish()
         self._sampler.stop()
         try:

@@ -86,6 +86,8 @@ def find_program(name: str, environment: Mapping[str, str] | None = None) -> str
     path = shutil.which(name, path=folders)
     if path is None:
         where = "there is no such program file" if os.sep in name else "no folder of PATH has a program of that name"
+        if os.sep in name and os.path.isfile(name):  # noqa: PTH113 - as text
+            where = "the file is not executable (chmod +x)"
         raise ToolError(f"{name}: cannot be run: {where}; everything after -- is the command to run")
     return path
 

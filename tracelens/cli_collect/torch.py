@@ -83,6 +83,8 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         refuse_options(context, _OF_A_COMMAND, "a COMMAND")
         write_files(paths, "torch", request)
         return
+    if window is not None:
+        refuse_options(context, ("wait", "warmup", "active"), "steps, not of a --window of time")
     settings = Settings(
         "", wait, warmup, active, _window(window), shapes, stacks, modules, memory, cuda_sync,
         recorders=[COMPILE_PROVENANCE] if compile_provenance else [],

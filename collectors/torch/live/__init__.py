@@ -14,7 +14,8 @@ and torch are used, and torch only once the program has imported it.
 - `compile_provenance`: what torch.compile generates, and from which modules.
 
 A further recorder, as the last one, plugs in by the name of its module here, which `settings.recorders` gives: it has
-`start(settings)`, called once torch is imported and before the program uses it, and `write(stem)`, called once at the
-end with the path that its files' names begin with; tracelens.collectors reads those files beside the trace. Whatever it
-raises is caught and told as a note: a recorder never ends the program.
+`start(settings)`, called once torch is imported and before the program uses it; `write(stem)`, called when the window
+is over and again at the end, with the path that its files' names begin with; and `stop()`, called last.
+tracelens.collectors reads those files beside the trace. Whatever it raises is caught and told as a note: a recorder
+never ends the program.
 """

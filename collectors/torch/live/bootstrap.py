@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -19,10 +20,10 @@ _LAUNCHERS = (
     "torch.distributed.run",
     "torch.distributed.launch",
     "torch.distributed.elastic",
-    "accelerate",
-    "deepspeed",
+    "accelerate.commands",
+    "deepspeed.launcher",
 )
-_LAUNCHER_PROGRAMS = ("torchrun", "accelerate", "deepspeed")
+_LAUNCHER_PROGRAMS = ("torchrun", "accelerate", "accelerate-launch", "deepspeed", "deepspeed.pt", "ds")
 _HELPERS = ("torch._inductor.compile_worker", "torch/_inductor/compile_worker", "multiprocessing.resource_tracker",
             "multiprocessing.forkserver")  # fmt: skip
 
@@ -39,12 +40,33 @@ def begin() -> None:
 
 def is_helper(words: Sequence[str]) -> bool:
     """Whether the command line is of a launcher or of a worker that runs none of the program's steps."""
-    names = [os.path.basename(word) for word in words[:2]]  # noqa: PTH119 - words need be no paths
-    if any(name in _LAUNCHER_PROGRAMS for name in names):
+    kind, name = _told_to_run(words)
+    if kind == "module" and any(f"{name}.".startswith(f"{launcher}.") for launcher in _LAUNCHERS):
         return True
-    if "-m" in words[:-1] and words[words.index("-m") + 1].startswith(_LAUNCHERS):
+    if kind == "script" and os.path.basename(name) in _LAUNCHER_PROGRAMS:  # noqa: PTH119 - need be no path
         return True
     return any(helper in word for word in words[1:4] for helper in _HELPERS)
+
+
+def _told_to_run(words: Sequence[str]) -> tuple[str, str]:
+    """What Python's command line has it run: ("module", name), ("code", text) or ("script", path, empty for none).
+
+    What comes after is the program's own: its -m is not Python's.
+    """
+    rest = iter(words[1:])
+    for word in rest:
+        if not word.startswith("-") or word == "-":
+            return "script", word
+        if word == "--check-hash-based-pycs":
+            next(rest, "")
+        letters = "" if word.startswith("--") else word[1:]
+        for at, letter in enumerate(letters, 1):
+            if letter in "cmWX":  # these take the rest of the word, or the next one
+                value = letters[at:] or next(rest, "")
+                if letter in "cm":
+                    return ("code" if letter == "c" else "module"), value
+                break
+    return "script", ""
 
 
 def is_spawned(words: Sequence[str]) -> bool:
@@ -57,6 +79,9 @@ def _torch_is_here(settings: Settings, report: Report) -> None:
     from .recorder import Recorder  # noqa: PLC0415 - imports torch
 
     report.reach(TORCH)
+    # Describing the program's modules looks through all objects there are. Those of the imports, some hundred
+    # thousand, are none of them: frozen ones are passed over.
+    gc.freeze()
     try:
         recorder = Recorder(settings, report)
         recorder.start_others()

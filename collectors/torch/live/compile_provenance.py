@@ -102,7 +102,9 @@ class Recorder:
         """Write the sidecar, gzip JSON; false, and nothing written, where no graph was compiled."""
         if not self.graphs:
             return False
-        path.write_bytes(gzip.compress(json.dumps(self.sidecar(rank)).encode()))
+        part = path.with_name(f"{path.name}.part")
+        part.write_bytes(gzip.compress(json.dumps(self.sidecar(rank)).encode()))
+        part.replace(path)
         return True
 
     def sidecar(self, rank: int | None = None) -> dict[str, Any]:
@@ -297,9 +299,13 @@ def start(_settings: Any) -> None:
 
 
 def write(stem: Path) -> None:
-    """Write the sidecar beside the trace, and give Inductor back as it was."""
+    """Write the sidecar beside the trace, of what was compiled so far."""
     rank = os.environ.get("RANK", "")
-    while _recorders:
-        recorder = _recorders.pop()
+    for recorder in _recorders:
         recorder.write(Path(f"{stem}.provenance.json.gz"), int(rank) if rank.isdecimal() else None)
-        recorder.stop()
+
+
+def stop() -> None:
+    """Give Inductor back as it was."""
+    while _recorders:
+        _recorders.pop().stop()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import inspect
+import mmap
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,6 +15,7 @@ from torch._C._profiler import _EventType
 
 _WRAPPERS = ("_orig_mod.", "module.")
 PREFIX = "nn.Module: "
+_NAME = re.compile(rb'"name": *"(nn\.Module: [^"\\]+)"')
 
 
 def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
@@ -27,25 +31,32 @@ def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
     return {"module_paths": named, "layers": layers, "n_modules_unnamed": len(seen) - len(named)}
 
 
-def numbered_modules(profiler: Any) -> Iterator[tuple[str, int]]:
+def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
     """Each module's name in the trace (`Conv2d_3`) and its address.
 
     The profiler numbers modules by class in the order of their first call; its event tree alone knows which is which.
+    That is slow to walk, so it is left once every name in the trace has been met: most are in the first step.
     """
     stack = list(profiler.profiler.kineto_results.experimental_event_tree())
-    known = set()
+    missing = _names_in(trace)
     call, op = _EventType.PyCall, _EventType.TorchOp
-    while stack:
+    while stack and missing:
         event = stack.pop()
         tag = event.tag
         if tag == call:
-            module = event.typed[1].module
-            if module is not None and event.name not in known:
-                known.add(event.name)
-                yield event.name.removeprefix(PREFIX), module.self_ptr
+            name = event.name
+            if name in missing and (module := event.typed[1].module) is not None:
+                missing.remove(name)
+                yield name.removeprefix(PREFIX), module.self_ptr
         elif tag == op and event.name.startswith("aten::"):
             continue  # what torch's own ops call is no module
         stack += event.children
+
+
+def _names_in(trace: Path) -> set[str]:
+    """The names of module calls in a trace that was written just now."""
+    with trace.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        return {found.decode() for found in _NAME.findall(text)}
 
 
 def _alive() -> dict[int, Any]:

@@ -212,12 +212,15 @@ class Recorder:
                 with self._telling():
                     facts.update(describe_modules(self._seen(profiler), main))
             facts["export_ns"] = time.perf_counter_ns() - began
+            # What kills the program from here on takes nothing of this with it.
+            self._write_others()
+            self._count()
             self.report.write()
 
     def _seen(self, profiler: Any) -> dict[str, int]:
         """Address of each module by its name in the trace."""
         if self._calls is None:
-            return dict(numbered_modules(profiler))
+            return dict(numbered_modules(profiler, self.report.trace))
         return {name: id(module) for name, module in self._calls.seen.items()}
 
     def _export(self, profiler: Any) -> None:
@@ -276,17 +279,27 @@ class Recorder:
                 with held_interrupts():
                     self._export(self._opening)
                 self.report.facts["is_opening"] = True
+        self._write_others()
+        for other in self._others:
+            with self._telling():
+                other.stop()
+        for undo in self._undo:
+            undo()
+        self._count()
+        self.report.reach(DONE)
+
+    def _write_others(self) -> None:
         for other in self._others:
             with self._telling():
                 other.write(self.report.stem)
-        for undo in self._undo:
-            undo()
+
+    def _count(self) -> None:
+        """Tell the report of the steps so far."""
         facts = self.report.facts
         facts["source"] = self.finder.source if self.finder is not None else None
         facts["n_steps"] = self.n
         facts["n_active"] = len([1 for _, state, _ in self.step_ns if state.startswith("active")])
         facts["step_ns"] = self.step_ns[-1000:]
-        self.report.reach(DONE)
 
     def _forked(self) -> None:
         """In a forked child: the parent records, the child does not."""
