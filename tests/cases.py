@@ -5,6 +5,7 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.analyses import layer_attribution
 from tracelens.capture import Manifest
 from tracelens.schemas import TABLES
 from tracelens.table import Column
@@ -25,6 +26,11 @@ def make_trace(**tables: list[dict[str, Any]]) -> Trace:
     frames = {name: _frame(name, tables.get(name, [])).lazy() for name in TABLES}
     ranks = sorted({row.get("rank", 0) for rows in tables.values() for row in rows} or {0})
     return Trace(Manifest(ranks=ranks), frames)
+
+
+def layers_with_kernels(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
+    """layer_attribution without the rows that are always there and hold no kernel."""
+    return layer_attribution(trace, base=base).filter(pl.col("n_kernels") > 0)
 
 
 def declared(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from tests.cases import make_trace
+from tests.cases import layers_with_kernels, make_trace
 from tracelens.analyses.layer_attribution import layer_attribution, notes
 from tracelens.errors import MissingTableError
 from tracelens.schemas.events import LIBRARIES, LINKS, PHASES, PRIMITIVES
@@ -59,12 +59,12 @@ def net(*kernels: dict[str, Any]) -> Trace:
     ],
 )
 def test_placement(work: dict[str, Any], layer: str, class_name: str | None, phase: str | None, evidence: str) -> None:
-    found = LAYER_ATTRIBUTION.check(layer_attribution(net(work)))
+    found = LAYER_ATTRIBUTION.check(layers_with_kernels(net(work)))
     assert found.select("layer", "class_name", "phase", "evidence").rows() == [(layer, class_name, phase, evidence)]
 
 
 def test_time_by_library_and_primitive() -> None:
-    found = layer_attribution(
+    found = layers_with_kernels(
         net(
             kernel(CONV, 60, library="cudnn", primitive="conv"),
             kernel(CONV, 15, library="cudnn", primitive="layout"),
@@ -82,12 +82,23 @@ def test_time_by_library_and_primitive() -> None:
     ]
 
 
+def test_what_could_not_be_placed_has_its_rows_for_each_rank_even_without_time() -> None:
+    found = LAYER_ATTRIBUTION.check(layer_attribution(net(kernel(CONV, 5), kernel(None, 7, rank=1, link="pre_window"))))
+    assert found.select("rank", "layer", "n_kernels", "duration_total_ns", "share_frac", "evidence").rows() == [
+        (0, "Net_0.Conv2d_0", 1, 5, 1.0, "module span"),
+        (0, "(pre-window)", 0, 0, 0.0, "no kernel"),
+        (0, "(unattributed)", 0, 0, 0.0, "no kernel"),
+        (1, "(pre-window)", 1, 7, 1.0, "launched before the trace began"),
+        (1, "(unattributed)", 0, 0, 0.0, "no kernel"),
+    ]
+
+
 def test_a_kernel_without_time_divides_by_nothing() -> None:
-    assert layer_attribution(net(kernel(CONV, 0))).select("share_frac", "layout_frac").rows() == [(0.0, 0.0)]
+    assert layers_with_kernels(net(kernel(CONV, 0))).select("share_frac", "layout_frac").rows() == [(0.0, 0.0)]
 
 
 def test_shares_are_of_the_rank() -> None:
-    found = layer_attribution(
+    found = layers_with_kernels(
         net(kernel(None, 5), kernel(None, 7, rank=1), kernel(None, 7, rank=1, is_communication=True))
     )
     assert found.select("rank", "share_frac").rows() == [(0, 1.0), (1, 0.5), (1, 0.5)]
@@ -129,6 +140,7 @@ def test_layers_and_rows_in_brackets_sum_to_the_kernel_total(kernels: list[dict[
         total = sum(kernel["duration_ns"] for kernel in kernels if kernel["rank"] == rank)
         mine = found.filter(pl.col("rank") == rank)
         assert mine["duration_total_ns"].sum() == total
+        assert {"(unattributed)", "(pre-window)"} <= set(mine["layer"])
         assert mine["n_kernels"].sum() == sum(kernel["rank"] == rank for kernel in kernels)
         for words, group in ((LIBRARIES, "library"), (PRIMITIVES, "primitive")):
             assert sum(mine[f"{group}_{word}_ns"].sum() for word in words) == total

@@ -8,8 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tests.cases import make_trace
-from tracelens.analyses import layer_attribution
+from tests.cases import layers_with_kernels, make_trace
 from tracelens.collectors import collect, detect, provenance
 from tracelens.derive.provenance import kernel_shares, split_kernels
 from tracelens.errors import SourceError
@@ -147,7 +146,9 @@ def test_layers_of_a_compiled_submodule_get_their_kernels_whole_or_in_part() -> 
             node(1, "triton_poi_1", "", 1, rule="root"),
         ],
     )  # fmt: skip
-    frame = layer_attribution(trace).select("layer", "class_name", "duration_total_ns", "low_ns", "high_ns", "evidence")
+    frame = layers_with_kernels(trace).select(
+        "layer", "class_name", "duration_total_ns", "low_ns", "high_ns", "evidence"
+    )
     assert frame.rows() == [
         ("net.head.a", "Linear", 750, 500, 1000, "compile provenance: nn_module_stack"),
         ("net.head.b", "ReLU", 250, 0, 500, "compile provenance: nn_module_stack"),
@@ -161,7 +162,7 @@ def test_communication_in_a_compiled_graph_stays_communication() -> None:
         kernels=[kernel("triton_poi_0", 1, 5, is_communication=True)],
         provenance=[node(0, "triton_poi_0", "a", 300)],
     )
-    assert layer_attribution(trace)["layer"].to_list() == ["(communication)"]
+    assert layers_with_kernels(trace)["layer"].to_list() == ["(communication)"]
 
 
 def test_shares_of_nodes_without_bytes_are_equal() -> None:

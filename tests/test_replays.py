@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import tracelens as tl
-from tests.cases import make_trace
+from tests.cases import layers_with_kernels, make_trace
 from tests.nsys_exports import KERNEL, NVTX, RUNTIME, call, kernel, packed, read_both_ways, strings
 from tracelens.analyses import layer_attribution
 from tracelens.analyses.layer_attribution import notes
@@ -43,7 +43,7 @@ def replay(*names: str, launch: int = 0) -> Trace:
 
 
 def placed(trace: Trace, other: Trace | None) -> list[tuple[Any, ...]]:
-    frame = layer_attribution(trace, base=other)
+    frame = layers_with_kernels(trace, base=other)
     assert frame["duration_total_ns"].sum() == trace.kernels["duration_ns"].sum()
     return frame.sort("layer").select("layer", "phase", "duration_total_ns", "evidence").rows()
 
@@ -105,7 +105,7 @@ def test_a_kernel_split_in_the_base_is_split_alike() -> None:
     ]
     kernels = [{"name": "triton_0", "span_id": 0, "duration_ns": 1000}]
     without = make_trace(spans=[graph], kernels=kernels, provenance=nodes)
-    frame = layer_attribution(replay("triton_0"), base=without).sort("layer")
+    frame = layers_with_kernels(replay("triton_0"), base=without).sort("layer")
     # By bytes 3 : 1, equally 1 : 1, all for the one with most bytes 1 : 0; of 10 ns that is 7 and 3, 5 and 5, 10 and 0.
     assert frame.select("layer", "low_ns", "estimate_ns", "high_ns").rows() == [("a", 5, 7, 10), ("b", 0, 3, 5)]
 
@@ -171,9 +171,9 @@ def test_a_real_capture_as_a_replay_of_itself_is_placed_as_its_provenance_says()
     blind = make_trace(api_calls=calls)
     blind = Trace(blind.manifest, {name: blind.scan(name) for name in tl.schemas.TABLES} | {"kernels": kernels.lazy()})
     columns = ["layer", "phase", "n_kernels", "duration_total_ns"]
-    found = layer_attribution(blind, base=recorded)
+    found = layers_with_kernels(blind, base=recorded)
     # The run that places is one step of three, so parts of a kernel may round otherwise, by a nanosecond each.
-    both = found.select(columns).join(layer_attribution(recorded).select(columns), on=["layer", "phase"], how="full")
+    both = found.select(columns).join(layers_with_kernels(recorded).select(columns), on=["layer", "phase"], how="full")
     assert both["layer"].null_count() == both["layer_right"].null_count() == 0
     assert (both["n_kernels"] == both["n_kernels_right"]).all()
     apart = both.select((pl.col("duration_total_ns") - pl.col("duration_total_ns_right")).abs().max()).item()
@@ -186,7 +186,7 @@ def test_a_real_capture_as_a_replay_of_itself_is_placed_as_its_provenance_says()
 def test_replays_on_an_h200_are_placed_by_the_default_mode(name: str) -> None:
     """375 kernels of ResNet-50 under reduce-overhead, by torch.profiler and by nsys, which spells names otherwise."""
     trace, without = tl.collect(SHARED / name), tl.open(COMPILED)
-    frame = layer_attribution(trace, base=without)
+    frame = layers_with_kernels(trace, base=without)
     assert frame["duration_total_ns"].sum() == trace.kernels["duration_ns"].sum()
     # The three copies of inputs before each replay are no part of the graph.
     assert trace.kernels.filter(link="graph").height == 375

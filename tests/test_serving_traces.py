@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from tests.cases import layers_with_kernels
 from tests.torch_files import CAPTURES, call, kernel, needs_captures, span, write
 from tracelens.analyses import compare_layers, data_quality, layer_attribution, top_kernels, verdict
 from tracelens.analyses.layer_attribution import notes
@@ -60,7 +61,7 @@ def opened(tmp_path: Path, *events: dict[str, Any]) -> Trace:
 
 def summed(trace: Trace) -> list[tuple[Any, ...]]:
     """Layers, evidence and µs; and the rule that nothing is lost or counted twice."""
-    frame = layer_attribution(trace)
+    frame = layers_with_kernels(trace)
     assert frame["duration_total_ns"].sum() == trace.kernels["duration_ns"].sum()
     assert frame["n_kernels"].sum() == trace.kernels.height
     return sorted(frame.select("layer", "evidence", pl.col("duration_total_ns") // 1000).rows())

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import tracelens as tl
+from tests.cases import layers_with_kernels
 from tests.sources import ALL_TRACES, collected, torch_events, torch_file, torch_folder, torch_trace
 
 STARTS_WORK = re.compile(r"Launch|^cudaMem(cpy|set)")
@@ -201,7 +202,7 @@ def test_the_finding_is_said_in_words() -> None:
 
 
 def class_shares(trace: tl.Trace) -> dict[str, float]:
-    layers = tl.analyses.layer_attribution(trace)
+    layers = layers_with_kernels(trace)
     total = column_sum(layers, "duration_total_ns")
     by_class = layers.group_by("class_name").agg(pl.col("duration_total_ns").sum())
     return {name: round(100 * ns / total, 2) for name, ns in by_class.rows()}
@@ -221,7 +222,7 @@ def test_layers_of_resnet50_by_class() -> None:
 
 def test_layout_transforms_of_resnet50() -> None:
     trace = torch_trace("resnet50_eager")
-    layers = tl.analyses.layer_attribution(trace)
+    layers = layers_with_kernels(trace)
     layout = column_sum(layers, "primitive_layout_ns") / column_sum(layers, "duration_total_ns")
     assert round(100 * layout, 1) == 12.0
     # What they are, by name: cuDNN's conversions between NCHW and NHWC, three calls of 64.
@@ -233,7 +234,7 @@ def test_layout_transforms_of_resnet50() -> None:
 
 @pytest.mark.parametrize(("name", "least"), [("bert_train", 0.83), ("llama_train", 0.88)])
 def test_most_of_training_is_in_layers(name: str, least: float) -> None:
-    layers = tl.analyses.layer_attribution(torch_trace(name))
+    layers = layers_with_kernels(torch_trace(name))
     in_brackets = layers["layer"].str.starts_with("(")
     placed = layers.filter(~in_brackets & pl.col("phase").is_in(["forward", "backward"]))
     assert column_sum(placed, "duration_total_ns") / column_sum(layers, "duration_total_ns") >= least
@@ -249,7 +250,7 @@ def test_most_of_training_is_in_layers(name: str, least: float) -> None:
 @pytest.mark.parametrize("name", ["alexnet_eager", "resnet50_eager", "bert_eager", "bert_train", "llama_train"])
 def test_the_root_module_alone_is_no_placement(name: str) -> None:
     roots = {event["name"] for event in events_of(name, "python_function") if event["name"].startswith("nn.Module: ")}
-    layers = tl.analyses.layer_attribution(torch_trace(name))
+    layers = layers_with_kernels(torch_trace(name))
     parents = {path.split(".")[0] for path in torch_trace(name).layers["module_path"] if "." in path}
     assert parents
     assert {f"nn.Module: {parent}" for parent in parents} <= roots
@@ -258,7 +259,7 @@ def test_the_root_module_alone_is_no_placement(name: str) -> None:
 
 @every_trace
 def test_layers_sum_to_the_kernel_total(name: str) -> None:
-    layers = tl.analyses.layer_attribution(torch_trace(name))
+    layers = layers_with_kernels(torch_trace(name))
     kernels = events_of(name, "kernel")
     total = sum(event["duration_ns"] for event in kernels)
     assert column_sum(layers, "duration_total_ns") == total

@@ -7,11 +7,18 @@ import polars as pl
 from tracelens.coding import is_word
 from tracelens.derive.attribution import attribute_kernels
 from tracelens.derive.replays import BASE_EVIDENCE, UNATTRIBUTED, has_replays
+from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
+
+PRE_WINDOW = "(pre-window)"
+_RESTS = (UNATTRIBUTED, PRE_WINDOW)
 
 
 def layer_attribution(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     """A row a layer and phase of each rank, most time first; the rows sum to the kernel total exactly.
+
+    `(unattributed)`, what has no layer, and `(pre-window)`, what was launched before the trace began, are always among
+    them, if with no time.
 
     A kernel belongs to the innermost module around its launch; in the backward pass to the module of the forward op
     that made the autograd node. Where compile provenance was recorded, a kernel of a compiled graph belongs to the
@@ -26,14 +33,25 @@ def layer_attribution(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     kernels.
     """
     trace.require("layer_attribution", "kernels")
-    return attribute_kernels(trace, base=base)
+    return _with_rests(attribute_kernels(trace, base=base))
+
+
+def _with_rests(frame: pl.DataFrame) -> pl.DataFrame:
+    """With both rows of what could not be placed for every rank: that there is no such time is said too."""
+    rests = frame.select(pl.col("rank").unique()).join(pl.DataFrame({"layer": _RESTS}), how="cross")
+    absent = rests.join(frame, on=["rank", "layer"], how="anti").with_columns(evidence=pl.lit("no kernel"))
+    numbers = {name: dtype for name, dtype in frame.schema.items() if dtype.is_numeric() and name != "rank"}
+    zeros = [pl.lit(0, dtype).alias(name) for name, dtype in numbers.items()]
+    both = pl.concat([frame, absent.with_columns(zeros)], how="diagonal")
+    order = ["rank", "duration_total_ns", "layer", "phase"]
+    return LAYER_ATTRIBUTION.conform(both.sort(order, descending=[False, True, False, False], maintain_order=True))
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """How much was placed, on what evidence, and what would place the rest."""
     found = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
-        lost = part.filter(pl.col("layer").is_in([UNATTRIBUTED, "(pre-window)"]))["share_frac"].sum()
+        lost = part.filter(pl.col("layer").is_in(_RESTS))["share_frac"].sum()
         layout = (part["layout_frac"] * part["share_frac"]).sum()
         kernels, words = trace.coded("kernels", "rank", "primitive")
         kernels = kernels.filter(pl.col("rank") == rank)
