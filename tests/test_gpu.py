@@ -92,7 +92,7 @@ def test_compiled_kernels_are_placed_by_provenance_and_by_a_log(tmp_path: Path) 
     assert named == total > 0
     log = tmp_path / "log"
     captured(tmp_path, "default", "--force", "--keep", str(tmp_path / "bare"), TORCH_TRACE=str(log),
-             TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")  # fmt: skip
+             TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "cache"))  # fmt: skip
     files = list((tmp_path / "bare").glob("*.pt.trace.json"))
     named, total = named_ns(tl.collect([*files, log]))
     assert named > total / 2, "weaker evidence names most of it"
@@ -102,8 +102,9 @@ def test_replayed_graphs_are_placed_by_the_mode_without(tmp_path: Path) -> None:
     base = captured(tmp_path, "default", "--compile-provenance")
     replayed = captured(tmp_path, "reduce-overhead", "--compile-provenance")
     assert "graph" in set(replayed.kernels["link"])
-    named, total = named_ns(replayed, base)
-    assert named > 0.9 * total
+    # What the program launches itself, such as the copy of the input to where the graph reads it, is no layer's.
+    in_graphs = replayed.kernels.filter(link="graph")["duration_ns"].sum()
+    assert named_ns(replayed, base)[0] == in_graphs > 0
 
 
 def test_layers_are_timed_by_every_method(tmp_path: Path) -> None:
