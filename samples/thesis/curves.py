@@ -15,6 +15,7 @@ CONFIGURATIONS = {
     "triton": "Triton",
 }
 _INFIX = "_timings_"
+COLOURS = dict(zip(CONFIGURATIONS.values(), ("#4c78a8", "#f58518", "#e45756", "#72b7b2"), strict=True))
 
 
 def measured(run: Run) -> list[str]:
@@ -74,11 +75,20 @@ def _curves(model: str, frame: pl.DataFrame) -> Figure:
         .mark_line(point=True)
         .encode(
             x=alt.X(
-                "module_path:N", title=None, sort=alt.EncodingSortField("call_order"), axis=alt.Axis(labelAngle=-60)
+                "module_path:N",
+                title=None,
+                sort=alt.EncodingSortField("call_order"),
+                axis=alt.Axis(labelAngle=-60, labelOverlap=True),
             ),
             y=alt.Y("ms:Q", title="milliseconds", scale=alt.Scale(type="log")),
-            color=alt.Color("configuration:N", title=None, sort=[*CONFIGURATIONS.values()]),
+            color=alt.Color("configuration:N", title=None, scale=_colours({row["configuration"] for row in values})),
         )
         .properties(width=560, height=220)
     )
     return Figure(f"curves_{model}", chart, f"{NAMES[model]}: milliseconds of each layer, by configuration.")
+
+
+def _colours(shown: set[str]) -> alt.Scale:
+    """The same colour for a configuration in every chart."""
+    names = [name for name in CONFIGURATIONS.values() if name in shown]
+    return alt.Scale(domain=names, range=[COLOURS[name] for name in names])
