@@ -247,6 +247,8 @@ def autotune(stage: Stage, options: argparse.Namespace) -> None:
     from models import batch  # noqa: PLC0415
 
     stage.found |= {"model": stage.name, "batch": options.batch, "side": options.side, "compile_s": {}, "e2e": {}}
+    # Threads compile the kernels to choose from: those of worker processes are compiled once more to be timed.
+    torch._inductor.config.compile_threads = 1  # noqa: SLF001 - the documented place of these settings
     x = batch(options.batch, options.side, options.device)
     runs: dict[str, Any] = {}
     with torch.no_grad():
