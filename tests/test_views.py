@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tests.cases import make_trace
 from tests.sample_reports import ESCAPES, LONG_KERNEL, ROWS, SCRIPT, TOP_KERNELS, VERDICT, report, section, trace
 from tracelens.analyses import ANALYSES
-from tracelens.report import Report, Section
+from tracelens.report import Report, Section, build_report
 from tracelens.schemas.results.layers import COMPARE_LAYERS
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.table import Column, Table
@@ -100,6 +101,15 @@ def test_the_text_report() -> None:
     assert "launch  2.500 µs  the GPU waits\n* Launches bound this run.\n" in text
     assert "2 of 3 rows" in text
     assert "* No answer: top_kernels needs the table kernels, empty here" in text
+
+
+def test_what_has_no_answer_is_read_last() -> None:
+    made = build_report(make_trace(timings=[{"method": "e2e"}]))
+    read = [one.analysis.name for one in made.to_read()]
+    assert read[0] == "timing_methods"
+    assert sorted(read) == sorted(one.analysis.name for one in made.sections)
+    text = to_text(made)
+    assert text.index("What does measuring cost?") < text.index("What limits this program?")
 
 
 def test_names_cannot_reach_the_terminal_or_richs_markup() -> None:

@@ -24,11 +24,15 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a view draws: the trace, what it is compared with, and the sections in order, the verdict first."""
+    """What a view draws: the trace, what it is compared with, and the sections in the analyses' order."""
 
     trace: Trace
     base: Trace | None
     sections: list[Section]
+
+    def to_read(self) -> list[Section]:
+        """The sections as one reads them: the verdict first, what has no answer last."""
+        return sorted(self.sections, key=lambda one: (one.missing is not None, one.analysis.name != "verdict"))
 
 
 def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] = ()) -> Report:

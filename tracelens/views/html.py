@@ -42,8 +42,9 @@ def write_html(report: Report, path: Path, rows: int = ROWS) -> None:
 
 def to_html(report: Report, rows: int = ROWS) -> str:
     """The page: the verdict, then every section with its notes, chart and first rows, then where the data came from."""
-    verdicts = [s for s in report.sections if s.analysis.name == "verdict"]
-    others = [s for s in report.sections if s.analysis.name != "verdict"]
+    sections = report.to_read()
+    verdicts = [section for section in sections[:1] if section.analysis.name == "verdict"]
+    others = sections[len(verdicts) :]
     names = [f"section-{i}" for i in range(len(others))]
     body = join(
         el("a", "Skip to the report", href="#report", class_="skip"),

@@ -13,9 +13,10 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
 def to_markdown(report: Report, rows: int | None = None) -> str:
     """A heading, a table and the notes a section, the verdict first; all rows unless `rows` limits them."""
-    sections = sorted(report.sections, key=lambda section: section.analysis.name != "verdict")
     against = f" against {_escape(report.base.name)}" if report.base is not None else ""
-    return "\n\n".join([f"# {_escape(report.trace.name)}{against}", *(_section(s, rows) for s in sections)]) + "\n"
+    return (
+        "\n\n".join([f"# {_escape(report.trace.name)}{against}", *(_section(s, rows) for s in report.to_read())]) + "\n"
+    )
 
 
 def _section(section: Section, rows: int | None) -> str:

@@ -41,11 +41,10 @@ class Screen:
 
 
 def to_text(report: Report, screen: Screen | None = None) -> str:
-    """The whole report, the verdict first."""
+    """The whole report, the verdict first, what has no answer last."""
     screen = screen or Screen()
     parts: list[RenderableType] = [_head(report)]
-    sections = sorted(report.sections, key=lambda section: section.analysis.name != "verdict")
-    for section in sections:
+    for section in report.to_read():
         parts += [Text(), _section(section, screen)]
     return render(Group(*parts), screen)
 
