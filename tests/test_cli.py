@@ -181,6 +181,22 @@ def test_report_speaks_every_format(run: Run, source: Path) -> None:
     assert run("report", source, "--out", "no/folder/r.txt").code == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [("r.html", "<!DOCTYPE html>"), ("r.md", "# run"), ("r.json", "{"), ("r.CSV", "rank,"), ("r.parquet", "PAR1")],
+)
+def test_the_ending_of_out_says_the_format(run: Run, source: Path, name: str, begins: str) -> None:
+    result = run("report", source, "--section", "top_kernels", "--out", name)
+    assert (result.code, result.out, result.err) == (0, "", f"wrote {name}\n")
+    assert Path(name).read_bytes().startswith(begins.encode())
+    assert run("report", source, "--section", "top_kernels", "--out", name, "--format", "text").code == 0
+    assert Path(name).read_text().startswith("run.pt.trace")
+
+
+def test_an_ending_of_one_table_needs_one_section(run: Run, source: Path) -> None:
+    assert "exactly one --section" in run("report", source, "--out", "r.csv").err
+
+
 def test_a_page_is_written_instead_of_text_unless_both_are_asked_for(run: Run, source: Path) -> None:
     result = run("report", source, "--html", "r.html")
     assert (result.code, result.out, result.err) == (0, "", "wrote r.html\n")

@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 import tracelens
 from tracelens import cli_collect, cli_plan, doctor, early
 from tracelens.analyses import ANALYSES
-from tracelens.cli_io import Format, emit, keep_sources, open_any, print_report, screen, tell, write_page
+from tracelens.cli_io import ENDINGS, Format, emit, keep_sources, open_any, print_report, screen, tell, write_page
 from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
@@ -150,7 +150,9 @@ def report(  # noqa: PLR0913 - one parameter an option
     form: Annotated[
         Format | None,
         typer.Option(
-            "--format", metavar="|".join(Format), help="What to print: text (the default), unless --html is given."
+            "--format",
+            metavar="|".join(Format),
+            help="What to print: by default what the ending of --out says, else text, unless --html is given.",
         ),
     ] = None,
     rows: Annotated[
@@ -167,6 +169,9 @@ def report(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Answer every question that a trace can, the verdict first."""
     names = section or []
+    if form is None and html is None and out is not None and out.suffix.lower() in {".html", ".htm"}:
+        html, out = out, None
+    form = form or (ENDINGS.get(out.suffix.lower()) if out is not None else None)
     _check_sections(names, against)
     _check_format(names, form, out)
     keep_sources([*sources, *([against] if against else [])], [html, out])
@@ -175,7 +180,7 @@ def report(  # noqa: PLR0913 - one parameter an option
     built = build_report(trace, base, names)
     if html is not None:
         write_page(built, html, rows)
-    if form is not None or html is None or out is not None:
+    if html is None or form is not None or out is not None:
         print_report(built, form or Format.text, rows, out)
 
 

@@ -42,6 +42,10 @@ class Format(StrEnum):
     parquet = "parquet"
 
 
+ENDINGS = {".json": Format.json, ".csv": Format.csv, ".md": Format.markdown, ".parquet": Format.parquet}
+"""What a file of this name is expected to hold."""
+
+
 def open_any(paths: Sequence[Path]) -> Trace:
     """The trace in a directory, or the sources collected in memory. Raises SourceError or UsageError."""
     traces = [path for path in paths if (path / "manifest.json").is_file()]
