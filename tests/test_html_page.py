@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import make_trace
 from tests.sample_reports import ROWS, TOP_KERNELS, VERDICT, report, section, trace
+from tracelens.analyses import ANALYSES
 from tracelens.errors import SourceError
-from tracelens.report import Report
+from tracelens.report import Report, build_report
 from tracelens.views.html import to_html, write_html
 
 CHROMIUM = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
@@ -95,6 +97,14 @@ def test_each_rank_has_its_card() -> None:
     page = to_html(report(section(VERDICT, rows)))
     assert '<div class="card launch"><p class="where">rank 0</p><p class="bound">launch-bound</p>' in page
     assert '<p class="value">50.0 %</p><p>evidence 1</p>' in page
+
+
+def test_a_verdict_without_an_answer_is_a_section_like_others() -> None:
+    page = to_html(build_report(make_trace(timings=[{"method": "e2e"}])))
+    names = [name.replace("_", " ") for name, analysis in ANALYSES.items() if not analysis.is_pair]
+    navigation = page[page.index("<nav") : page.index("</nav>")]
+    assert sorted(re.findall(r">([^<>]+)</a>", navigation)) == sorted([*names, "sources"])
+    assert navigation.index(">timing methods<") < navigation.index(">verdict<")
 
 
 def test_the_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -99,6 +99,9 @@ def _header(report: Report) -> Markup:
     return el("header", el("h1", _title(report)), el("p", f"{ranks}{about}", class_="about"), incomplete)
 
 
+_START = el("li", el("a", "verdict", href="#report"))
+
+
 def _navigation(sections: list[Section], names: list[str]) -> Markup:
     entries = [
         el(
@@ -109,8 +112,8 @@ def _navigation(sections: list[Section], names: list[str]) -> Markup:
         for section, name in zip(sections, names, strict=True)
     ]
     ends = el("li", el("a", "sources", href="#sources"))
-    start = el("li", el("a", "verdict", href="#report"))
-    return el("nav", el("strong", "tracelens"), el("ul", start, *entries, ends), aria_label="Sections")
+    start = [] if any(section.analysis.name == "verdict" for section in sections) else [_START]
+    return el("nav", el("strong", "tracelens"), el("ul", *start, *entries, ends), aria_label="Sections")
 
 
 def _verdict(section: Section) -> Markup:
