@@ -10,6 +10,7 @@ from tracelens.schemas.events import (
     KERNELS,
     MEMCPYS,
     MEMSETS,
+    SITES,
     SPANS,
     SYNCHRONIZATIONS,
 )
@@ -23,12 +24,14 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         DEVICES, SPANS, API_CALLS, KERNELS, MEMCPYS, MEMSETS, SYNCHRONIZATIONS, COLLECTIVES, ALLOCATIONS, COUNTERS,
-        DIAGNOSTICS, STACKS, FRAMES, LAYERS, PROVENANCE, TIMINGS,
+        SITES, DIAGNOSTICS, STACKS, FRAMES, LAYERS, PROVENANCE, TIMINGS,
     )
 }  # fmt: skip
 """Tables of a trace on disk, by name."""
 
-EVENT_TABLES = ("spans", "api_calls", "kernels", "memcpys", "memsets", "synchronizations", "collectives", "allocations")
+EVENT_TABLES = (
+    "spans", "api_calls", "kernels", "memcpys", "memsets", "synchronizations", "collectives", "allocations", "sites",
+)  # fmt: skip
 """Tables that come from one profiler source of a rank; stacks, counters and diagnostics combine from all."""
 
 __all__ = ["EVENT_TABLES", "SCHEMA_VERSION", "TABLES"]

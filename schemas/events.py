@@ -20,6 +20,9 @@ CORRELATION = Column(
 )
 API_CALL = Column("api_call_id", I64, "The API call that started the work.", nullable=True)
 SPAN = Column("span_id", I64, "Innermost span that encloses the API call.", nullable=True)
+SITE = Column(
+    "site_id", I64, "The site the call was made at; null outside of spans, and in a trace without sites.", nullable=True
+)
 LINKS = ("launched", "graph", "pre_window", "unlinked", "unknown")
 LINK = Column(
     "link",
@@ -112,8 +115,31 @@ API_CALLS = Table(
         CORRELATION,
         Column("span_id", I64, "Innermost span that encloses the call.", nullable=True),
         STEP,
+        SITE,
+        Column("op_span_id", I64, "Outermost op around the call, in a trace with sites.", nullable=True),
+        Column("op_start_ns", I64, "Start of that op.", "ns", nullable=True),
     ),
     ("start_ns",),
+)
+
+SITES = Table(
+    "sites",
+    "A site that calls are made at: the op, module and phase around them, and how deep. Derived from the spans, so that"
+    " no analysis of calls or kernels has to read these.",
+    (
+        RANK,
+        Column("site_id", I64, "Unique within the rank."),
+        Column("op", STR, "Name of the outermost op around the calls; null outside of ops.", nullable=True),
+        Column("op_depth", I32, "Ops around the calls."),
+        Column("python_depth", I32, "Python calls and module calls around the calls."),
+        Column("module_path", STR, "Of the innermost span around the calls, see spans.", nullable=True),
+        Column("phase", STR, "Of the innermost span around the calls, see spans.", nullable=True, values=PHASES),
+        Column(
+            "accumulates", pl.Boolean, "Whether an autograd node that adds up gradients (AccumulateGrad) is around."
+        ),
+        Column("is_root", pl.Boolean, "Whether module_path is that of a whole model, with layers of its own within."),
+    ),
+    ("site_id",),
 )
 
 LIBRARIES = (
@@ -173,6 +199,7 @@ KERNELS = Table(
             nullable=True,
         ),
         Column("is_cluster_launch", pl.Boolean, "Thread-block cluster launch, where the source tells.", nullable=True),
+        SITE,
     ),
     ("start_ns",),
 )

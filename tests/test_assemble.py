@@ -12,7 +12,7 @@ from tests.torch_files import CAPTURES, call, codes, kernel, needs_captures, rea
 from tracelens.capture import Capture, Diagnostics
 from tracelens.derive.assemble import assemble
 
-IDS = ("span_id", "parent_id", "api_call_id", "kernel_id", "memset_id", "memcpy_id")
+IDS = ("span_id", "parent_id", "op_span_id", "api_call_id", "kernel_id", "memset_id", "memcpy_id")
 
 
 def test_ids_count_up_in_time_and_point_at_each_other(tmp_path: Path) -> None:
@@ -82,6 +82,6 @@ def test_order_layout_packing_and_shift_change_nothing(tmp_path: Path, name: str
         "baseTimeNanoseconds": document["baseTimeNanoseconds"] + shift
     })))  # fmt: skip
     for table, frame in shifted.tables.items():
-        moments = [column for column in ("start_ns", "time_ns") if column in frame.columns]
+        moments = [column for column in ("start_ns", "time_ns", "op_start_ns") if column in frame.columns]
         shifted.tables[table] = frame.with_columns(pl.col(moments) - shift)
     alike(original, shifted)

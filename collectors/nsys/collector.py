@@ -30,6 +30,7 @@ _WHY_EMPTY = {
     "synchronizations": "the capture has no waits that the driver recorded",
     "allocations": "tracelens does not read allocations from nsys; tracelens collect torch reads the allocator's",
     "layers": "nsys tells no modules; tracelens collect torch does, of a profile taken with with_modules=True",
+    "sites": "no call was made within an NVTX range",
 }
 
 

@@ -41,6 +41,7 @@ _EPOCH_NS = 10**18
 _NOT_HELD = "a torch trace does not hold it"
 _REASONS = {
     "layers": "no nn.Module calls in the trace; profile with with_stack=True, with_modules=True",
+    "sites": "no call was made within a span",
     "allocations": "memory was not profiled; profile with profile_memory=True",
     "memcpys": "the trace holds no copy",
     "memsets": "the trace holds no memset",

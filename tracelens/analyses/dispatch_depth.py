@@ -5,9 +5,10 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.coding import is_word, spelled
-from tracelens.derive.ancestry import above, prepare
+from tracelens.derive.ancestry import prepare
 from tracelens.derive.intervals import END
-from tracelens.derive.lookup import grouped
+from tracelens.derive.lookup import grouped, rows_of
+from tracelens.derive.sites import depths
 from tracelens.derive.span_trees import with_trees
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import DISPATCH_DEPTH
@@ -24,10 +25,7 @@ def dispatch_depth(trace: Trace) -> pl.DataFrame:
     Profiler spans and native stacks are counted apart (`source`) and never joined: a stack's frames have no span.
     Raises MissingTableError when the trace holds neither API calls nor stacks.
     """
-    prepare(trace.height("spans"))
-    calls, words = trace.coded("api_calls", "rank", "kind", "span_id", "start_ns", "duration_ns")
-    starts_work = is_word(calls["kind"], words["kind"], *_STARTS_WORK)
-    launches = calls.filter(starts_work).select("rank", "span_id", returned=END)
+    launches = _launches(trace)
     if not launches.height and not trace.has("stacks"):
         raise MissingTableError(
             "dispatch_depth needs the table api_calls or stacks, both empty here; tracelens collect torch, nsys or gdb "
@@ -39,12 +37,21 @@ def dispatch_depth(trace: Trace) -> pl.DataFrame:
     return frame.sort(*order, descending=list(order.values()))
 
 
+def _launches(trace: Trace) -> pl.DataFrame:
+    """The calls that started work: rank, span_id, returned; instead of span_id what is stored of sites, if anything."""
+    at = ["site_id", "op_span_id", "op_start_ns"] if trace.has("sites") else ["span_id"]
+    if not trace.has("sites"):
+        prepare(trace.height("spans"))
+    calls, words = trace.coded("api_calls", "rank", "kind", *at, "start_ns", "duration_ns")
+    return calls.filter(is_word(calls["kind"], words["kind"], *_STARTS_WORK)).select("rank", *at, returned=END)
+
+
 def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     """Depths from spans."""
     if not launches.height:
         return DISPATCH_DEPTH.empty()
-    spans, words = trace.coded("spans", *_SPAN_COLUMNS)
-    sites = pl.concat([_sites(tree, part, words) for tree, part in with_trees(spans, launches)]).with_columns(
+    sites, words = _stored_sites(trace, launches) if "site_id" in launches.columns else _found_sites(trace, launches)
+    sites = sites.with_columns(
         total_depth=pl.col("op_depth") + pl.col("python_depth"), host_ns=pl.col("returned") - pl.col("op_start_ns")
     )
     depth_names = ("op_depth", "python_depth", "total_depth")
@@ -64,15 +71,37 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     return codes.with_columns(spelled(codes[key], words[column]) for key, column in named)
 
 
+def _found_sites(trace: Trace, launches: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
+    """Each launch with its site, see `_sites`, and the words of the codes."""
+    spans, words = trace.coded("spans", *_SPAN_COLUMNS)
+    return pl.concat([_sites(tree, part, words) for tree, part in with_trees(spans, launches)]), words
+
+
+def _stored_sites(trace: Trace, launches: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
+    """What `_found_sites` gives, of a trace that stores sites."""
+    codes, words = trace.coded("sites", "op", "module_path", "phase")
+    sites = trace.select("sites", "rank", "site_id", "op_depth", "python_depth").hstack(codes)
+    at = rows_of(sites["rank"], sites["site_id"], launches.select("rank", "site_id"))
+    named = {
+        "op": "op",
+        "layer": "module_path",
+        "phase": "phase",
+        "op_depth": "op_depth",
+        "python_depth": "python_depth",
+    }
+    found = launches.select("rank", "returned", "op_start_ns", op_id="op_span_id").with_columns(
+        sites[column].gather(at).alias(name) for name, column in named.items()
+    )
+    return found, words | {"name": words["op"]}
+
+
 def _sites(tree: pl.DataFrame, launches: pl.DataFrame, words: dict[str, pl.Series]) -> pl.DataFrame:
     """Each launch of a rank with its outermost op, that op's start, its layer and phase, and the spans above it.
 
     Op, layer and phase are codes.
     """
-    parent, at = tree["parent_id"], launches["span_id"]
-    is_op = is_word(tree["kind"], words["kind"], "op")
-    is_python = is_word(tree["kind"], words["kind"], "python", "module")
-    path = above(parent, is_op.cast(pl.UInt8) + 2 * is_python.cast(pl.UInt8), at)
+    at = launches["span_id"]
+    path = depths(tree, words, at)
     return launches.select(
         "rank",
         "returned",

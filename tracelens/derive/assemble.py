@@ -17,6 +17,7 @@ from tracelens.derive.kernel_classes import classify
 from tracelens.derive.linking import Callers
 from tracelens.derive.modules import list_layers, mark_modules
 from tracelens.derive.nesting import nest
+from tracelens.derive.sites import find_sites
 from tracelens.derive.steps import mark_phases, mark_steps, step_intervals
 from tracelens.schemas import TABLES
 from tracelens.store import Store
@@ -44,12 +45,14 @@ def assemble(
     spans, enclosing = _nested(spans, calls, diagnostics)
     steps = step_intervals(spans)
     spans, calls = mark_steps(spans, steps), mark_steps(calls, steps)
-    calls = calls.with_columns(enclosing).with_row_index("api_call_id")
+    sites, at = find_sites(spans, enclosing)
+    calls = calls.with_columns(enclosing, *at).with_row_index("api_call_id")
     contexts = _contexts(spans) if "kernels" in raw else None
     main_process = calls["process_id"].mode().min() if calls.height else spans["process_id"].mode().min()
     fallback = main_process if isinstance(main_process, int) else 0
     tables = _Tables(store)
     tables.small["layers"] = list_layers(spans)
+    tables.small["sites"] = sites
     nodes = raw.pop("graph_nodes", _NOTHING)
     made = spans_of_nodes(nodes, spans) if nodes.height else _NOTHING
     finished = [_declared("spans", spans)]

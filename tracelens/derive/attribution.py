@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.coding import is_word, spelled
-from tracelens.derive.ancestry import above, prepare
+from tracelens.coding import spelled
+from tracelens.derive.ancestry import prepare
 from tracelens.derive.lookup import grouped
-from tracelens.derive.modules import WRAPPER
 from tracelens.derive.provenance import split_kernels
 from tracelens.derive.replays import UNATTRIBUTED, has_replays, place_replays
+from tracelens.derive.sites import accumulation_and_roots
 from tracelens.derive.span_trees import with_trees
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
@@ -45,10 +45,9 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
         parts = parts.filter(_in_steps(trace)) if in_steps else parts
         placed = parts.with_columns(n=pl.lit(1, pl.Int64))
     else:
-        located, words = _located(trace)
-        located = located.filter(_in_steps(trace)) if in_steps else located
-        kinds = grouped(located, _KIND, [ns.sum(), pl.len().cast(pl.Int64).alias("n")])
-        placed = _placed(kinds, words, trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
+        placed = _placed(*_kinds(trace, in_steps=in_steps), trace).with_columns(
+            low_ns="duration_ns", high_ns="duration_ns"
+        )
     sums = placed.group_by(*_KEY, "evidence", "library", "primitive")
     sorts = sums.agg(pl.col("duration_ns", *bounds, "n").sum())
     by_evidence = sorts.group_by(*_KEY, "evidence").agg(ns.sum()).sort("duration_ns", "evidence", descending=True)
@@ -71,6 +70,25 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
         .sort("rank", "duration_total_ns", "layer", "phase", descending=[False, True, False, False])
     )
     return LAYER_ATTRIBUTION.conform(frame)
+
+
+def _kinds(trace: Trace, *, in_steps: bool) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
+    """What `_located` gives, a row a kind of kernels with their time and number n; `in_steps` leaves out the others."""
+    measures = [pl.col("duration_ns").sum(), pl.len().cast(pl.Int64).alias("n")]
+    if not trace.has("sites") or _knows_nodes(trace):
+        located, words = _located(trace)
+        located = located.filter(_in_steps(trace)) if in_steps else located
+        return grouped(located, _KIND, measures), words
+    sorts, words = trace.coded("kernels", "library", "primitive", "link")
+    kernels = trace.select("kernels", "rank", "site_id", "duration_ns", "is_communication", "step").hstack(sorts)
+    key = ["rank", "site_id", "library", "primitive", "link", "is_communication", "in_step"]
+    kinds = grouped(kernels.with_columns(in_step=pl.col("step").is_not_null()), key, measures)
+    marked = kinds.filter("in_step")["rank"].unique()
+    kinds = kinds.filter(pl.col("in_step") | ~pl.col("rank").is_in(marked.implode())) if in_steps else kinds
+    places, place_words = trace.coded("sites", "module_path", "phase")
+    sites = trace.select("sites", "rank", "site_id", "is_root", "accumulates").hstack(places)
+    found = kinds.join(sites, on=["rank", "site_id"], how="left").with_columns(by_node=pl.lit(value=False))
+    return found, words | place_words
 
 
 def _in_steps(trace: Trace) -> pl.Expr:
@@ -129,19 +147,22 @@ def _located(trace: Trace) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
     """
     prepare(trace.height("spans"))
     columns = ["rank", "kernel_id", "span_id", "duration_ns", "is_communication", "step"]
-    knows_nodes = any(trace.has_values("kernels", "node_span_id", rank) for rank in trace.manifest.ranks)
-    kernels = trace.select("kernels", *columns, *(["node_span_id"] if knows_nodes else []))
+    kernels = trace.select("kernels", *columns, *(["node_span_id"] if _knows_nodes(trace) else []))
     sorts, sort_words = trace.coded("kernels", "library", "primitive", "link")
     spans, words = trace.coded("spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase")
     found = []
     for tree, part in with_trees(spans, kernels.hstack(sorts)):
         at, by_node = _where(tree, part)
         path = tree["module_path"].gather(at).alias("module_path")
-        accumulates, roots = _around(tree, words, part["span_id"])
+        accumulates, roots = accumulation_and_roots(tree, words, part["span_id"])
         is_root, phase = path.is_in(roots.implode()), tree["phase"].gather(at)
         located = part.with_columns(path, by_node=by_node, accumulates=accumulates, phase=phase, is_root=is_root)
         found.append(located)
     return pl.concat(found), words | sort_words
+
+
+def _knows_nodes(trace: Trace) -> bool:
+    return any(trace.has_values("kernels", "node_span_id", rank) for rank in trace.manifest.ranks)
 
 
 def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
@@ -175,40 +196,3 @@ def _placed(located: pl.DataFrame, words: dict[str, pl.Series], trace: Trace) ->
     )
     evidence = pl.coalesce(*(pl.when(when).then(pl.lit(why)) for when, _, why in rows), pl.lit("none"))
     return _with_classes(trace, located.with_columns(layer=layer, evidence=evidence))
-
-
-def _around(tree: pl.DataFrame, words: dict[str, pl.Series], rows: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Whether each of the spans at `rows` lies within an AccumulateGrad node; and the paths (codes) of roots.
-
-    Roots are modules that no module call encloses and that have layers of their own within. Layers are known by their
-    calls; those of a compiled model make none, but a wrapper around it, or a compiled graph that it runs, says that
-    there are some.
-    """
-    is_module = is_word(tree["kind"], words["kind"], "module") & tree["module_path"].is_not_null()
-    nodes = words["name"].filter(words["name"].str.contains("AccumulateGrad", literal=True))
-    is_node = is_word(tree["name"], words["name"], *nodes) & ~is_module
-    modules = is_module.arg_true().cast(pl.Int64)
-    marks = is_module.cast(pl.UInt8) + 2 * is_node.cast(pl.UInt8)
-    found = above(tree["parent_id"], marks, pl.concat([rows.rename("row"), modules.rename("row")]))
-    path, top = tree["module_path"].gather(modules), found["top"][len(rows) :]
-    around = tree["module_path"].gather(top)
-    roots = [around.filter(path != around), _compiled_roots(tree, words["name"], is_module, top)]
-    return found["n_twos"][: len(rows)] > 0, pl.concat(roots).drop_nulls().unique()
-
-
-def _compiled_roots(tree: pl.DataFrame, names: pl.Series, is_module: pl.Series, tops: pl.Series) -> pl.Series:
-    """Of modules that no module call encloses the paths of those that a wrapper does, or that run a compiled graph."""
-    graphs, wrappers = (names.filter(names.str.contains(words)) for words in (_COMPILED, WRAPPER))
-    parent, path = tree["parent_id"], tree["module_path"]
-    found = [path.clear()]
-    if len(graphs) and is_module.any():
-        runs = is_word(tree["name"], names, *graphs).arg_true().cast(pl.Int64)
-        around = path.gather(above(parent, is_module.cast(pl.UInt8), runs)["top"])
-        found.append(around.filter(around == path.gather(runs)))
-    if len(wrappers) and is_module.any():
-        marks, rows = is_word(tree["name"], names, *wrappers).cast(pl.UInt8), tops.drop_nulls().unique().cast(pl.Int64)
-        found.append(path.gather(rows.filter(above(parent, marks, rows)["n_ones"] > 0)))
-    return pl.concat(found)
-
-
-_COMPILED = r"^(## Call CompiledFxGraph |Torch-Compiled Region)"

@@ -29,7 +29,8 @@ class Callers:
 
     def __init__(self, calls: pl.DataFrame) -> None:
         self._calls = calls.select("process_id", "correlation_id")
-        self._answers = calls.select("api_call_id", "span_id", "step")
+        answers = ("api_call_id", "span_id", "step", "site_id")
+        self._answers = calls.select(name for name in answers if name in calls.columns)
         self._is_graph = calls["kind"] == "graph_launch"
         numbered = calls.with_row_index("row")
         self._processes = {process: _Process(part) for process, part in _by_process(numbered, _LOOKED_AT)}
@@ -50,7 +51,7 @@ class Callers:
         return work.with_columns(owner.fill_null(fallback).alias("process_id"))
 
     def link(self, work: pl.DataFrame) -> pl.DataFrame:
-        """The work with api_call_id, span_id, step and link."""
+        """The work with api_call_id, span_id, step and link, and site_id where the calls have it."""
         row = pl.repeat(None, work.height, dtype=pl.get_index_type(), eager=True).alias("row")
         is_before = pl.repeat(False, work.height, dtype=pl.Boolean, eager=True)
         for process, part in _by_process(work.with_row_index("work"), ("work", "correlation_id", "start_ns")):
