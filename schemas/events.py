@@ -117,7 +117,7 @@ API_CALLS = Table(
         STEP,
         SITE,
         Column("op_span_id", I64, "Outermost op around the call, in a trace with sites.", nullable=True),
-        Column("op_start_ns", I64, "Start of that op.", "ns", nullable=True),
+        Column("op_offset_ns", I64, "Start of the call after that op's start.", "ns", nullable=True),
     ),
     ("start_ns",),
 )

@@ -82,6 +82,6 @@ def test_order_layout_packing_and_shift_change_nothing(tmp_path: Path, name: str
         "baseTimeNanoseconds": document["baseTimeNanoseconds"] + shift
     })))  # fmt: skip
     for table, frame in shifted.tables.items():
-        moments = [column for column in ("start_ns", "time_ns", "op_start_ns") if column in frame.columns]
+        moments = [column for column in ("start_ns", "time_ns") if column in frame.columns]
         shifted.tables[table] = frame.with_columns(pl.col(moments) - shift)
     alike(original, shifted)

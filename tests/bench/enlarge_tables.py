@@ -25,7 +25,7 @@ _OWN_ID = {
     "memsets": "memset_id",
     "synchronizations": "synchronization_id",
 }
-_SAME_AS = {"parent_id": "span_id", "op_span_id": "span_id", "op_start_ns": "start_ns"}
+_SAME_AS = {"parent_id": "span_id", "op_span_id": "span_id"}
 _EVENTS = (*_OWN_ID, "collectives", "allocations", "counters")
 _COUNTED = ("correlation_id", "external_id", "sequence_number", "step")
 _TIMES = ("start_ns", "time_ns")

@@ -38,12 +38,16 @@ def dispatch_depth(trace: Trace) -> pl.DataFrame:
 
 
 def _launches(trace: Trace) -> pl.DataFrame:
-    """The calls that started work: rank, span_id, returned; instead of span_id what is stored of sites, if anything."""
-    at = ["site_id", "op_span_id", "op_start_ns"] if trace.has("sites") else ["span_id"]
-    if not trace.has("sites"):
+    """The calls that started work: rank and what tells of the site, which is what is stored of it, if anything is."""
+    if trace.has("sites"):
+        at, times = ["rank", "site_id", "op_span_id"], ["op_offset_ns", "duration_ns"]
+        told = {"host_ns": pl.col("op_offset_ns") + pl.col("duration_ns")}
+    else:
         prepare(trace.height("spans"))
-    calls, words = trace.coded("api_calls", "rank", "kind", *at, "start_ns", "duration_ns")
-    return calls.filter(is_word(calls["kind"], words["kind"], *_STARTS_WORK)).select("rank", *at, returned=END)
+        at, times = ["rank", "span_id"], ["start_ns", "duration_ns"]
+        told = {"returned": END}
+    calls, words = trace.coded("api_calls", "kind", *at, *times)
+    return calls.filter(is_word(calls["kind"], words["kind"], *_STARTS_WORK)).select(*at, **told)
 
 
 def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
@@ -51,9 +55,7 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     if not launches.height:
         return DISPATCH_DEPTH.empty()
     sites, words = _stored_sites(trace, launches) if "site_id" in launches.columns else _found_sites(trace, launches)
-    sites = sites.with_columns(
-        total_depth=pl.col("op_depth") + pl.col("python_depth"), host_ns=pl.col("returned") - pl.col("op_start_ns")
-    )
+    sites = sites.with_columns(total_depth=pl.col("op_depth") + pl.col("python_depth"))
     depth_names = ("op_depth", "python_depth", "total_depth")
     measures = [
         pl.lit("span").alias("source"),
@@ -82,21 +84,18 @@ def _stored_sites(trace: Trace, launches: pl.DataFrame) -> tuple[pl.DataFrame, d
     codes, words = trace.coded("sites", "op", "module_path", "phase")
     sites = trace.select("sites", "rank", "site_id", "op_depth", "python_depth").hstack(codes)
     at = rows_of(sites["rank"], sites["site_id"], launches.select("rank", "site_id"))
-    named = {
-        "op": "op",
-        "layer": "module_path",
-        "phase": "phase",
-        "op_depth": "op_depth",
-        "python_depth": "python_depth",
-    }
-    found = launches.select("rank", "returned", "op_start_ns", op_id="op_span_id").with_columns(
-        sites[column].gather(at).alias(name) for name, column in named.items()
+    depths_at = (sites[column].gather(at).fill_null(0) for column in ("op_depth", "python_depth"))
+    found = launches.select("rank", "host_ns", op_id="op_span_id").with_columns(
+        *depths_at,
+        op=sites["op"].gather(at),
+        layer=sites["module_path"].gather(at),
+        phase=sites["phase"].gather(at),
     )
     return found, words | {"name": words["op"]}
 
 
 def _sites(tree: pl.DataFrame, launches: pl.DataFrame, words: dict[str, pl.Series]) -> pl.DataFrame:
-    """Each launch of a rank with its outermost op, that op's start, its layer and phase, and the spans above it.
+    """Each launch of a rank with its outermost op, how long that was on the host, layer, phase, and the spans above it.
 
     Op, layer and phase are codes.
     """
@@ -104,12 +103,11 @@ def _sites(tree: pl.DataFrame, launches: pl.DataFrame, words: dict[str, pl.Serie
     path = depths(tree, words, at)
     return launches.select(
         "rank",
-        "returned",
         op_id=path["top"],
         op=tree["name"].gather(path["top"]),
         layer=tree["module_path"].gather(at),
         phase=tree["phase"].gather(at),
-        op_start_ns=tree["start_ns"].gather(path["top"]),
+        host_ns=pl.col("returned") - tree["start_ns"].gather(path["top"]),
         op_depth=path["n_ones"],
         python_depth=path["n_twos"],
     )

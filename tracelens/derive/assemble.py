@@ -45,7 +45,7 @@ def assemble(
     spans, enclosing = _nested(spans, calls, diagnostics)
     steps = step_intervals(spans)
     spans, calls = mark_steps(spans, steps), mark_steps(calls, steps)
-    sites, at = find_sites(spans, enclosing)
+    sites, at = find_sites(spans, enclosing, calls["start_ns"])
     calls = calls.with_columns(enclosing, *at).with_row_index("api_call_id")
     contexts = _contexts(spans) if "kernels" in raw else None
     main_process = calls["process_id"].mode().min() if calls.height else spans["process_id"].mode().min()

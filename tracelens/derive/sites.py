@@ -12,11 +12,11 @@ from tracelens.derive.modules import WRAPPER
 _COMPILED = r"^(## Call CompiledFxGraph |Torch-Compiled Region)"
 
 
-def find_sites(spans: pl.DataFrame, enclosing: pl.Series) -> tuple[pl.DataFrame, list[pl.Series]]:
-    """The table of sites, without the rank; and site_id, op_span_id and op_start_ns of each call.
+def find_sites(spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series) -> tuple[pl.DataFrame, list[pl.Series]]:
+    """The table of sites, without the rank; and site_id, op_span_id and op_offset_ns of calls.
 
-    `enclosing` is the row of the span around each call, which is its span_id. Every such span is looked at once,
-    however many calls are made in it.
+    `enclosing` is the row of the span around each call, which is its span_id; `starts` is when each started. Every
+    span is looked at once, however many calls are made in it.
     """
     is_around = pl.repeat(False, spans.height, dtype=pl.Boolean, eager=True)
     rows = is_around.scatter(enclosing.drop_nulls(), True).arg_true()
@@ -43,14 +43,12 @@ def find_sites(spans: pl.DataFrame, enclosing: pl.Series) -> tuple[pl.DataFrame,
     sites = places[firsts].with_columns(is_root=pl.col("module_path").is_in(roots.implode()).fill_null(value=False))
     spelt = (spelled(sites[name], words["name" if name == "op" else name]) for name in ("op", "module_path", "phase"))
     nothing = pl.repeat(None, spans.height, dtype=pl.UInt32, eager=True)
-    found = [
+    site, op = (
         nothing.clone().scatter(rows, of_row.cast(pl.UInt32)).gather(enclosing).alias(name)
         for name, of_row in (("site_id", number), ("op_span_id", path["top"]))
-    ]
-    return sites.with_columns(spelt).with_row_index("site_id"), [
-        *found,
-        spans["start_ns"].gather(found[1]).alias("op_start_ns"),
-    ]
+    )
+    offset = (starts - spans["start_ns"].gather(op)).shrink_dtype().alias("op_offset_ns")
+    return sites.with_columns(spelt).with_row_index("site_id"), [site, op, offset]
 
 
 def _dense(places: pl.DataFrame) -> tuple[pl.Series, int]:
