@@ -66,3 +66,21 @@ def test_who_tells_the_allocator_oneself_is_left_alone(monkeypatch: pytest.Monke
     with gives_back_soon([]):
         assert os.environ[VARIABLE] == "narenas:1"
     assert os.environ[VARIABLE] == "narenas:1"
+
+
+def test_what_polars_told_its_own_program_does_not_bind_a_collect_started_from_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = "import os, polars; print(os.environ.get('_RJEM_MALLOC_CONF', ''))"
+    monkeypatch.delenv(VARIABLE, raising=False)
+    for _ in range(2):  # a program that Polars told, and one started by it
+        inherited = subprocess.run(
+            [sys.executable, "-c", told], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        monkeypatch.setenv(VARIABLE, inherited)
+        with gives_back_soon([]):
+            assert os.environ[VARIABLE].startswith("dirty_decay_ms:100,")
+        assert os.environ.get(VARIABLE) == inherited
+    monkeypatch.setenv(VARIABLE, f"{inherited},narenas:1" if inherited else "narenas:1")
+    with gives_back_soon([]):
+        assert os.environ[VARIABLE].endswith("narenas:1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ _SOON = {_POLARS: "dirty_decay_ms:100,muzzy_decay_ms:0"}
 _AT_ONCE = {_POLARS: "dirty_decay_ms:0,muzzy_decay_ms:0"}
 _LATER = {_POLARS: "dirty_decay_ms:500,muzzy_decay_ms:0", _ARROW: "1000"}
 _LARGE_BYTES, _LARGE_GZIP_BYTES = 800_000_000, 40_000_000
+# What importing Polars writes into the environment, before what it finds there; processes started later inherit it.
+_BY_POLARS = re.compile(r"dirty_decay_ms:500,muzzy_decay_ms:(?:1000|-1)(?:,thp:always,metadata_thp:always)?(?:,|$)")
 
 
 @contextmanager
@@ -25,16 +28,20 @@ def gives_back_soon(words: Sequence[str]) -> Iterator[None]:
     """Where Polars and Arrow are imported within, or in a process started within, freed memory is given back soon.
 
     The words are those of the command line that follow `collect`, files among them. Programs that are started later on
-    are told nothing; whoever set a variable is left alone.
+    are told nothing; whoever set a variable is left alone, unless it was Polars in the program that started this one.
     """
     chosen = _LATER if "nsys" in words[:1] else _AT_ONCE if any(map(_is_large, words)) else _SOON
-    told = {name: value for name, value in chosen.items() if name not in os.environ}
+    found = {name: os.environ.get(name, "") for name in chosen}
+    told = {name: value for name, value in chosen.items() if not _BY_POLARS.sub("", found[name])}
     os.environ.update(told)
     try:
         yield
     finally:
         for name in told:
-            os.environ.pop(name, None)
+            if found[name]:
+                os.environ[name] = found[name]
+            else:
+                os.environ.pop(name, None)
 
 
 def _is_large(file: str) -> bool:
