@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from tests.torch_files import call, kernel, read, rows, span, write
 from tracelens.derive.linking import fill_process, link_work
@@ -177,3 +178,16 @@ def test_ids_of_any_size_link() -> None:
             (None, None, None, "unlinked"),
             (None, None, None, "pre_window"),
         ]
+
+
+@pytest.mark.parametrize("apart", [1, 10**7])
+def test_ids_may_lie_close_or_far_apart(apart: int) -> None:
+    names, starts = ["cudaLaunchKernel"] * 3, [10, 20, 30]
+    calls = pl.DataFrame({"process_id": 1, "correlation_id": [5 * apart, 6 * apart, 9 * apart], "start_ns": starts})
+    calls = calls.with_columns(
+        pl.lit("kernel_launch").alias("kind"), raw_api=pl.Series(names), duration_ns=1, step=None, span_id=None
+    )
+    calls = calls.with_row_index("api_call_id")
+    asked = [9 * apart, 6 * apart, 5 * apart, 7 * apart, 10 * apart, 4 * apart, 0, None, -apart, 2**62]
+    work = pl.DataFrame({"process_id": 1, "correlation_id": asked, "start_ns": 40})
+    assert link_work(work, calls)["api_call_id"].to_list() == [2, 1, 0, *[None] * 7]

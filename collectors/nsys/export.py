@@ -174,16 +174,19 @@ def _schema_of(file: Path) -> pa.Schema:
 
 
 def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
-    """Row groups one after the other, each decoded by all cores; one of very many rows goes batch by batch."""
+    """Row groups one after the other, each by one core: tables are read beside each other; many rows go in batches.
+
+    Cores that share a row group free what others took, which costs as much system time as decoding takes.
+    """
     rows = chunk_rows(columns)
     with pq.ParquetFile(file) as parquet:
         _check_size(file, parquet.metadata.num_rows * len(columns) * _CELL_BYTES)
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
         if max(sizes, default=0) <= _WHOLE_GROUP * rows:
             for group in range(len(sizes)):
-                yield parquet.read_row_group(group, columns=columns)
+                yield parquet.read_row_group(group, columns=columns, use_threads=False)
             return
-        for batch in parquet.iter_batches(rows, columns=columns):
+        for batch in parquet.iter_batches(rows, columns=columns, use_threads=False):
             yield pa.Table.from_batches([batch])
 
 

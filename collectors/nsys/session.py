@@ -13,6 +13,7 @@ import polars as pl
 
 from tracelens.capture import Diagnostics
 from tracelens.collectors.nsys.export import Export, wanted
+from tracelens.derive.distinct import told_apart
 from tracelens.errors import SourceError
 
 _WIDTHS = (pl.Int8(), pl.Int16(), pl.Int32(), pl.Int64())
@@ -29,9 +30,11 @@ class Session:
 
     def named(self, ids: pl.Series) -> pl.Series:
         """The strings that a column of ids refers to, as Categorical; of the export's strings only those asked for."""
-        used = self.names.filter(pl.col("id").is_in(ids.unique().drop_nulls().implode()))
+        rows, places = _told_apart(ids)
+        used = self.names.filter(pl.col("id").is_in(ids.gather(rows).drop_nulls().implode()))
         values = used["value"].cast(pl.Categorical)
-        return ids.replace_strict(used["id"], values, default=None, return_dtype=pl.Categorical)
+        named = ids.gather(rows).replace_strict(used["id"], values, default=None, return_dtype=pl.Categorical)
+        return named.gather(places)
 
     def chunks(
         self, table: str, needed: Sequence[str], integers: Sequence[str] = (), texts: Sequence[str] = ()
@@ -54,14 +57,21 @@ class Session:
 
     def intervals(self, table: str, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
         """The frame with start_ns and duration_ns; rows without times, or that end before they start, are counted."""
-        usable = frame.filter(
-            pl.col("start").is_not_null(), pl.col("end") >= pl.col("start"), *(pl.col(c).is_not_null() for c in needed)
-        )
+        conditions = [pl.col("end") >= pl.col("start"), *(pl.col(c).is_not_null() for c in ("start", *needed))]
+        is_usable = frame.select(pl.all_horizontal(conditions).fill_null(value=False)).to_series()
+        # Mostly all rows are, and then none is copied.
+        usable = frame if is_usable.all() else frame.filter(is_usable)
         lost = frame.height - usable.height
         self.diagnostics.add(
             "loss", "broken_rows", f"rows of {table} had no usable times or ids and were left out", lost
         )
         return usable.with_columns(start_ns=pl.col("start") + self.base_ns, duration_ns=pl.col("end") - pl.col("start"))
+
+
+def _told_apart(ids: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """A row for each distinct id, and which of these each row is like; ids may be negative where a file is strange."""
+    lowest = ids.min()
+    return told_apart(ids.cast(pl.Int64) - lowest if isinstance(lowest, int) and lowest < 0 else ids)
 
 
 def read_names(export: Export) -> pl.DataFrame:

@@ -8,7 +8,6 @@ import polars as pl
 
 # Categories are numbered over all columns of a program's life: a table by number may be so much longer than a column.
 _SPARSE, _FEW = 4, 1 << 16
-_NUMBER_BITS = 32
 
 
 def as_categories(words: pl.Series) -> pl.Series:
@@ -18,24 +17,28 @@ def as_categories(words: pl.Series) -> pl.Series:
 
 def each_once(words: pl.Series, say: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
     """What `say` makes of the text of each row, null included, once for each distinct text; strings are Categorical."""
-    numbers = as_categories(words).to_physical()
-    firsts = numbers.arg_unique()
-    texts = pl.DataFrame({"text": words.gather(firsts).cast(pl.String)})
+    rows, places = told_apart(as_categories(words).to_physical())
+    texts = pl.DataFrame({"text": words.gather(rows).cast(pl.String)})
     said = texts.select(say(pl.col("text")).alias(words.name)).to_series()
     if said.dtype == pl.String:
         said = said.cast(pl.Categorical)
-    return said.gather(_places(numbers, numbers.gather(firsts)))
+    return said.gather(places)
 
 
 def each_pair_once(one: pl.Series, other: pl.Series, say: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
     """What `say` makes of the rows of two columns of text, once for each distinct pair; strings are Categorical."""
-    numbers = [as_categories(words).to_physical().cast(pl.Int64).fill_null(-1) for words in (one, other)]
-    pair = numbers[0] * 2**_NUMBER_BITS + numbers[1]
-    firsts = pair.arg_unique()
-    said = say(pl.DataFrame([words.gather(firsts).cast(pl.String) for words in (one, other)]))
-    places = pl.int_range(len(firsts), dtype=pl.UInt32, eager=True)
-    found = pair.replace_strict(pair.gather(firsts), places, return_dtype=pl.UInt32)
-    return said.with_columns(pl.selectors.string().cast(pl.Categorical)).select(pl.all().gather(found))
+    (_, first), (of_other, second) = (told_apart(as_categories(words).to_physical()) for words in (one, other))
+    n_others = len(of_other)
+    pair = first if n_others == 1 else first.cast(pl.Int64) * n_others + second
+    rows, places = told_apart(pair)
+    said = say(pl.DataFrame([words.gather(rows).cast(pl.String) for words in (one, other)]))
+    return said.with_columns(pl.selectors.string().cast(pl.Categorical)).select(pl.all().gather(places))
+
+
+def told_apart(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """A row for each distinct number of those from 0 on, or null; and which of these rows each row is like."""
+    rows = numbers.arg_unique()
+    return rows, _places(numbers, numbers.gather(rows))
 
 
 def _places(numbers: pl.Series, distinct: pl.Series) -> pl.Series:

@@ -11,6 +11,7 @@ _HAS_ID = pl.col("correlation_id").fill_null(0) != 0
 """0 is CUPTI's word for no correlation."""
 _STARTS_WORK = pl.col("kind").is_in(["kernel_launch", "graph_launch", "memcpy", "memset"])
 _FEW_PROCESSES = 16
+_SPARSE, _FEW = 4, 1 << 10
 _LOOKED_AT = ("row", "correlation_id", "start_ns", "duration_ns", "kind")
 
 
@@ -105,7 +106,8 @@ class _Process:
 class _RowsById:
     """The first of the calls with an id, the outer of two that start together.
 
-    Looked up by halving, in ids that mostly count up with time, as those asked for do: that keeps to what lies close.
+    Ids mostly count up by one, and are then looked up in a list by id, a third as long as halving takes; others by
+    halving, which keeps to what lies close where those asked for count up too.
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
@@ -116,9 +118,19 @@ class _RowsById:
             ordered = calls.sort("correlation_id", "start_ns", pl.col("duration_ns").neg(), maintain_order=True)
             by_id = ordered.unique("correlation_id", keep="first", maintain_order=True).select("correlation_id", "row")
         self._ids, self._rows = by_id.get_columns()
+        first, last = self._ids.min(), self._ids.max()
+        self._first, self._table = 0, self._rows.clear()
+        if isinstance(first, int) and isinstance(last, int) and last - first < _SPARSE * len(self._ids) + _FEW:
+            self._first = first
+            self._table = pl.repeat(None, last - first + 1, dtype=self._rows.dtype, eager=True)
+            self._table.scatter(self._ids.cast(pl.Int64) - first, self._rows)
 
     def find(self, ids: pl.Series) -> pl.Series:
         """The row for each id, null where there is none."""
+        if len(self._table):
+            place = ids.cast(pl.Int64, strict=False) - self._first
+            place = pl.select(pl.when(place.is_between(0, len(self._table) - 1)).then(place)).to_series()
+            return self._table.gather(place.cast(pl.get_index_type())).alias("row")
         place = self._ids.search_sorted(ids.cast(self._ids.dtype, strict=False).fill_null(0))
         place = place.set(place >= len(self._ids), None)
         return self._rows.gather(place.set(self._ids.gather(place).ne_missing(ids), None)).alias("row")

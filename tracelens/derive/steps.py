@@ -53,8 +53,16 @@ def _during(
     asked = frame.select(pl.col("process_id").cast(pl.Int64), "start_ns")
     order = None if asked["start_ns"].is_sorted() else asked["start_ns"].arg_sort()
     ordered = asked if order is None else asked[order]
-    found = ordered.join_asof(pieces, on="start_ns", by="process_id", check_sortedness=False).select(
-        pl.when(pl.col("start_ns") < pl.col("end_ns")).then(pl.col(label)).alias(label)
+    processes = {
+        edge for column in (asked["process_id"], pieces["process_id"]) for edge in (column.min(), column.max())
+    }
+    # Of one process, whose rows need not be told apart, it takes a quarter of the time.
+    by = "process_id" if len(processes) > 1 else None
+    sides = (ordered, pieces) if by else (ordered.select("start_ns"), pieces.drop("process_id"))
+    found = (
+        sides[0]
+        .join_asof(sides[1], on="start_ns", by=by, check_sortedness=False)
+        .select(pl.when(pl.col("start_ns") < pl.col("end_ns")).then(pl.col(label)).alias(label))
     )
     return frame.with_columns(found[label] if order is None else found[label].gather(order.arg_sort()))
 
