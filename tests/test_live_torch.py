@@ -201,6 +201,25 @@ print(counters["stats"]["unique_graphs"], dict(counters["graph_break"]))
     assert steps(done) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        'model.compile(backend="eager")\nfor _ in range(9): model(x)',
+        # The model is known for what marks steps by then, and is called by what is compiled in one graph.
+        "for _ in range(9): model(x)\ntorch.compile(lambda x: model(x) * 2, backend='eager', fullgraph=True)(x)",
+    ],
+    ids=["in place", "by a function"],
+)
+def test_what_looks_for_steps_is_in_no_compiled_graph(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], code: str
+) -> None:
+    begin = "from torch._dynamo.utils import counters\ntorch.set_grad_enabled(False)\nx = torch.randn(2, 3, 8, 8)\n"
+    end = "\nprint(counters['stats']['unique_graphs'], dict(counters['graph_break']))"
+    done = run(tmp_path, MODEL + begin + code + end)
+    assert capfd.readouterr().out == "1 {}\n"
+    assert "recorded steps 3 to 5 of 9, found from the outermost module" in done.notes
+
+
 SCRIPTED = {
     # Each calls the model itself before: to trace it and to check the trace, or to warm up.
     "traced": "made = torch.jit.trace(model, x)",
@@ -358,6 +377,24 @@ def test_the_command_line_exits_with_the_programs_code(tmp_path: Path) -> None:
         )  # fmt: skip
         assert refused.returncode == 2
         assert said in refused.stderr
+
+
+def test_of_two_processes_of_a_rank_one_is_kept_with_its_own_sidecar(tmp_path: Path) -> None:
+    code = """
+import sys, torch
+from torch import nn
+model = torch.compile(nn.Sequential(nn.Linear(4, int(sys.argv[1])), nn.Linear(int(sys.argv[1]), 2)))
+with torch.no_grad():
+    for _ in range(int(sys.argv[2])): model(torch.randn(2, 4))
+"""
+    (tmp_path / "script.py").write_text(code)
+    each = f"{sys.executable} {tmp_path / 'script.py'}"
+    settings = Settings("", recorders=["compile_provenance"], stacks=False)
+    done = capture_program(["sh", "-c", f"{each} 3 5; {each} 5 9"], settings)
+    assert "other_process" in done.trace.diagnostics["code"].to_list()
+    assert done.trace.provenance["graph_key"].n_unique() == 1
+    # Four bytes a number, two rows: of the second process the first layer puts out five columns.
+    assert sorted(done.trace.provenance["output_bytes"]) == [2 * 2 * 4, 2 * 5 * 4]
 
 
 def test_modules_console_scripts_and_another_sitecustomize(

@@ -98,7 +98,9 @@ def _read(folder: Path, settings: Settings, sampler: Sampler, ranks: Sequence[in
         elif report["stage"] != DONE:
             capture.diagnostics.add("info", "killed_later", "the process was killed after its trace had been written")
     lowest = min((capture.rank or 0 for _, capture in chosen), default=0)
-    others = [path for path in folder.iterdir() if not _is_ours(path)]
+    # Sidecars of processes that were left out would tell of graphs that the trace does not hold.
+    stems = tuple(f"{_stem(report)}." for report, _ in chosen)
+    others = [path for path in folder.iterdir() if path.name.startswith(stems) and not _is_ours(path)]
     captures = [capture for _, capture in chosen] + (read_captures(others) if others else [])
     trace = combine([*captures, sampler.capture(lowest)], ranks=ranks)
     return trace, [*notes, *_of_steps(chosen[0][0], settings)]
@@ -109,8 +111,13 @@ def _is_ours(path: Path) -> bool:
 
 
 def _trace_of(report: Mapping[str, Any], folder: Path) -> Path:
+    return folder / f"{_stem(report)}.pt.trace.json"
+
+
+def _stem(report: Mapping[str, Any]) -> str:
+    """What the names of a process's files begin with."""
     rank = report.get("rank")
-    return folder / f"{'process' if rank is None else f'rank{rank}'}.{report['process_id']}.pt.trace.json"
+    return f"{'process' if rank is None else f'rank{rank}'}.{report['process_id']}"
 
 
 def _recorded(reports: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:

@@ -111,6 +111,8 @@ class StepFinder:
         return tracing
 
     def _stepped(self, optimizer: Any, _args: Any, _kwargs: Any) -> None:
+        if torch.compiler.is_compiling():  # torch.compile(optimizer.step)
+            return
         if not self._see() or self.source == PROGRAM:
             return
         if self._optimizer is None:
@@ -235,8 +237,10 @@ class StepFinder:
         """Steps begin where this module is called, from this call on."""
         self._let_go()
         self.main, self._between = module, None
-        with contextlib.suppress(RuntimeError):  # scripted modules take no hooks: their calls are watched on
-            self._unhook = module.register_forward_pre_hook(self._called_again).remove
+        # Scripted modules take no hooks, and those of module.compile() would be compiled: their calls are watched on.
+        if getattr(module, "_compiled_call_impl", None) is None:
+            with contextlib.suppress(RuntimeError):
+                self._unhook = module.register_forward_pre_hook(self._called_again).remove
         if self._unhook is None:
             self._boundary()
 
@@ -246,6 +250,8 @@ class StepFinder:
             self._unhook = None
 
     def _called_again(self, _module: Any, _args: Any) -> None:
+        if torch.compiler.is_compiling():  # of a function around the module: this is no part of the program
+            return
         if self.source == MODULE and self._thread == threading.get_ident() and not self._is_tracing:
             self._boundary()
 
