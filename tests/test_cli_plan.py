@@ -95,6 +95,19 @@ def test_times_are_collected_of_a_function_in_a_file_and_of_a_plan(tmp_path: Pat
 
 
 @needs_torch
+def test_a_plan_of_another_model_is_refused_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracelens.cli_collect.timings.measure", lambda *_: pytest.fail("measured"))
+    monkeypatch.chdir(tmp_path)
+    Path("subject_of_timings.py").write_text(SUBJECT)
+    tl.Plan(("elsewhere",)).write("plan.json")
+    result = CliRunner().invoke(app, ["collect", "timings", "subject_of_timings.py:make", "--plan", "plan.json"])
+    assert result.exit_code == 2
+    assert "the plan names elsewhere, which the model does not have" in " ".join(result.stderr.split())
+
+
+@needs_torch
 @pytest.mark.parametrize(
     ("subject", "code", "message"),
     [

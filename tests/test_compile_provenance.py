@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -151,6 +152,88 @@ def test_a_kernel_of_no_node_belongs_to_whoever_uses_its_result() -> None:
     )  # fmt: skip
     call = recorder()._call([copy], "triton_poi_fused_0", False)
     assert [(n["module_path"], n["rule"]) for n in call["nodes"]] == [("layer1.conv", "consumer")]
+
+
+class AnnotatedGraph:
+    """As from torch 2.9 on."""
+
+    def __init__(self, source_code: str, _graph: Any) -> None:
+        self.source_code = source_code
+        self._fx_graph_cache_key = "fkey"
+
+    def __call__(self, _inputs: Any) -> str:
+        """What the real one does is within an annotation."""
+        return f"## Call CompiledFxGraph {self._fx_graph_cache_key} ##"
+
+
+class BareGraph:
+    """As in torch 2.8."""
+
+    def __init__(self, source_code: str, _graph: Any) -> None:
+        self.source_code = source_code
+        self._fx_graph_cache_key = "fkey"
+
+    def __call__(self, _inputs: Any) -> str:
+        """There is none."""
+        return "ran"
+
+
+CODEGEN = ("codegen.cpp", "codegen.triton", "codegen.simd", "codegen.wrapper")
+INDUCTORS = {
+    # version: has the setting that asks for provenance, home of the hook, who else holds it, how graphs look
+    "2.8": (False, "utils", ("codegen.triton", "codegen.wrapper"), BareGraph),
+    "2.9": (True, "debug", CODEGEN, AnnotatedGraph),
+    "2.11": (True, "debug", (*CODEGEN, "codegen.cpp_wrapper_cpu"), AnnotatedGraph),
+    "later": (True, "debug", (*CODEGEN, "ir", "scheduler"), AnnotatedGraph),
+}
+"""Where versions of torch have what is patched, as notes and releases say; modules by those names stand in for them."""
+
+
+@pytest.mark.parametrize("version", INDUCTORS)
+def test_the_patch_points_of_versions_that_are_not_installed(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    has_level, home, users, graph_class = INDUCTORS[version]
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "of the user")
+
+    def original(node_schedule: Any, kernel_name: str, is_extern: bool = False) -> int:
+        return 7
+
+    level = {"provenance_tracking_level": 0} if has_level else {}
+    modules = {
+        name: SimpleNamespace() for name in ("debug", "utils", *CODEGEN, "codegen.cpp_wrapper_cpu", "ir", "scheduler")
+    }
+    for name in (home, *users):
+        modules[name].set_kernel_post_grad_provenance_tracing = original
+    modules["config"] = SimpleNamespace(trace=SimpleNamespace(**level), triton=SimpleNamespace(cudagraphs=True))
+    modules["output_code"] = SimpleNamespace(CompiledFxGraph=graph_class)
+    graph = SimpleNamespace(is_backward=False, module=SimpleNamespace(graph=SimpleNamespace(nodes=[
+        fx_node("convolution", "aten.convolution.default", "conv1"), fx_node("relu", "aten.relu.default", "act"),
+    ])))  # fmt: skip
+    modules["virtualized"] = SimpleNamespace(V=SimpleNamespace(graph=graph))
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, f"torch._inductor.{name}", module)
+    monkeypatch.setitem(
+        sys.modules, "torch.autograd.profiler", SimpleNamespace(record_function=lambda _: nullcontext())
+    )
+    before = (graph_class.__init__, graph_class.__call__)
+    made = recorder().Recorder()
+    made.start()
+    held = [getattr(modules[name], "set_kernel_post_grad_provenance_tracing", None) for name in (home, *users)]
+    conv = SimpleNamespace(origin_node=graph.module.graph.nodes[0], origins=[])
+    assert [hook(conv, "extern_kernels.convolution", True) for hook in held] == [7] * len(held)
+    graph_class(GENERATED, graph)([])
+    assert (graph_class.__call__ is before[1]) is (version != "2.8")
+    made.stop()
+    assert (graph_class.__init__, graph_class.__call__) == before
+    assert {modules[name].set_kernel_post_grad_provenance_tracing for name in (home, *users)} == {original}
+    assert vars(modules["config"].trace) == level
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == "of the user"
+    (told,) = made.sidecar()["graphs"]
+    paths = [(node["module_path"], node["rule"]) for call in told["calls"] for node in call["nodes"]]
+    if version == "2.8":
+        assert paths == [("conv1", "source_comment"), ("act", "source_comment")]
+        assert "no provenance hook" in " ".join(made.notes)
+    else:
+        assert paths == [("conv1", "nn_module_stack")] * len(held)
 
 
 def test_inductor_is_given_back_as_it_was() -> None:

@@ -60,13 +60,15 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
     check_target(target, force=force)
     chosen_plan = None if plan is None else Plan.read(plan)
     protocol = Protocol(rounds, executions, warmup, compile_modes=compile_mode or ("default",))
+    planned = None
+    if chosen_plan is not None:  # a plan of another model is refused before anything is measured
+        mode = {"mode": compile_mode[0]} if compile_mode and compile_mode[0] != "default" else {}
+        model, inputs = _made(make, subject)
+        planned = apply_plan(model, chosen_plan, **mode), inputs
     with progress(f"measuring {subject}"):
         trace = measure(*_made(make, subject), method or METHODS, configuration, protocol)
-        if chosen_plan is not None:
-            model, inputs = _made(make, subject)
-            mode = {"mode": compile_mode[0]} if compile_mode and compile_mode[0] != "default" else {}
-            model = apply_plan(model, chosen_plan, **mode)
-            trace = add_timings(trace, measure(model, inputs, ("e2e",), ("custom",), protocol))
+        if planned is not None:
+            trace = add_timings(trace, measure(*planned, ("e2e",), ("custom",), protocol))
     tell_of(trace.write(target, force=force), target)
 
 
