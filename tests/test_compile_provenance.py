@@ -179,7 +179,7 @@ class BareGraph:
 
 
 CODEGEN = ("codegen.cpp", "codegen.triton", "codegen.simd", "codegen.wrapper")
-INDUCTORS = {
+INDUCTORS: dict[str, tuple[bool, str, tuple[str, ...], Any]] = {
     # version: has the setting that asks for provenance, home of the hook, who else holds it, how graphs look
     "2.8": (False, "utils", ("codegen.triton", "codegen.wrapper"), BareGraph),
     "2.9": (True, "debug", CODEGEN, AnnotatedGraph),
@@ -217,7 +217,9 @@ def test_the_patch_points_of_versions_that_are_not_installed(version: str, monke
     before = (graph_class.__init__, graph_class.__call__)
     made = recorder().Recorder()
     made.start()
-    held = [getattr(modules[name], "set_kernel_post_grad_provenance_tracing", None) for name in (home, *users)]
+    held: list[Any] = [
+        getattr(modules[name], "set_kernel_post_grad_provenance_tracing", None) for name in (home, *users)
+    ]
     conv = SimpleNamespace(origin_node=graph.module.graph.nodes[0], origins=[])
     assert [hook(conv, "extern_kernels.convolution", True) for hook in held] == [7] * len(held)
     graph_class(GENERATED, graph)([])
