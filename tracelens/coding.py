@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -46,6 +46,15 @@ def read_columns(
     assert isinstance(frame, pl.DataFrame)
     coded = {name: (_narrow(frame[name], own), own) for name, own in words.items()}
     return coded, {name: frame[name] for name in others}
+
+
+def read_groups(file: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """Columns of a Parquet file, a group of rows after the other; strings are Categorical."""
+    with pq.ParquetFile(file, read_dictionary=list(columns), pre_buffer=False) as opened:
+        for k in range(opened.num_row_groups):
+            found = pl.from_arrow(opened.read_row_group(k, columns=list(columns)), rechunk=False)
+            assert isinstance(found, pl.DataFrame)
+            yield found
 
 
 def has_values(file: Path, column: str) -> bool:

@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracelens.capture import Manifest
-from tracelens.coding import coded, has_values, read_columns
+from tracelens.coding import coded, has_values, read_columns, read_groups
 from tracelens.directory import PART, build_folder, check_target, first_line, parts_of, read_manifest, scanned, swap_in
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import TABLES
@@ -142,6 +142,23 @@ class Trace:
         numbers = self.select(name, *others)
         found = [held[column][0] if column in strings else numbers[column] for column in columns]
         return pl.DataFrame(found), {column: held[column][1] for column in strings}
+
+    def groups(self, name: str, *columns: str) -> Iterator[pl.DataFrame]:
+        """These columns some rows at a time, strings as Categorical; of a table on disk none is kept.
+
+        Memory that was never touched before costs more than reading does, so what needs a column only once, or only
+        until something is found, takes it like this.
+        """
+        files = self._files.get(name, ())
+        is_held = name in self._frames or {*columns} <= self._columns.get(name, {}).keys()
+        if is_held or not files or not {*columns} <= self._stored[name] | {"rank"}:
+            yield self.select(name, *columns)
+            return
+        for file in files:
+            with self._reading(name):
+                for rows in read_groups(file, [column for column in columns if column != "rank"]):
+                    rank = int(file.parent.name.removeprefix("rank="))
+                    yield rows.with_columns(rank=pl.lit(rank, pl.Int32)).select(columns)
 
     def _hold(self, name: str, strings: Sequence[str], others: Sequence[str]) -> None:
         """Read what is not held yet of these columns, strings as codes, in one go where the table lies in files."""

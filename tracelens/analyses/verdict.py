@@ -73,7 +73,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         "unknown": "Idle without a cause the trace shows: look at launch_delay and the synchronizations table.",
     }
     found = [advice[bound] for bound in frame["bound"].unique(maintain_order=True)]
-    if trace.coded("spans", "kind")[1]["kind"].is_in(["python"]).any():
+    if any((part["kind"] == "python").any() for part in trace.groups("spans", "kind")):
         found.append(
             "The profiler recorded Python calls, which slows the host by several times: a run without with_stack may "
             "not be launch-bound at all."

@@ -53,10 +53,34 @@ def _device_work(trace: Trace) -> pl.DataFrame:
             ),
         ]
     )
-    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", "duration_ns")
-    call = rows_of(calls["rank"], calls["api_call_id"], work.select("rank", "api_call_id"))
-    returned = calls["start_ns"].gather(call) + calls["duration_ns"].gather(call)
+    returned = _returned(trace, work.select("rank", "api_call_id"))
     return work.drop("api_call_id").with_columns(returned=returned).sort("start_ns", "duration_ns")
+
+
+def _returned(trace: Trace, wanted: pl.DataFrame) -> pl.Series:
+    """When each call, named by its rank and id, returned; null for one that is not there."""
+    ends = _ends_by_id(trace, wanted["rank"])
+    if ends is not None:
+        at = wanted["api_call_id"]
+        return ends.gather(at.set(~at.is_between(0, len(ends) - 1), None))
+    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", "duration_ns")
+    call = rows_of(calls["rank"], calls["api_call_id"], wanted)
+    return calls["start_ns"].gather(call) + calls["duration_ns"].gather(call)
+
+
+def _ends_by_id(trace: Trace, ranks: pl.Series) -> pl.Series | None:
+    """The ends of calls where their ids are rows, as in a trace of one rank as it was collected; else None."""
+    ends: list[pl.Series] = []
+    n_rows = 0
+    if ranks.min() != ranks.max():
+        return None
+    for part in trace.groups("api_calls", "rank", "api_call_id", "start_ns", "duration_ns"):
+        numbers = pl.int_range(n_rows, n_rows + part.height, dtype=pl.Int64, eager=True)
+        if not (part["rank"] == ranks.first()).all() or not (part["api_call_id"] == numbers).all():
+            return None
+        ends.append(part.select(END).to_series())
+        n_rows += part.height
+    return pl.concat(ends) if ends else None
 
 
 def _lengths(work: pl.DataFrame, by: list[str]) -> pl.DataFrame:
@@ -71,12 +95,15 @@ def _lengths(work: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     # call is not known says nothing of the host.
     waited = pl.when(returned < start).then(returned).otherwise(start) - free_since
     counts = (start > free_since) & (group == group.shift(1)) & returned.is_not_null()
+    # Most programs run on one device: without communication half of this is the same or nothing.
+    communicates = (work["work"] == _COMMUNICATION).any()
+    computing = added_ns(kind == _COMPUTE)
     measures = line.rows.select(
         "group",
-        compute_ns=added_ns(kind == _COMPUTE),
-        communication_ns=added_ns(kind == _COMMUNICATION),
+        compute_ns=computing,
+        communication_ns=added_ns(kind == _COMMUNICATION) if communicates else pl.lit(0, pl.Int64),
         copy_ns=added_ns(kind == _COPY),
-        kernels_ns=added_ns(kind != _COPY),
+        kernels_ns=added_ns(kind != _COPY) if communicates else computing,
         all_ns=added_ns(),
         starved_ns=pl.when(counts).then(waited.clip(0)).otherwise(0),
     )
