@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 pytest.importorskip("numpy", reason="the fast passes need numpy")
 
-from tracelens.derive import ancestry, ancestry_fast, charging
+from polars.testing import assert_frame_equal
+
+from tracelens.derive import ancestry, ancestry_fast, breakdown, charging
 
 pytestmark = pytest.mark.skipif(ancestry_fast.kernel() is None, reason="numba is not installed: no fast passes")
 _ROWS = st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(0, 2)), max_size=40)
@@ -80,6 +82,38 @@ def test_calls_out_of_order_or_of_too_many_threads_are_left_to_the_slow_way(monk
     assert ancestry_fast.charge_calls(calls, 1) is None
 
 
+_WORK = st.lists(
+    st.tuples(
+        st.integers(0, 2), st.integers(0, 2), st.integers(0, 20), st.integers(-2, 9), st.none() | st.integers(0, 30)
+    ),
+    max_size=30,
+)
+
+
+@given(_WORK)
+def test_lengths_of_device_work(rows: list[tuple[int, int, int, int, int | None]]) -> None:
+    names = ("device_id", "work", "start_ns", "duration_ns", "returned")
+    work = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Int64), orient="row").with_columns(step=7).sort("start_ns")
+    by = ["device_id", "step"]
+    slow = breakdown._lengths(work, by)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ancestry, "WORTH_A_KERNEL", 1)
+        patch.setattr(breakdown, "_sums", lambda _: None)
+        fast = breakdown._lengths(work, by) if rows else slow
+    assert_frame_equal(fast, slow, check_row_order=False)
+
+
+def test_device_work_out_of_order_is_left_to_the_slow_way() -> None:
+    work = pl.DataFrame(
+        {"group": [1, 0], "work": [0, 0], "start_ns": [0, 0], "duration_ns": [1, 1], "returned": [0, 0]}
+    )
+    assert ancestry_fast.lengths(work, 2) is None
+    assert ancestry_fast.lengths(work.reverse(), 1) is None
+    found = ancestry_fast.lengths(work.reverse(), 2)
+    assert found is not None
+    assert found.tolist() == [[1, 0, 0, 1, 1, 0]] * 2
+
+
 def test_words_are_those_of_the_kernel() -> None:
     from tracelens.derive import ancestry_kernel as kernel  # noqa: PLC0415 - brings numba
 
@@ -94,6 +128,7 @@ def test_words_are_those_of_the_kernel() -> None:
         "LAUNCHED",
         "TIMES",
         "ORDERED",
+        "LENGTHS",
         "NONE",
     ):
         assert getattr(ancestry_fast, name) == getattr(kernel, name), name

@@ -1,4 +1,4 @@
-"""The passes of `ancestry` and `charging` in machine code; each is None where that cannot be.
+"""The passes of `ancestry`, `charging` and `breakdown` in machine code; each is None where that cannot be.
 
 There may be no machine code here, or parents that do not stand before their children.
 """
@@ -17,7 +17,7 @@ from tracelens.fast.memory import Words, bytes_at, lend
 
 SOURCES = (Path(__file__).with_name("ancestry_kernel.py"), MACHINE)
 # As in ancestry_kernel, which is not imported: it would bring numba along.
-NEAREST, OUTERMOST, COUNT, WITHIN, ABOVE, CHARGE, CALLS, LAUNCHED, TIMES, ORDERED = range(10)
+NEAREST, OUTERMOST, COUNT, WITHIN, ABOVE, CHARGE, CALLS, LAUNCHED, TIMES, ORDERED, LENGTHS = range(11)
 NONE = -(1 << 62)
 _ARRAYS = (
     "rows", "flags", "own", "result", "n_result", "starts", "ends", "lanes", "table", "n_table", "first", "parents",
@@ -77,6 +77,15 @@ def charge_calls(calls: pl.DataFrame, n_rows: int) -> Words | None:
     arrays = {name: calls[name].to_numpy() for name in ("starts", "ends", "lanes")}
     arrays |= {"table": np.zeros(2 * _N_LANES, np.int64), "rows": filled(calls["span_id"]), "result": found}
     return found if run(CALLS, calls.height, n_result=n_rows, n_table=_N_LANES, **arrays) else None
+
+
+def lengths(rows: pl.DataFrame, n_groups: int) -> Words | None:
+    """The measures of `breakdown`, six a group, of device work in order of group and start: also work and returned."""
+    found = np.zeros((n_groups, 6), np.int64)
+    arrays = {"rows": rows["group"].to_numpy(), "flags": rows["work"].cast(pl.UInt8).to_numpy(), "result": found}
+    arrays |= {"starts": rows["start_ns"].to_numpy(), "own": filled(rows["returned"])}
+    ends = (rows["start_ns"] + rows["duration_ns"]).to_numpy()
+    return found if run(LENGTHS, rows.height, ends=ends, n_result=n_groups, **arrays) else None
 
 
 def _among(what: int, parent: pl.Series, flags: pl.Series) -> Words | None:

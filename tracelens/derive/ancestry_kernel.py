@@ -1,4 +1,4 @@
-"""The passes of `ancestry`, `charging` and `op_times` as a kernel over raw addresses: one walk over the rows each."""
+"""The passes of `ancestry`, `charging`, `op_times` and `breakdown` as a kernel over raw addresses, a walk each."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ CHARGE, CALLS = 5, 6
 LAUNCHED, TIMES = 7, 8
 # OWN of the rows flagged 1, ordered by code; TABLE holds where each code's begin, and then where they end.
 ORDERED = 9
+# Of device work in order of group (ROWS) and start, its sort in FLAGS, OWN the return of its call: six words a group.
+LENGTHS = 10
 NONE = -(1 << 62)
 
 
@@ -49,7 +51,9 @@ def climb(state):
         return above(state)
     if what < LAUNCHED:
         return charge(state)
-    return by_code(state)
+    if what < LENGTHS:
+        return by_code(state)
+    return lengths(state)
 
 
 @inline
@@ -208,4 +212,43 @@ def by_code(state):
                 up = load64(parents + 8 * up)
             if up < 0:
                 store64(slot + 16, load64(slot + 16) + load64(within + 8 * row))
+    return 0
+
+
+@inline
+def lengths(state):
+    """LENGTHS: what compute, communication, copies, kernels, all work cover, and how long devices waited for calls."""
+    rows, flags, own = load64(state + 8 * ROWS), load64(state + 8 * FLAGS), load64(state + 8 * OWN)
+    starts, ends = load64(state + 8 * STARTS), load64(state + 8 * ENDS)
+    result, n_result = load64(state + 8 * RESULT), load64(state + 8 * N_RESULT)
+    group = -1
+    # How far compute, communication, copies, kernels and all work of the group have reached.
+    reached0, reached1, reached2, reached3, reached4 = NONE, NONE, NONE, NONE, NONE
+    for row in range(load64(state + 8 * N_ROWS)):
+        to = load64(rows + 8 * row)
+        if to < group or to < 0 or to >= n_result:
+            return 1
+        start, end, sort = load64(starts + 8 * row), load64(ends + 8 * row), load8(flags + row)
+        slot = result + 48 * to
+        if to != group:
+            group = to
+            reached0, reached1, reached2, reached3, reached4 = NONE, NONE, NONE, NONE, NONE
+        elif start > reached4:
+            returned = load64(own + 8 * row)
+            if returned != NONE:
+                store64(slot + 40, load64(slot + 40) + max(0, min(returned, start) - reached4))
+        if sort == 0:
+            store64(slot, load64(slot) + max(0, end - max(start, reached0)))
+            reached0 = max(reached0, end)
+        elif sort == 1:
+            store64(slot + 8, load64(slot + 8) + max(0, end - max(start, reached1)))
+            reached1 = max(reached1, end)
+        else:
+            store64(slot + 16, load64(slot + 16) + max(0, end - max(start, reached2)))
+            reached2 = max(reached2, end)
+        if sort < 2:
+            store64(slot + 24, load64(slot + 24) + max(0, end - max(start, reached3)))
+            reached3 = max(reached3, end)
+        store64(slot + 32, load64(slot + 32) + max(0, end - max(start, reached4)))
+        reached4 = max(reached4, end)
     return 0

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.derive.ancestry import is_worth_a_kernel, prepare
 from tracelens.derive.intervals import END, added_ns, on_one_line
 from tracelens.derive.lookup import rows_of
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 _KEY = ["rank", "device_id", "step"]
+_MEASURES = ["compute_ns", "communication_ns", "copy_ns", "kernels_ns", "all_ns", "starved_ns"]
 _COMPUTE, _COMMUNICATION, _COPY = range(3)
 
 
@@ -21,6 +23,7 @@ def break_down(trace: Trace, *, in_steps: bool = False) -> pl.DataFrame:
     Lengths are of interval unions, so overlapping work counts once; exposed time is what no other work hides. The
     definitions of compute and idle are those of HTA's temporal breakdown.
     """
+    prepare(trace.height("kernels"))
     work = _device_work(trace)
     marked = work.filter(pl.col("step").is_not_null())
     unmarked = work.filter(~pl.col("rank").is_in(marked["rank"].unique().implode())) if in_steps else work
@@ -54,7 +57,18 @@ def _device_work(trace: Trace) -> pl.DataFrame:
         ]
     )
     returned = _returned(trace, work.select("rank", "api_call_id"))
-    return work.drop("api_call_id").with_columns(returned=returned).sort("start_ns", "duration_ns")
+    work = work.drop("api_call_id").with_columns(returned=returned)
+    return work.select(pl.all().gather(_order(work["start_ns"], work["duration_ns"])))
+
+
+def _order(starts: pl.Series, durations: pl.Series) -> pl.Series:
+    """The rows by start, then duration: in half the time of a sort by both, as few start together."""
+    order = starts.arg_sort()
+    sorted_ = starts.gather(order)
+    together = ((sorted_ == sorted_.shift(1)) | (sorted_ == sorted_.shift(-1))).fill_null(value=False).arg_true()
+    rows = order.gather(together)
+    tied = pl.DataFrame({"row": rows, "start": starts.gather(rows), "duration": durations.gather(rows)})
+    return order.scatter(together, tied.sort("start", "duration", "row")["row"])
 
 
 def _returned(trace: Trace, wanted: pl.DataFrame) -> pl.Series:
@@ -88,26 +102,16 @@ def _lengths(work: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     line = on_one_line(work, by)
     if line is None:
         return pl.concat([_lengths(part, by) for part in work.partition_by(by, maintain_order=True)])
-    kind, start, group = pl.col("work"), pl.col("start_ns"), pl.col("group")
-    free_since = END.cum_max().shift(1)
+    kind = pl.col("work")
     returned = pl.col("returned") + line.groups["shift"].gather(line.rows["group"])
-    # Idle time before work whose call had not returned when the device fell idle, up to the call's return. Work whose
-    # call is not known says nothing of the host.
-    waited = pl.when(returned < start).then(returned).otherwise(start) - free_since
-    counts = (start > free_since) & (group == group.shift(1)) & returned.is_not_null()
-    # Most programs run on one device: without communication half of this is the same or nothing.
-    communicates = (work["work"] == _COMMUNICATION).any()
-    computing = added_ns(kind == _COMPUTE)
-    measures = line.rows.select(
-        "group",
-        compute_ns=computing,
-        communication_ns=added_ns(kind == _COMMUNICATION) if communicates else pl.lit(0, pl.Int64),
-        copy_ns=added_ns(kind == _COPY),
-        kernels_ns=added_ns(kind != _COPY) if communicates else computing,
-        all_ns=added_ns(),
-        starved_ns=pl.when(counts).then(waited.clip(0)).otherwise(0),
-    )
-    sums = measures.group_by("group").agg(pl.all().sum())
+    rows = line.rows.with_columns(returned)
+    sums = None
+    if is_worth_a_kernel(rows["group"]):
+        from tracelens.derive import ancestry_fast  # noqa: PLC0415 - needs NumPy, which comes with numba
+
+        found = ancestry_fast.lengths(rows, line.groups.height)
+        sums = None if found is None else pl.DataFrame(found, schema=_MEASURES).with_columns(line.groups["group"])
+    sums = _sums(rows) if sums is None else sums
     collectives = line.rows.filter(kind == _COMMUNICATION).group_by("group", maintain_order=True)
     return (
         line.groups.select("group", *by, window_ns=pl.col("high") - pl.col("low"))
@@ -115,6 +119,26 @@ def _lengths(work: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         .join(collectives.agg(last_collective_ns=pl.col("duration_ns").last()), on="group", how="left")
         .drop("group")
     )
+
+
+def _sums(rows: pl.DataFrame) -> pl.DataFrame:
+    """The measures of each group of rows of a `Line`, by whole columns."""
+    kind, start, group, returned = pl.col("work"), pl.col("start_ns"), pl.col("group"), pl.col("returned")
+    free_since = END.cum_max().shift(1)
+    # Idle time before work whose call had not returned when the device fell idle, up to the call's return. Work whose
+    # call is not known says nothing of the host.
+    waited = pl.when(returned < start).then(returned).otherwise(start) - free_since
+    counts = (start > free_since) & (group == group.shift(1)) & returned.is_not_null()
+    measures = (
+        added_ns(kind == _COMPUTE),
+        added_ns(kind == _COMMUNICATION),
+        added_ns(kind == _COPY),
+        added_ns(kind != _COPY),
+        added_ns(),
+        pl.when(counts).then(waited.clip(0)).otherwise(0),
+    )
+    named = (measure.alias(name) for measure, name in zip(measures, _MEASURES, strict=True))
+    return rows.select("group", *named).group_by("group").agg(pl.all().sum())
 
 
 def _collective_wait(trace: Trace) -> pl.DataFrame:
