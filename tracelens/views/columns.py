@@ -51,7 +51,8 @@ VIEW_COLUMNS: dict[str, tuple[str, ...]] = {
         "cost_ratio", "low_ns", "high_ns", "n_rounds", "n_executions", "first_ns",
     ),
     "layer_attribution": (
-        "rank", "layer", "class_name", "phase", "duration_total_ns", "share_frac", "layout_frac", "n_kernels",
+        "rank", "layer", "class_name", "phase", "duration_total_ns", "share_frac", "layout_frac", "n_kernels", "low_ns",
+        "high_ns",
     ),
 }  # fmt: skip
 """By analysis: what text shows. HTML has the others after them, CSV and JSON have all as they are declared."""
