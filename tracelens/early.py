@@ -40,7 +40,8 @@ def settle() -> None:
 def _make_ready() -> None:
     from tracelens.fast import MODE, ahead  # noqa: PLC0415
 
-    if not MODE:
+    # An export mostly has too few spans for machine code to be worth while; where it is, it is made then.
+    if not MODE and sys.argv[2:3] != ["nsys"]:
         for name, source in _KERNELS.items():
             ahead.prepare(name, Path(__file__).parent / source)
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from tracelens.derive.distinct import told_apart
+
 PUSH_POP, START_END, MARK = (59, 70), (60, 71), (34,)
 """NVTX event types of a range or mark, with their twins from nvtxt files; all other types are bookkeeping."""
 
@@ -35,6 +37,14 @@ def word(code: pl.Expr, words: dict[int, str]) -> pl.Expr:
     """The word for a code, `unknown` for one that is absent or not listed; Categorical."""
     named = code.replace_strict(list(words), as_words(words.values()), default=None, return_dtype=pl.Categorical)
     return named.fill_null("unknown")
+
+
+def each_word(codes: pl.Series, words: dict[int, str]) -> pl.Series:
+    """The word for each code, null for one that is absent or not listed; Categorical."""
+    rows, places = told_apart(codes)
+    distinct = codes.gather(rows)
+    named = distinct.replace_strict(list(words), as_words(words.values()), default=None, return_dtype=pl.Categorical)
+    return named.gather(places)
 
 
 def as_words(words: Iterable[str]) -> pl.Series:

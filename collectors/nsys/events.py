@@ -6,7 +6,6 @@ import polars as pl
 
 from tracelens.collectors.nsys import codes
 from tracelens.collectors.nsys.session import Session, narrow, process_of, thread_of, together
-from tracelens.derive.distinct import each_once
 
 API_TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER")
 GRAPH_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
@@ -28,17 +27,16 @@ def api_calls(session: Session) -> pl.DataFrame:
 
 
 def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
-    name = session.named(raw["nameId"]).fill_null("unknown")
-    # Before schema 2.x had eventClass, only the name told: cuLaunchKernel, but cudaLaunchKernel.
-    by_name = each_once(
-        name, lambda text: pl.when(text.str.contains("^cu[A-Z]")).then(pl.lit("driver")).otherwise(pl.lit("runtime"))
-    )
-    by_class = raw["eventClass"].replace_strict(
-        list(codes.API_CLASSES), codes.as_words(codes.API_CLASSES.values()), default=None
-    )
-    raw = raw.with_columns(
-        by_class.zip_with(by_class.is_not_null(), by_name).alias("source_api"), name.alias("raw_api")
-    )
+    name = session.named(raw["nameId"]).fill_null("unknown").alias("raw_api")
+    source = codes.each_word(raw["eventClass"], codes.API_CLASSES)
+    if source.null_count():
+        # Before schema 2.x had eventClass, only the name told: cuLaunchKernel, but cudaLaunchKernel.
+        is_driver = pl.col("raw_api").cast(pl.String).str.contains("^cu[A-Z]")
+        by_name = name.to_frame().select(
+            pl.when(is_driver).then(codes.constant("driver")).otherwise(codes.constant("runtime"))
+        )
+        source = source.zip_with(source.is_not_null(), by_name.to_series())
+    raw = raw.with_columns(source.alias("source_api"), name)
     return narrow(
         session.intervals(table, raw).select(
             "source_api",

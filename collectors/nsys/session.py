@@ -30,7 +30,7 @@ class Session:
 
     def named(self, ids: pl.Series) -> pl.Series:
         """The strings that a column of ids refers to, as Categorical; of the export's strings only those asked for."""
-        rows, places = _told_apart(ids)
+        rows, places = told_apart(ids)
         used = self.names.filter(pl.col("id").is_in(ids.gather(rows).drop_nulls().implode()))
         values = used["value"].cast(pl.Categorical)
         named = ids.gather(rows).replace_strict(used["id"], values, default=None, return_dtype=pl.Categorical)
@@ -66,12 +66,6 @@ class Session:
             "loss", "broken_rows", f"rows of {table} had no usable times or ids and were left out", lost
         )
         return usable.with_columns(start_ns=pl.col("start") + self.base_ns, duration_ns=pl.col("end") - pl.col("start"))
-
-
-def _told_apart(ids: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """A row for each distinct id, and which of these each row is like; ids may be negative where a file is strange."""
-    lowest = ids.min()
-    return told_apart(ids.cast(pl.Int64) - lowest if isinstance(lowest, int) and lowest < 0 else ids)
 
 
 def read_names(export: Export) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from tracelens.capture import Diagnostics
 from tracelens.derive.ancestry import nearest
 from tracelens.derive.api_names import api_kind, strip_version
 from tracelens.derive.device_limits import complete_devices
-from tracelens.derive.distinct import as_categories, each_once
+from tracelens.derive.distinct import as_categories, told_apart
 from tracelens.derive.graph_nodes import mark_nodes, spans_of_nodes
 from tracelens.derive.kernel_classes import classify
 from tracelens.derive.linking import Callers
@@ -48,8 +48,7 @@ def assemble(
     sites, at = find_sites(spans, enclosing, calls["start_ns"])
     calls = calls.with_columns(enclosing, *at).with_row_index("api_call_id")
     contexts = _contexts(spans) if "kernels" in raw else None
-    main_process = calls["process_id"].mode().min() if calls.height else spans["process_id"].mode().min()
-    fallback = main_process if isinstance(main_process, int) else 0
+    main_process = _most_frequent((calls if calls.height else spans)["process_id"])
     tables = _Tables(store)
     tables.small["layers"] = list_layers(spans)
     tables.small["sites"] = sites
@@ -65,7 +64,7 @@ def assemble(
         if name not in raw:
             continue
         work = _by_start(_filled(raw.pop(name), name, ("correlation_id",)))
-        work = callers.link(callers.fill_process(work, fallback))
+        work = callers.link(callers.fill_process(work, main_process))
         work = work.with_row_index(_WORK_IDS.get(name, "synchronization_id"))
         days = work.filter(pl.col("duration_ns") > _OVERFLOW_NS).height
         diagnostics.add(
@@ -133,8 +132,19 @@ def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.Data
 
 def _described_calls(calls: pl.DataFrame) -> pl.DataFrame:
     """Calls in order, with api and kind."""
-    api = each_once(calls["raw_api"], strip_version).alias("api")
-    return _by_start(calls.with_columns(api, each_once(api, api_kind).alias("kind")))
+    raw = as_categories(calls["raw_api"])
+    rows, places = told_apart(raw.to_physical())
+    distinct = raw.gather(rows).cast(pl.String).to_frame().select(api=strip_version(pl.first()))
+    said = distinct.with_columns(kind=api_kind(pl.col("api"))).cast(pl.Categorical)
+    return _by_start(calls.with_columns(said.select(pl.all().gather(places))))
+
+
+def _most_frequent(processes: pl.Series) -> int:
+    """The process of most rows, 0 where none is known; mostly there is one, which needs no counting."""
+    found = processes.min()
+    if found != processes.max():
+        found = processes.mode().min()
+    return found if isinstance(found, int) else 0
 
 
 def _by_start(frame: pl.DataFrame) -> pl.DataFrame:

@@ -36,7 +36,7 @@ def each_pair_once(one: pl.Series, other: pl.Series, say: Callable[[pl.DataFrame
 
 
 def told_apart(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """A row for each distinct number of those from 0 on, or null; and which of these rows each row is like."""
+    """A row for each distinct number, null included; and which of these rows each row is like."""
     rows = numbers.arg_unique()
     return rows, _places(numbers, numbers.gather(rows))
 
@@ -44,8 +44,9 @@ def told_apart(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
 def _places(numbers: pl.Series, distinct: pl.Series) -> pl.Series:
     """Where each number stands among the distinct ones."""
     places = pl.int_range(len(distinct), dtype=pl.UInt32, eager=True)
-    highest = distinct.max()
-    if not isinstance(highest, int) or highest > _SPARSE * len(numbers) + _FEW:
+    lowest, highest = distinct.min(), distinct.max()
+    are_numbers = isinstance(lowest, int) and lowest >= 0
+    if not (are_numbers and isinstance(highest, int) and highest <= _SPARSE * len(numbers) + _FEW):
         return numbers.replace_strict(distinct, places, return_dtype=pl.UInt32)
     is_null = distinct.is_null()
     table = pl.repeat(None, highest + 1, dtype=pl.UInt32, eager=True)
