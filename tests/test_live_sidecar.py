@@ -8,8 +8,12 @@ import pytest
 
 import tracelens as tl
 from tests.torch_files import codes, read, rows, span, write
+from tracelens import live
+from tracelens.collectors import provenance
 from tracelens.collectors.torch.live.bootstrap import is_helper, is_spawned
+from tracelens.collectors.torch.live.settings import Settings
 from tracelens.errors import SourceError, UsageError
+from tracelens.nvml import Sampler
 
 MODULES = (
     span("nn.Module: Net_0", 0, 100, cat="python_function"), span("in net", 1, 1),
@@ -73,6 +77,23 @@ def test_a_sidecar_is_no_trace_of_its_own(tmp_path: Path) -> None:
     assert tl.collect(tmp_path).manifest.ranks == [3]
     with pytest.raises(SourceError, match=r"give run\.pt\.trace\.json"):
         tl.collect(trace.with_name("run.live.json"), kind="torch")
+
+
+def test_of_two_processes_of_a_rank_one_is_kept_with_its_own_sidecars(tmp_path: Path) -> None:
+    for number, n_active in ((7, 3), (77, 1)):
+        stem = tmp_path / f"process.{number}"
+        node = {"node": "mm", "aten_op": "aten.mm", "module_path": "fc", "rule": "nn_module_stack", "output_bytes": 8}
+        call = {"name": "extern_kernels.mm", "is_extern": True, "nodes": [node]}
+        graph = {"key": f"of {number}", "is_backward": False, "calls": [call]}
+        sidecar = {"format": provenance.FORMAT, "version": 1, "torch": "2.13", "rank": None, "graphs": [graph]}
+        Path(f"{stem}.provenance.json").write_text(json.dumps(sidecar))
+        report = {"stage": "done", "process_id": number, "rank": None, "notes": [], "n_active": n_active}
+        Path(f"{stem}.live.json").write_text(json.dumps(report))
+        write(Path(f"{stem}.pt.trace.json"), (span("aten::mm", number, 1),))
+    trace, _ = live._read(tmp_path, Settings(str(tmp_path)), Sampler({}), ())
+    assert trace.provenance["graph_key"].to_list() == ["of 7"]
+    assert trace.spans.height == 1
+    assert trace.diagnostics.filter(code="other_process")["count"].to_list() == [1]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,217 @@
+"""How a program under `collect torch` ends, and which of its processes record: real ones, on the CPU."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.test_live_torch import ROOT, TRAIN, manifest_settings, run, steps
+from tracelens.collectors.torch.live.settings import Settings
+from tracelens.errors import ToolError
+from tracelens.live import capture_program
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed")
+
+
+@pytest.mark.parametrize(
+    ("end", "code", "said"),
+    [
+        ("raise RuntimeError('of the script')", 1, "RuntimeError: of the script"),
+        ("sys.exit(7)", 7, ""),
+        ("os.kill(os.getpid(), signal.SIGINT)", 130, "KeyboardInterrupt"),
+        ("os.kill(os.getpid(), signal.SIGTERM)", 143, ""),
+    ],
+)
+def test_the_scripts_end_passes_through_and_what_was_captured_is_kept(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], end: str, code: int, said: str
+) -> None:
+    done = run(tmp_path, TRAIN + f"for i in range(9):\n    step()\n    if i == 4: {end}")
+    assert done.outcome.exit_code == code
+    assert said in capfd.readouterr().err
+    assert steps(done)[:2] == ["ProfilerStep#3", "ProfilerStep#4"], done.notes
+    assert "the program ended before all 3 steps asked for; the last one may be cut" in done.notes
+    assert done.trace.spans.filter(pl.col("name") == "aten::conv2d").height == 6
+
+
+def test_a_killed_program_keeps_its_steps_and_what_was_compiled(tmp_path: Path) -> None:
+    # Two products, which need no compiler of C++.
+    compiled = "torch.compile(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2)))(torch.randn(2, 4))"
+    code = TRAIN + f"{compiled}\nfor _ in range(8): step()\nos.kill(os.getpid(), signal.SIGKILL)"
+    done = run(tmp_path, code, recorders=["compile_provenance"], stacks=False)
+    assert done.outcome.exit_code == 137
+    assert "recorded steps 3 to 5 of at least 6, found from the optimizer" in done.notes
+    assert manifest_settings(done)["n_active"] == 3
+    assert set(done.trace.provenance["module_path"]) == {"0", "1"}
+    assert "killed_later" in done.trace.diagnostics["code"].to_list()
+
+
+# Only what decides which processes record: how the real ones start the script, and that they use torch themselves.
+LAUNCH = """#!{python}
+import os, subprocess, sys, torch
+torch.ones(3).sum()
+script = next(word for word in sys.argv[1:] if word.endswith(".py"))
+words = [sys.executable, "-u", script]
+processes = [subprocess.Popen(words, env={{**os.environ, "RANK": str(rank)}}) for rank in range(2)]
+sys.exit(max(process.wait() for process in processes))
+"""
+
+
+def test_what_another_launcher_starts_are_ranks_and_it_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    launcher = tmp_path / "bin" / "accelerate"
+    launcher.parent.mkdir()
+    launcher.write_text(LAUNCH.format(python=sys.executable))
+    launcher.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{launcher.parent}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "train.py").write_text(TRAIN + "for _ in range(3): step()\nsys.exit(3)")
+    settings = Settings("", wait=0, warmup=0, active=1, stacks=False)
+    done = capture_program(["accelerate", "launch", str(tmp_path / "train.py")], settings)
+    assert done.outcome.exit_code == 3
+    assert done.trace.manifest.ranks == [0, 1]
+    assert steps(done) == ["ProfilerStep#0", "ProfilerStep#0"]
+    assert done.trace.spans.filter(pl.col("name") == "aten::ones")["rank"].to_list() == []
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (["true"], "started no Python that tracelens could enter"),
+        ([sys.executable, "-I", "-c", "import torch"], "-I, -E, -S"),
+        ([sys.executable, "-c", "print()"], "never imported torch"),
+        ([sys.executable, "-c", "import torch, os; os._exit(5)"], r"os\._exit.*exit code 5"),
+        ([sys.executable, "-c", "import torch.profiler as p\nwith p.profile(): pass"], "runs torch.profiler itself"),
+    ],
+)
+def test_where_nothing_was_captured_the_reason_is_named(command: list[str], why: str) -> None:
+    with pytest.raises(ToolError, match=f"nothing was captured: .*{why}"):
+        capture_program(command, Settings(""))
+
+
+def test_the_command_line_exits_with_the_programs_code(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN + "for _ in range(4): step()\nprint('result', flush=True)\nsys.exit(9)")
+    command = [sys.executable, "-m", "tracelens", "collect", "torch", "--wait", "1", "--warmup", "0", "--active", "2"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*command, "--keep", "files", "--", sys.executable, "train.py"], cwd=tmp_path, env=environment,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (9, "result\n")
+    assert "wrote train.tracelens: " in done.stderr
+    assert "recorded steps 1 to 2 of 4, found from the optimizer" in done.stderr
+    assert (tmp_path / "train.tracelens" / "manifest.json").is_file()
+    # The kept files read again to the same layers, as files.
+    (kept,) = (tmp_path / "files").glob("*.pt.trace.json")
+    again = subprocess.run(
+        [*command[:5], str(kept), "--out", "again.tracelens"], cwd=tmp_path, env=environment, check=True,
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert "wrote again.tracelens" in again.stderr
+    parts = [
+        tmp_path / name / "layers" / "rank=0" / "part-0.parquet" for name in ("train.tracelens", "again.tracelens")
+    ]
+    assert pl.read_parquet(parts[0]).equals(pl.read_parquet(parts[1]))
+    for words, said in (
+        ([str(kept), "--active", "2"], "--active belongs to a capture of a COMMAND"),
+        (["--window", "0:1", "--wait", "2", "--", "true"], "--wait belongs to a capture of steps, not of a --window"),
+    ):
+        refused = subprocess.run(
+            [*command[:5], *words], cwd=tmp_path, env=environment, check=False, capture_output=True, text=True
+        )  # fmt: skip
+        assert refused.returncode == 2
+        assert said in refused.stderr
+
+
+def test_modules_console_scripts_and_another_sitecustomize(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "pkg"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "work.py").write_text(TRAIN + "for _ in range(2): step()")
+    (package / "sitecustomize.py").write_text("print('custom', flush=True)")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{package}")
+    settings = Settings("", wait=0, warmup=0, active=1)
+    by_name = capture_program([sys.executable, "-m", "pkg.work"], settings)
+    assert steps(by_name) == ["ProfilerStep#0"], by_name.notes
+    assert capfd.readouterr().out == "custom\n"
+    script = tmp_path / "work"
+    script.write_text(f"#!{sys.executable}\n" + TRAIN + "for _ in range(2): step()")
+    script.chmod(0o755)
+    assert steps(capture_program([str(script)], settings)) == ["ProfilerStep#0"]
+    shell = ["sh", "-c", f"echo before; {sys.executable} -m pkg.work; exit 4"]
+    inside = capture_program(shell, settings)
+    assert (inside.outcome.exit_code, steps(inside)) == (4, ["ProfilerStep#0"])
+
+
+def test_each_process_of_a_launch_is_a_rank(tmp_path: Path) -> None:
+    code = (
+        TRAIN
+        + """
+import torch.distributed as dist
+dist.init_process_group("gloo")
+model = nn.parallel.DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(4): step()
+dist.destroy_process_group()
+"""
+    )
+    (tmp_path / "ddp.py").write_text(code)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    done = capture_program([*launch, str(tmp_path / "ddp.py")], Settings("", wait=1, warmup=0, active=2))
+    assert done.outcome.exit_code == 0
+    assert done.trace.manifest.ranks == [0, 1]
+    for rank in (0, 1):
+        spans = done.trace.spans.filter(pl.col("rank") == rank)
+        assert spans.filter(pl.col("name").str.starts_with("ProfilerStep#"))["name"].sort().to_list() == [
+            "ProfilerStep#1", "ProfilerStep#2",
+        ]  # fmt: skip
+        layers = done.trace.layers.filter(pl.col("rank") == rank)["module_path"].to_list()
+        assert {"stem", "layer1.1.conv", "fc"} <= set(layers)
+    assert done.trace.spans.group_by("rank").agg(pl.col("process_id").n_unique())["process_id"].to_list() == [1, 1]
+
+
+SPAWNS = """
+import os, torch, torch.distributed as dist, torch.multiprocessing as mp
+
+def work(rank, folder):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        model(torch.randn(2, 4)).sum().backward()
+        optimizer.step()
+    dist.destroy_process_group()
+
+if __name__ == "__main__":
+    mp.spawn(work, (os.path.dirname(os.path.abspath(__file__)),), nprocs=2)
+"""
+
+
+def test_processes_that_the_program_spawns_are_ranks(tmp_path: Path) -> None:
+    done = run(tmp_path, SPAWNS, wait=1, warmup=0, active=1, stacks=False)
+    assert done.outcome.exit_code == 0
+    assert done.trace.manifest.ranks == [0, 1]
+    marks = done.trace.spans.filter(pl.col("name").str.starts_with("ProfilerStep#"))
+    assert sorted(marks.select("rank", "name").rows()) == [(0, "ProfilerStep#1"), (1, "ProfilerStep#1")]
+
+
+def test_signals_reach_the_program_and_its_capture_is_written(tmp_path: Path) -> None:
+    (tmp_path / "long.py").write_text(TRAIN + "step()\nprint('ready', flush=True)\nwhile True: step()")
+    command = [sys.executable, "-m", "tracelens", "collect", "torch", "--wait", "0", "--active", "100000"]
+    process = subprocess.Popen(
+        [*command, "--no-stacks", "--", sys.executable, "long.py"], cwd=tmp_path, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 130
+    assert "wrote long.tracelens" in said
+    assert "KeyboardInterrupt" in said
