@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -29,26 +30,23 @@ _SUMS = ["cuda_self_ns", "cpu_self_ns", "cuda_total_ns", "n_ops"]
 def by_name(tree: pl.DataFrame, n_words: int, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame | None:
     """What `op_times.by_name` gives; None where there is no kernel. `tree` has marks: 1 for ops, 2 for Python calls."""
     n_spans = tree.height
-    codes, parents = tree["name"].to_numpy(), whole(tree["parent_id"])
     sums = np.zeros((n_words, len(_SUMS)), np.int64)
-    shared: dict[str, Any] = {
-        "flags": tree["marks"].to_numpy(), "parents": parents, "n_parents": n_spans, "codes": codes,
-        "width": codes.itemsize,
-    }  # fmt: skip
-    within = charge(work["span_id"], work["duration_ns"], n_spans)
-    on_host = charge_calls(on_lanes(calls), n_spans)
-    if on_host is None:  # calls out of order
-        on_host = charging.charge_calls(calls, n_spans).to_numpy(writable=True)
-    if within is None:
-        return None
-    np.subtract(tree["self_ns"].to_numpy(), on_host, out=on_host)
-    launches = {"rows": filled(work["span_id"]), "own": work["duration_ns"].to_numpy()}
-    done = (
-        run(WITHIN, n_spans, rows=parents, result=within)
-        and run(LAUNCHED, work.height, result=sums, **launches, **shared)
-        and run(TIMES, n_spans, own=on_host, starts=within, result=sums, **shared)
-    )
-    if not done:
+    with ThreadPoolExecutor(1) as pool:
+        on_host_later = pool.submit(_on_host, tree, calls)
+        codes, parents = tree["name"].to_numpy(), whole(tree["parent_id"])
+        shared: dict[str, Any] = {
+            "flags": tree["marks"].to_numpy(), "parents": parents, "n_parents": n_spans, "codes": codes,
+            "width": codes.itemsize,
+        }  # fmt: skip
+        within = charge(work["span_id"], work["duration_ns"], n_spans)
+        launches = {"rows": filled(work["span_id"]), "own": work["duration_ns"].to_numpy()}
+        done = (
+            within is not None
+            and run(WITHIN, n_spans, rows=parents, result=within)
+            and run(LAUNCHED, work.height, result=sums, **launches, **shared)
+        )
+        on_host = on_host_later.result()
+    if not done or not run(TIMES, n_spans, own=on_host, starts=within, result=sums, **shared):
         return None
     del within, on_host
     ends = np.cumsum(sums[:, 3])
@@ -57,6 +55,15 @@ def by_name(tree: pl.DataFrame, n_words: int, work: pl.DataFrame, calls: pl.Data
     if not run(ORDERED, n_spans, own=own, table=ends - sums[:, 3], result=ordered, **shared):
         return None
     return _measures(ordered, ends, sums).cast({"name": tree.schema["name"]})
+
+
+def _on_host(tree: pl.DataFrame, calls: pl.DataFrame) -> Words:
+    """The time of each span on the host that is not in calls made directly in it."""
+    found = charge_calls(on_lanes(calls), tree.height)
+    if found is None:  # calls out of order
+        found = charging.charge_calls(calls, tree.height).to_numpy(writable=True)
+    np.subtract(tree["self_ns"].to_numpy(), found, out=found)
+    return found
 
 
 def _measures(ordered: Words, ends: Words, sums: Words) -> pl.DataFrame:
