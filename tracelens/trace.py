@@ -149,9 +149,9 @@ class Trace:
         Memory that was never touched before costs more than reading does, so what needs a column only once, or only
         until something is found, takes it like this.
         """
-        files = self._files.get(name, ())
         is_held = name in self._frames or {*columns} <= self._columns.get(name, {}).keys()
-        if is_held or not files or not {*columns} <= self._stored[name] | {"rank"}:
+        files = self._files.get(name, ()) if not is_held else ()
+        if not files or not {*columns} <= self._stored[name] | {"rank"} or not self.has(name):
             yield self.select(name, *columns)
             return
         for file in files:

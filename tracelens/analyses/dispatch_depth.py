@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.coding import is_word, spelled
+from tracelens.coding import spelled
 from tracelens.derive.ancestry import prepare
 from tracelens.derive.intervals import END
 from tracelens.derive.lookup import grouped, rows_of
@@ -46,8 +46,9 @@ def _launches(trace: Trace) -> pl.DataFrame:
         prepare(trace.height("spans"))
         at, times = ["rank", "span_id"], ["start_ns", "duration_ns"]
         told = {"returned": END}
-    calls, words = trace.coded("api_calls", "kind", *at, *times)
-    return calls.filter(is_word(calls["kind"], words["kind"], *_STARTS_WORK)).select(*at, **told)
+    parts = trace.groups("api_calls", "kind", *at, *times)
+    starts_work = pl.col("kind").is_in(_STARTS_WORK)
+    return pl.concat(part.filter(starts_work).select(*at, **told) for part in parts)
 
 
 def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
