@@ -167,23 +167,3 @@ def test_facts_of_the_eager_sample() -> None:
     ]
     assert capture.complete
     assert set(capture.reasons) == {"memcpys", "counters", "collectives", "allocations", "layers"}
-
-
-def test_tables_are_the_same_where_they_are_written_while_others_are_made(tmp_path: Path) -> None:
-    held, stored = _capture(SAMPLE), nsys.read(SAMPLE, tmp_path / "new")[0]
-    assert set(held.tables) == set(stored.tables) | set(stored.stored)
-    assert {"spans", "api_calls", "kernels"} <= set(stored.stored)
-    assert (held.reasons, held.source) == (stored.reasons, stored.source)
-    for name, where in stored.stored.items():
-        assert pl.read_parquet(where.path).equals(held.tables[name]), name
-
-
-def test_a_table_that_cannot_be_written_is_no_fault_of_the_export(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def write(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("tracelens.table.Table.write", write)
-    with pytest.raises(OSError, match="No space"):
-        nsys.read(SAMPLE, tmp_path / "new")

@@ -13,22 +13,16 @@ from tracelens.table import Stored, Table
 
 _WAITED_FOR = 1 << 20
 """Rows of a table so large that it has to be gone before the next one is made; a smaller one is written meanwhile."""
-_WRITERS = 2
 
 
 class Store:
     """A folder that finished tables go to, one after another. Leaving it by an error drops what is not begun."""
 
-    def __init__(self, folder: Path, *, waits: bool = True) -> None:
-        """Create the folder. Raises OSError when it cannot be.
-
-        Where it `waits`, a large table is gone before the next one is made, which bounds the memory; else it is written
-        beside what comes, which takes less time.
-        """
+    def __init__(self, folder: Path) -> None:
+        """Create the folder. Raises OSError when it cannot be."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        self._waits = waits
-        self._pool = ThreadPoolExecutor(1 if waits else _WRITERS)
+        self._pool = ThreadPoolExecutor(1)
         self._begun: dict[str, tuple[Stored, Future[None]]] = {}
 
     def __enter__(self) -> Self:
@@ -48,7 +42,7 @@ class Store:
         """
         path = self._folder / f"{table.name}.parquet"
         self._begun[table.name] = Stored(path, frame.height), self._pool.submit(table.write, frame, path)
-        if self._waits and frame.height >= _WAITED_FOR:
+        if frame.height >= _WAITED_FOR:
             self._begun[table.name][1].result()
 
     def finish(self) -> dict[str, Stored]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -135,11 +134,8 @@ class Table:
         """
         table = self if "rank" in frame.columns else self.without("rank")
         described = _described(_arrow(table.empty()).schema, table)
-        groups = _ahead(
-            lambda at: _group(table, frame[at : at + _GROUP_ROWS], described),
-            range(0, max(1, frame.height), _GROUP_ROWS),
-        )
-        first = next(groups)
+        groups = (frame[at : at + _GROUP_ROWS] for at in range(0, max(1, frame.height), _GROUP_ROWS))
+        first = _group(table, next(groups), described)
         # Ids and sorted times differ little from row to row: as deltas they take half the room of a dictionary.
         integers = [name for name, dtype in table.empty().schema.items() if dtype.is_integer()]
         with pq.ParquetWriter(
@@ -155,24 +151,11 @@ class Table:
             write_statistics=[name for name in table.sort_by if name in table.names],
         ) as writer:
             writer.write_table(first)
-            for group in groups:
-                writer.write_table(group)
+            for rows in groups:
+                writer.write_table(_group(table, rows, described))
             # Categories are written as the dictionaries that they are; readers are told of strings.
             told = base64.b64encode(described.serialize().to_pybytes())
             writer.add_key_value_metadata({b"ARROW:schema": told, **described.metadata})
-
-
-def _ahead(make: Callable[[int], pa.Table], places: range) -> Iterator[pa.Table]:
-    """What is made at each place; where there are several, the next one is made while one is used."""
-    if len(places) == 1:
-        yield make(places[0])
-        return
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(make, places[0])
-        for place in places[1:]:
-            made, coming = coming, pool.submit(make, place)
-            yield made.result()
-        yield coming.result()
 
 
 def _group(table: Table, rows: pl.DataFrame, described: pa.Schema) -> pa.Table:

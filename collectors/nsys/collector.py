@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import nullcontext
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +15,6 @@ from tracelens.collectors.nsys.session import Session, read_names
 from tracelens.collectors.nsys.sqlite import MAGIC, SqliteExport
 from tracelens.derive.assemble import assemble
 from tracelens.errors import SourceError
-from tracelens.store import Store
 
 KIND = "nsys"
 _DEVICE_TABLES = ("kernels", "memcpys", "memsets", "synchronizations")
@@ -43,26 +41,18 @@ def sniff(path: Path, head: bytes) -> bool:
     return head.startswith(MAGIC) or path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX)
 
 
-def read(path: Path, folder: Path | None = None) -> list[Capture]:
+def read(path: Path) -> list[Capture]:
     """The capture in an export or report.
 
-    With a folder, which may not be there yet, large tables are written into it as they are finished, and the capture's
-    `stored` says where. Raises SourceError when it is no export, or a damaged one; ToolError when a report cannot be
-    exported here; OSError when a table cannot be written.
+    Raises SourceError when it is no export, or a damaged one; ToolError when a report cannot be exported here.
     """
-    with Store(folder, waits=False) if folder is not None else nullcontext() as store:
-        try:
-            if path.is_file() and path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX):
-                with exported(path) as export_path:
-                    capture = read_export(export_path, path, store)
-            else:
-                capture = read_export(path, path, store)
-        except OSError as error:
-            raise SourceError(f"{path}: cannot be read: {first_line(error)}") from error
-        if store is not None:
-            capture.stored = store.finish()
-            capture.reasons = {name: why for name, why in capture.reasons.items() if name not in capture.stored}
-    return [capture]
+    try:
+        if path.is_file() and path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX):
+            with exported(path) as export_path:
+                return [read_export(export_path, path)]
+        return [read_export(path, path)]
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {first_line(error)}") from error
 
 
 def _open(path: Path) -> Export:
@@ -99,19 +89,16 @@ def _what(head: bytes) -> str:
     return f"the bytes {head[:8].hex(' ')}" if head else "an empty file"
 
 
-def read_export(path: Path, source: Path, store: Store | None = None) -> Capture:
-    """The capture in an export, made of the file or directory `source`. Raises SourceError as `read` does.
-
-    With a store, large tables go there; which they are is known once it is finished.
-    """
+def read_export(path: Path, source: Path) -> Capture:
+    """The capture in an export, made of the file or directory `source`. Raises SourceError as `read` does."""
     export = _open(path)
     # Bytes are hashed outside the interpreter's lock, while the export is read.
     with ThreadPoolExecutor(1) as pool:
         described = pool.submit(SourceFile.of, source, KIND)
-        return _capture(export, described, store)
+        return _capture(export, described)
 
 
-def _capture(export: Export, source: Future[SourceFile], store: Store | None) -> Capture:
+def _capture(export: Export, source: Future[SourceFile]) -> Capture:
     diagnostics = Diagnostics()
     versions, version = about.schema_version(export)
     base_ns, time_base = about.clock(export)
@@ -119,7 +106,7 @@ def _capture(export: Export, source: Future[SourceFile], store: Store | None) ->
     raw = _raw_tables(session)
     about.check_version(version, diagnostics)
     about.note_losses(export, diagnostics)
-    tables = assemble(raw, diagnostics, store)
+    tables = assemble(raw, diagnostics)
     severe = {severity for severity, _ in diagnostics.counts} & {"loss", "error"}
     return Capture(
         KIND,

@@ -12,14 +12,11 @@ import typer
 from tracelens.apart import bytes_of, large_traces, plan, read_apart
 from tracelens.capture import Capture
 from tracelens.cli_io import STANDARD_INPUT, default_target, losses, progress, summary_line, tell, warn
-from tracelens.collectors import COLLECTORS, nsys, sources_of, torch
+from tracelens.collectors import COLLECTORS, sources_of, torch
 from tracelens.combine import combine
 from tracelens.directory import build_folder, check_target
 from tracelens.errors import SourceError, UsageError
 from tracelens.trace import Trace
-
-_STORING = {torch.KIND: torch.read, nsys.KIND: nsys.read}
-"""Collectors that write large tables themselves, while they read on."""
 
 Out = Annotated[
     Path | None,
@@ -104,15 +101,15 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
 
 
 def _captures(sources: Sequence[tuple[str, Path]], folder: Path, limit: int | None) -> list[Capture]:
-    """What the sources hold; large tables of profilers' lie in the folder. Large traces are read apart."""
+    """What the sources hold; large tables of torch traces lie in the folder. Large traces are read apart."""
     large = large_traces(sources)
     read = iter(_apart(large, folder / "apart", limit) if large else ())
     captures: list[Capture] = []
     for i, (kind, path) in enumerate(sources):
         if path in large:
             captures += next(read)
-        elif kind in _STORING:
-            captures += _STORING[kind](path, folder / str(i))
+        elif kind == torch.KIND:
+            captures += torch.read(path, folder / str(i))
         else:
             captures += COLLECTORS[kind].read(path)
     return captures

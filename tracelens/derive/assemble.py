@@ -58,8 +58,6 @@ def assemble(
     del spans
     tables.add("spans", finished.pop())
     callers = Callers(calls)
-    tables.add("api_calls", _declared("api_calls", calls))
-    del calls
     for name in ("kernels", "memcpys", "memsets", "synchronizations"):
         if name not in raw:
             continue
@@ -73,6 +71,7 @@ def assemble(
         if name == "kernels":
             work = _classified(mark_nodes(work, made) if made.height else work, contexts)
         tables.add(name, _declared(name, work))
+    tables.add("api_calls", _declared("api_calls", calls))
     for name in ("allocations", "counters", "collectives"):
         if name in raw:
             order = "time_ns" if name != "collectives" else "kernel_id"
