@@ -31,6 +31,8 @@ def main() -> int:
     """Parse the command line, run the parts, write the results."""
     given = _arguments()
     settings = _settings(given)
+    if given.folder is not None:
+        given.folder.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(given.folder or tempfile.gettempdir()).free
     print(f"needs up to {settings.disk_bytes / 1e9:.1f} GB of disk for a while", file=sys.stderr)  # noqa: T201
     if free < settings.disk_bytes:
