@@ -1,6 +1,9 @@
 """The benchmark measures what it says, judges its targets by the right rows, and writes what it found."""
 
+import json
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +11,7 @@ from tests.bench import suites
 from tests.bench.measure import ContenderError, measure
 from tests.bench.present import BEGIN, END, chart, page, performance, replace_section
 from tests.bench.results import Results, Row
+from tests.bench.suite_live import SAMPLER, captured_shares
 from tests.bench.targets import judge
 
 MB_30 = "import time; held = bytearray(30_000_000); time.sleep(0.2)"
@@ -85,6 +89,19 @@ def test_page_and_readme_show_what_was_found() -> None:
     assert "| HTA TraceAnalysis | 24 s | 100 MB | 12.00 |" in section
     assert "ijson" not in section
     assert len(chart(found).to_dict()["hconcat"]) == 2
+
+
+def test_without_a_gpu_the_sampler_is_judged_by_the_shipped_captures(tmp_path: Path) -> None:
+    for name, share in (("a", 0.004), ("b", 0.0051)):
+        (tmp_path / "x/captures" / name).mkdir(parents=True)
+        manifest = {"sources": [{"settings": {"cpu_frac": share}}, {"settings": {"other": 1}}, {}]}
+        (tmp_path / "x/captures" / name / "manifest.json").write_text(json.dumps(manifest))
+    assert sorted(captured_shares(tmp_path)) == [0.004, 0.0051]
+    (found,) = (target for target in judge(COMPARED) if "NVML" in target.target)
+    assert re.match(r"no GPU here; at most 0\.\d\d% of a core in the \d\d+ captures", found.measured)
+    slow = Row("NVML", SAMPLER, "10 s", 10, "s", [10.0], [10.0], [100.0], said={"cpu_frac": 0.02})
+    (found,) = (target for target in judge(results(slow)) if "NVML" in target.target)
+    assert (found.measured, found.met) == ("2.00% of a core", False)
 
 
 def test_only_the_marked_section_is_replaced() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 
 from tests.bench.bench import Bench, Contender, peer, tracelens
 from tests.bench.contenders import installed
@@ -11,6 +13,7 @@ from tests.bench.results import Row
 GROUP = "live capture"
 PLAIN, BARE, COLLECT = "no profiler", "torch.profiler, written into the script", "tracelens collect torch"
 SAMPLER = "NVML sampler at 10 Hz"
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 # Memory is looked at more closely, and at a cost, where there are two processes: so every contender is two.
 _AS_A_CHILD = ("sh", "-c", '"$@"; exit $?', "sh")
 
@@ -31,3 +34,10 @@ def live_capture(bench: Bench) -> None:
         if row.said.get("missing"):
             bench.results.rows.remove(row)
             bench.leave_out(SAMPLER, str(row.said["missing"]))
+
+
+def captured_shares(samples: Path = SAMPLES) -> list[float]:
+    """What share of a core the sampler took in each of the shipped captures, which were taken where there is a GPU."""
+    manifests = [json.loads(file.read_text()) for file in samples.glob("*/captures/*/manifest.json")]
+    settings = [source.get("settings", {}) for manifest in manifests for source in manifest["sources"]]
+    return [float(told["cpu_frac"]) for told in settings if told.get("cpu_frac") is not None]
