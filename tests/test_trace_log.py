@@ -152,6 +152,8 @@ def test_layers_are_attributed_by_a_log_and_say_so(tmp_path: Path) -> None:
     assert frame.rows() == [
         ("stem", 100, "compile provenance: trace_log"),
         ("Blocks.0.up_proj", 50, "compile provenance: trace_log"),
+        ("(pre-window)", 0, "no kernel"),
+        ("(unattributed)", 0, "no kernel"),
     ]
 
 
