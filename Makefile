@@ -17,7 +17,7 @@ demo: $(VENV)/installed
 # Torch traces are read by compiled kernels, and once more as they are where numba is not installed.
 test: $(VENV)/installed-for-tests check
 	$(BIN)/python -m pytest -n 2 --dist loadfile
-	TRACELENS_KERNELS=off $(BIN)/python -m pytest -q -n 2 --dist loadfile $(wildcard tests/test_torch_[!f]*.py) tests/test_nesting.py
+	TRACELENS_KERNELS=off TRACELENS_EXAMPLES=10 $(BIN)/python -m pytest -q -n 2 --dist loadfile $(wildcard tests/test_torch_[!f]*.py) tests/test_nesting.py
 
 # The same tests with the lowest versions that pyproject.toml allows; without those that depend on none of them, which
 # are about processes and pages, and take long.
