@@ -5,7 +5,7 @@ import logging
 import math
 import os
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partialmethod
 from typing import Any
 
 import polars as pl
@@ -42,6 +42,10 @@ def hta(name: str, *, last_step: bool = True) -> Any:
     if not name.startswith("ddp"):
         files = {0: str(torch_file(name))}
     module = importlib.import_module("hta.trace_analysis")
+    # It would read ranks in processes that it forks, of which one hangs now and then: this one has threads.
+    reader = importlib.import_module("hta.common.trace").Trace
+    if not isinstance(vars(reader)["load_traces"], partialmethod):
+        reader.load_traces = partialmethod(reader.load_traces, use_multiprocessing=False)
     return module.TraceAnalysis(trace_files=files, trace_dir=str(folder), include_last_profiler_step=last_step)
 
 
