@@ -21,7 +21,7 @@ test: $(VENV)/installed-for-tests check
 
 # The same tests with the lowest versions that pyproject.toml allows; without those that depend on none of them, which
 # are about processes and pages, and take long, and without the tests that look for counterexamples.
-ANY_VERSION := apart bench_enlarge bench_results early gdb_command gdb_limits html_page interrupted nsys_live program \
+ANY_VERSION := apart bench_enlarge bench_results early gdb_command gdb_limits gpu hta html_page interrupted nsys_live program \
   structure study_page study_workloads thesis_page torch_cuts
 test-lowest: $(VENV)-lowest/installed
 	$(VENV)-lowest/bin/python -m pytest -m 'not hypothesis' -n 2 --dist loadfile $(ANY_VERSION:%=--ignore tests/test_%.py)
