@@ -105,6 +105,8 @@ def test_a_verdict_without_an_answer_is_a_section_like_others() -> None:
     navigation = page[page.index("<nav") : page.index("</nav>")]
     assert sorted(re.findall(r">([^<>]+)</a>", navigation)) == sorted([*names, "sources"])
     assert navigation.index(">timing methods<") < navigation.index(">verdict<")
+    alone = to_html(build_report(make_trace(timings=[{"method": "e2e"}]), names=["timing_methods"]))
+    assert ">verdict<" not in alone[alone.index("<nav") : alone.index("</nav>")]
 
 
 def test_the_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.coding import is_word
-from tracelens.derive.attribution import attribute_kernels
+from tracelens.derive.attribution import PRE_WINDOW, attribute_kernels
 from tracelens.derive.replays import BASE_EVIDENCE, UNATTRIBUTED, has_replays
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
 
-PRE_WINDOW = "(pre-window)"
 _RESTS = (UNATTRIBUTED, PRE_WINDOW)
 
 

@@ -15,6 +15,7 @@ from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
 
+PRE_WINDOW = "(pre-window)"
 _KIND = [
     "rank",
     "module_path",
@@ -188,7 +189,7 @@ def _placed(located: pl.DataFrame, words: dict[str, pl.Series], trace: Trace) ->
         (in_layer & pl.col("by_node"), None, "graph node"),
         (in_layer & (phase == "backward"), None, "backward sequence"),
         (in_layer, None, "module span"),
-        (pl.col("link") == "pre_window", "(pre-window)", "launched before the trace began"),
+        (pl.col("link") == "pre_window", PRE_WINDOW, "launched before the trace began"),
         (path.is_not_null(), UNATTRIBUTED, "root module only"),
     )
     layer = pl.coalesce(

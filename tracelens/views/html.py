@@ -50,7 +50,7 @@ def to_html(report: Report, rows: int = ROWS) -> str:
         el("a", "Skip to the report", href="#report", class_="skip"),
         el(
             "div",
-            _navigation(others, names),
+            _navigation(others, names, has_verdict=bool(verdicts)),
             el(
                 "main",
                 _header(report),
@@ -99,10 +99,7 @@ def _header(report: Report) -> Markup:
     return el("header", el("h1", _title(report)), el("p", f"{ranks}{about}", class_="about"), incomplete)
 
 
-_START = el("li", el("a", "verdict", href="#report"))
-
-
-def _navigation(sections: list[Section], names: list[str]) -> Markup:
+def _navigation(sections: list[Section], names: list[str], *, has_verdict: bool) -> Markup:
     entries = [
         el(
             "li",
@@ -112,7 +109,7 @@ def _navigation(sections: list[Section], names: list[str]) -> Markup:
         for section, name in zip(sections, names, strict=True)
     ]
     ends = el("li", el("a", "sources", href="#sources"))
-    start = [] if any(section.analysis.name == "verdict" for section in sections) else [_START]
+    start = [el("li", el("a", "verdict", href="#report"))] if has_verdict else []
     return el("nav", el("strong", "tracelens"), el("ul", *start, *entries, ends), aria_label="Sections")
 
 
