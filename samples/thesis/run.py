@@ -9,6 +9,7 @@ See README.md beside this file.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import signal
@@ -30,6 +31,8 @@ MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotu
 SIDE_BY_SIDE = MODES[:2]
 AUTOTUNED = MODES[2:]
 """Modes that choose kernels by timing them: in a run of their own, a model at a time."""
+TF32 = "-tf32"
+"""Behind the mode's name: as convolutions by default, matrix products were computed in TF32."""
 ORACLE = "dynamic"
 GRACE_S = 20
 """After the end the parent ends who is not done."""
@@ -251,6 +254,8 @@ def autotune(stage: Stage, options: argparse.Namespace) -> None:
     torch._inductor.config.compile_threads = 1  # noqa: SLF001 - the documented place of these settings
     x = batch(options.batch, options.side, options.device)
     runs: dict[str, Any] = {}
+    if options.tf32:
+        torch.set_float32_matmul_precision("high")
     with torch.no_grad():
         for mode in AUTOTUNED:
             compile_in(mode, stage, options, x, runs)
@@ -260,6 +265,9 @@ def autotune(stage: Stage, options: argparse.Namespace) -> None:
                 stage.found["e2e"][mode] = stage.attempt(
                     f"time {mode}", lambda r=run: timed_ms(lambda: r(x), options.device)
                 )
+    if options.tf32:
+        for by_mode in (stage.found["compile_s"], stage.found["e2e"]):
+            by_mode |= {f"{mode}{TF32}": by_mode.pop(mode) for mode in list(by_mode)}
     stage.save()
     for phase in PHASES[1:]:
         stage.ready(phase)
@@ -293,7 +301,7 @@ def study_operations(stage: Stage, options: argparse.Namespace) -> None:
 
 
 def study_timings(stage: Stage, options: argparse.Namespace) -> None:
-    """Layers of one model by every method and configuration; begins when all that is timed above has been."""
+    """Layers of models by every method and configuration that the folder lacks; after all that is timed above."""
     import tracelens as tl  # noqa: PLC0415
 
     for phase in PHASES:
@@ -301,22 +309,23 @@ def study_timings(stage: Stage, options: argparse.Namespace) -> None:
     from models import batch, model  # noqa: PLC0415
 
     with stage.alone():
-        for name in options.timings:
+        pairs = (("cuda", "triton"), ("interpreted", "cpp"))
+        for configurations, name in itertools.product(pairs[options.device == "cpu" :], options.timings):
+            path = options.out / f"{name}_timings_{configurations[0]}.tracelens"
+            if path.exists():
+                continue
+            if time.time() > stage.end - 30:
+                stage.found.setdefault("failures", {})[f"{name} {configurations}"] = "not tried: no time was left"
+                continue
             x = batch(options.batch, options.side, "cpu")
-            for configurations in (("cuda", "triton"), ("interpreted", "cpp")):
-                if options.device == "cpu" and "cuda" in configurations:
-                    continue
-                if time.time() > stage.end - 30:
-                    stage.found.setdefault("failures", {})[f"{name} {configurations}"] = "not tried: no time was left"
-                    continue
-                protocol = tl.Protocol(rounds=ROUNDS if "cuda" in configurations else 3, executions=EXECUTIONS)
-                methods = ("e2e", "layer", "profiler", "cuda_event")
-                stage.attempt(
-                    f"measure {name} {configurations}",
-                    lambda n=name, c=configurations, x=x, p=protocol, m=methods: tl.measure(
-                        model(n), x, methods=m, configurations=c, protocol=p
-                    ).write(options.out / f"{n}_timings_{c[0]}.tracelens", force=True),
-                )
+            protocol = tl.Protocol(rounds=ROUNDS if "cuda" in configurations else 3, executions=EXECUTIONS)
+            methods = ("e2e", "layer", "profiler", "cuda_event")
+            stage.attempt(
+                f"measure {name} {configurations}",
+                lambda n=name, c=configurations, x=x, p=protocol, m=methods, to=path: tl.measure(
+                    model(n), x, methods=m, configurations=c, protocol=p
+                ).write(to),
+            )
     stage.save()
 
 
@@ -348,15 +357,18 @@ def main() -> None:
     parser.add_argument("--time-s", type=float, default=45, help="seconds that timing what was compiled may need")
     parser.add_argument("--plan-s", type=float, default=90, help="seconds that compiling as a plan says may need")
     parser.add_argument("--tune", action="store_true", help="only the modes that autotune, into the same folder")
-    parser.add_argument("--models", nargs="+", default=None)
-    parser.add_argument("--timings", nargs="*", default=None, help="models whose layers are timed by every method")
+    parser.add_argument("--tf32", action="store_true", help="with --tune: allow TF32 in matrix products too")
+    parser.add_argument("--models", nargs="*", default=None)
+    parser.add_argument(
+        "--timings", nargs="*", default=None, help="models whose layers are timed by every method, where OUT lacks them"
+    )
     parser.add_argument("--process", nargs=3, metavar=("NAME", "N", "END"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.quick:
         options.device, options.batch, options.side = "cpu", 2, 32
     from models import MODELS  # noqa: PLC0415
 
-    options.models = options.models or (["tiny"] if options.quick else [*MODELS])
+    options.models = (["tiny"] if options.quick else [*MODELS]) if options.models is None else options.models
     options.timings = (["tiny"] if options.quick else ["alexnet"]) if options.timings is None else options.timings
     options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
