@@ -122,7 +122,7 @@ def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
     for name in ("AlexNet", "DenseNet-121", "GoogLeNet", "MobileNetV2", "ResNet-50", "SqueezeNet 1.1"):
         assert all(name in "".join(section.blocks) for section in made if section.title not in _OF_NO_MODEL), name
     assert not re.search(r"\b(nan|None|inf)\b", text)
-    assert "`max-autotune-no-cudagraphs` and `max-autotune` were not measured in this run of DenseNet-121" in text
+    assert "DenseNet-121, GoogLeNet, MobileNetV2 and ResNet-50 were not timed in: CPU, interpreted; CPU, comp" in text
     # The committed page is the captures', but for what the study's captures add to the verdict on profiling.
     kept = (ROOT / "docs/thesis.md").read_text()
     assert kept.startswith(text[: text.index("## What holds today")])
@@ -175,7 +175,7 @@ def test_curves_are_the_medians_of_synchronised_timers_in_the_order_of_calls(the
     (figure,) = section.figures
     assert figure.chart.to_dict()["encoding"]["y"]["scale"] == {"type": "log"}
     said = " ".join(thesis("whole").not_measured(run).blocks)
-    assert "curves" not in said
+    assert "The layers of AlexNet were not timed in: CUDA; Triton." in said
     assert "`max-autotune`" in said
 
 
@@ -195,6 +195,20 @@ def test_modes_that_were_measured_are_shown(thesis: Load) -> None:
         ("reduce-overhead", "max-autotune-no-cudagraphs"): ["alexnet"],
         ("reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune"): ["vgg"],
     }
+
+
+def test_a_tuned_mode_that_loses_is_set_against_the_same_with_tf32(thesis: Load) -> None:
+    run = hand_made(thesis("figures"), "alexnet", times(5, 5, 5), None)
+    tuned = thesis("whole")._tuned
+    assert tuned(run) == []
+    e2e = run.results["parts"]["alexnet"]["e2e"]
+    e2e["max-autotune"] = times(4, 4, 4)
+    assert tuned(run) == []
+    e2e["max-autotune"] = times(8, 8, 8)
+    assert tuned(run) == ["`max-autotune` is slower than the default mode in AlexNet."]
+    e2e["max-autotune-tf32"] = times(2, 2.5, 3)
+    (said,) = tuned(run)
+    assert "takes 2.50 (2.00 to 3.00) ms for AlexNet instead of 8.00 (8.00 to 8.00): 4.00 (3.00 to 5.50)" in said
 
 
 def test_a_second_run_adds_its_modes_to_the_first(thesis: Load) -> None:

@@ -44,6 +44,17 @@ def layer_times(run: Run, model: str) -> pl.DataFrame:
     return pl.concat(frames).sort("configuration", "call_order")
 
 
+def lacking(run: Run) -> dict[tuple[str, ...], list[str]]:
+    """Models whose layers were not timed in some configurations, by those."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for model in run.models():
+        timed = set(layer_times(run, model)["configuration"])
+        left = tuple(text for name, text in CONFIGURATIONS.items() if name not in timed)
+        if left:
+            found.setdefault(left, []).append(model)
+    return found
+
+
 def section(run: Run) -> list[Section]:
     """The curves of each model that was measured; no section where none was."""
     models = measured(run)

@@ -31,6 +31,8 @@ PLANS = {"custom": "no cost", "custom_with_cost": "measured cost"}
 THESIS_PLAN = "custom"
 """Made as the thesis makes them: verdicts are on these."""
 ORACLES = ("best_of_two", "profile_timed", "dynamic")
+TF32 = "-tf32"
+"""Behind a mode's name: with TF32 in matrix products, too."""
 GAIN = 1.02
 """The least of the thesis's oracle speedups, to two digits."""
 
@@ -69,6 +71,7 @@ def out_of_the_box(run: Run) -> Section:
         "Milliseconds, quartiles in brackets; the kernels' are a step's:",
         table(["model", "eager", *modes, "kernels, eager", "kernels, default"], times),
         _host(run),
+        *_tuned(run),
         (
             "Compile times, seconds, of six models and the single operations compiled side by side on 16 cores: "
             "those of a busy machine; modes that autotune, where they were measured, a model at a time. The modes of a "
@@ -141,10 +144,28 @@ def _host(run: Run) -> str:
     )
 
 
+def _tuned(run: Run) -> list[str]:
+    """Where modes that autotune lose to the default one, and what TF32 has to do with it."""
+    mode = MODES[-1]
+    ratios = {model: speedup(part, mode, "default") for model, part in run.models().items()}
+    slower = [NAMES[model] for model, ratio in ratios.items() if is_faster(ratio) is False]
+    again = {model: part for model, part in run.models().items() if part["e2e"].get(f"{mode}{TF32}")}
+    blocks = [f"`{mode}` is slower than the default mode in {listed(slower)}."] if slower else []
+    for model, part in again.items():
+        blocks.append(
+            f"Where Inductor autotunes, it makes 1×1 convolutions matrix products, and by PyTorch's defaults "
+            f"convolutions of float32 may be computed in TF32, matrix products may not. With "
+            f'`torch.set_float32_matmul_precision("high")`, which allows both, `{mode}` takes '
+            f"{_quartiles(part, mode + TF32)} ms for {NAMES[model]} instead of {_quartiles(part, mode)}: "
+            f"{speedup(part, mode + TF32)} times as fast as the eager model of the table."
+        )
+    return [" ".join(blocks)] if blocks else []
+
+
 def _chart(run: Run) -> Figure:
     values = []
     for model, part in run.models().items():
-        shown = {mode: found.middle for mode in MODES[:2] if (found := speedup(part, mode))}
+        shown = {mode: found.middle for mode in shown_modes(run) if (found := speedup(part, mode))}
         shown["kernels (default)"] = kernel_speedup(run, model)
         if model in OUT_OF_THE_BOX:
             shown["thesis"] = OUT_OF_THE_BOX[model]
@@ -180,6 +201,11 @@ def not_measured(run: Run) -> Section:
         blocks.append("What the run says of itself:\n\n" + "\n".join(f"- {line}" for line in failures))
     if not curves.measured(run):
         blocks.append("So the curves per layer of the thesis's four configurations are not on this page.")
+    else:
+        blocks += [
+            f"The layers of {listed([NAMES[model] for model in models])} were not timed in: {'; '.join(lacking)}."
+            for lacking, models in curves.lacking(run).items()
+        ]
     return Section("What was not measured", blocks or ["Nothing."])
 
 
