@@ -1,7 +1,12 @@
 """Settings for every test."""
 
 import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 # A shared machine may stall for a second: time is the benchmark's business. Most examples read or analyse a trace:
@@ -17,3 +22,28 @@ settings.load_profile("tracelens")
 
 # Programs that the tests start run beside each other: torch's threads would wait for each other, spinning.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Programs that the tests stop by a signal inherit whether it is ignored, as SIGHUP is under `nohup` and SIGINT behind a
+# script's `&`, and would rightly go on. What is handled, they do not inherit: the session still outlives the hang-up,
+# and so do its workers, which are not told whether it should.
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN or "PYTEST_XDIST_WORKER" in os.environ:
+    signal.signal(signal.SIGHUP, lambda *_: None)
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def no_program_outlives_its_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """End what a test started and, having failed, did not: it would take the time of those that follow."""
+    begin, started = subprocess.Popen.__init__, []
+
+    def noted(process: "subprocess.Popen[Any]", *command: Any, **options: Any) -> None:
+        begin(process, *command, **options)
+        started.append(process)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", noted)
+    yield
+    for process in started:
+        if process.poll() is None:
+            with process:
+                process.kill()

@@ -17,11 +17,10 @@ SAMPLE = ROOT / "samples" / "torch" / "resnet50_eager.pt.trace.json.gz"
 
 # Collects as the command line does, and sends itself a signal once the given number of tables is written.
 STOPPED = """
-import os, signal, sys
+import os, sys
 from tracelens.cli import main
 from tracelens.table import Table
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a job started in the background ignores it
 turns, number, write, written = int(sys.argv[1]), int(sys.argv[2]), Table.write, []
 
 def write_and_stop(self, frame, path):
