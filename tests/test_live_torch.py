@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -192,9 +191,8 @@ for _ in range(8): step()
 print(counters["stats"]["unique_graphs"], dict(counters["graph_break"]))
 """
     )
-    plain = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     done = run(tmp_path, code)
-    assert capfd.readouterr().out == plain.stdout == "1 {}\n"
+    assert capfd.readouterr().out == "1 {}\n"
     assert steps(done) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"]
 
 
@@ -259,7 +257,8 @@ def test_a_program_without_steps_keeps_its_beginning_and_says_so(tmp_path: Path)
 
 
 def test_a_window_of_time(tmp_path: Path) -> None:
-    code = TRAIN + "import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end: step()"
+    # A step now and then: it is the time that counts.
+    code = TRAIN + "import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end: step(); time.sleep(0.05)"
     done = run(tmp_path, code, window_s=(0.0, None))
     calls = done.trace.spans.filter(pl.col("kind") == "module")
     assert {"stem", "layer1.0.conv", "fc"} <= set(calls["module_path"])
