@@ -17,7 +17,7 @@ _POLARS, _ARROW = "_RJEM_MALLOC_CONF", "MIMALLOC_PURGE_DELAY"
 # milliseconds, saves little, and takes a quarter more time.
 _SOON = {_POLARS: "dirty_decay_ms:100,muzzy_decay_ms:0"}
 _AT_ONCE = {_POLARS: "dirty_decay_ms:0,muzzy_decay_ms:0"}
-_LATER = {_POLARS: "dirty_decay_ms:500,muzzy_decay_ms:0", _ARROW: "1000"}
+_LATER = {_POLARS: "dirty_decay_ms:5000,muzzy_decay_ms:0", _ARROW: "3000"}
 _LARGE_BYTES, _LARGE_GZIP_BYTES = 800_000_000, 40_000_000
 # What importing Polars writes into the environment, before what it finds there; processes started later inherit it.
 _BY_POLARS = re.compile(r"dirty_decay_ms:500,muzzy_decay_ms:(?:1000|-1)(?:,thp:always,metadata_thp:always)?(?:,|$)")

@@ -30,11 +30,15 @@ class Callers:
 
     def __init__(self, calls: pl.DataFrame) -> None:
         self._calls = calls.select("process_id", "correlation_id")
-        answers = ("api_call_id", "span_id", "step", "site_id")
-        self._answers = calls.select(name for name in answers if name in calls.columns)
+        self.tell(calls)
         self._is_graph = calls["kind"] == "graph_launch"
         numbered = calls.with_row_index("row")
         self._processes = {process: _Process(part) for process, part in _by_process(numbered, _LOOKED_AT)}
+
+    def tell(self, calls: pl.DataFrame) -> None:
+        """What work is told of its call, from now on: the same calls, of which more is known."""
+        answers = ("api_call_id", "span_id", "step", "site_id")
+        self._answers = calls.select(name for name in answers if name in calls.columns)
 
     def fill_process(self, work: pl.DataFrame, fallback: int) -> pl.DataFrame:
         """The work with process_id, by the rules of the function `fill_process`."""
@@ -51,8 +55,17 @@ class Callers:
             )
         return work.with_columns(owner.fill_null(fallback).alias("process_id"))
 
-    def link(self, work: pl.DataFrame) -> pl.DataFrame:
-        """The work with api_call_id, span_id, step and link, and site_id where the calls have it."""
+    def link(self, work: pl.DataFrame, found: pl.DataFrame | None = None) -> pl.DataFrame:
+        """The work with api_call_id, span_id, step and link, and site_id where the calls have it.
+
+        `found` is what `find` gave for the work, where that was asked for before.
+        """
+        found = self.find(work) if found is None else found
+        answers = [column.gather(found["row"]) for column in self._answers.get_columns()]
+        return work.with_columns(*answers, found["link"])
+
+    def find(self, work: pl.DataFrame) -> pl.DataFrame:
+        """The row of the call that started each piece of work, null where there is none, and link."""
         row = pl.repeat(None, work.height, dtype=pl.get_index_type(), eager=True).alias("row")
         is_before = pl.repeat(False, work.height, dtype=pl.Boolean, eager=True)
         for process, part in _by_process(work.with_row_index("work"), ("work", "correlation_id", "start_ns")):
@@ -65,15 +78,13 @@ class Callers:
             else:
                 row, is_before = row.scatter(part["work"], found), is_before.scatter(part["work"], before)
         graph = self._is_graph.gather(row)
-        link = pl.select(
+        return pl.DataFrame({"row": row}).with_columns(
             pl.when(graph).then(pl.lit("graph", pl.Categorical))
             .when(row.is_not_null()).then(pl.lit("launched", pl.Categorical))
             .when(is_before).then(pl.lit("pre_window", pl.Categorical))
             .otherwise(pl.lit("unlinked", pl.Categorical))
             .alias("link")
         )  # fmt: skip
-        answers = [column.gather(row) for column in self._answers.get_columns()]
-        return work.with_columns(*answers, link["link"])
 
 
 class _Process:

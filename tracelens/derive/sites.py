@@ -42,13 +42,19 @@ def find_sites(spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series) -> 
     firsts = pl.repeat(0, n_sites, dtype=pl.UInt32, eager=True).scatter(number, pl.int_range(len(number), eager=True))
     sites = places[firsts].with_columns(is_root=pl.col("module_path").is_in(roots.implode()).fill_null(value=False))
     spelt = (spelled(sites[name], words["name" if name == "op" else name]) for name in ("op", "module_path", "phase"))
-    nothing = pl.repeat(None, spans.height, dtype=pl.UInt32, eager=True)
-    site, op = (
-        nothing.clone().scatter(rows, of_row.cast(pl.UInt32)).gather(enclosing).alias(name)
-        for name, of_row in (("site_id", number), ("op_span_id", path["top"]))
-    )
-    offset = (starts - spans["start_ns"].gather(op)).shrink_dtype().alias("op_offset_ns")
-    return sites.with_columns(spelt).with_row_index("site_id"), [site, op, offset]
+    site = _of_each(enclosing, spans.height, rows, number).alias("site_id")
+    op = _of_each(enclosing, spans.height, rows, path["top"]).alias("op_span_id")
+    no_offset = pl.repeat(None, len(op), dtype=pl.Int8, eager=True)
+    offset = no_offset if op.null_count() == len(op) else (starts - spans["start_ns"].gather(op)).shrink_dtype()
+    return sites.with_columns(spelt).with_row_index("site_id"), [site, op, offset.alias("op_offset_ns")]
+
+
+def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Series) -> pl.Series:
+    """The value of the span around each call, which is one of those at `rows`; mostly of none, or of each."""
+    if values.null_count() == len(values):
+        return pl.repeat(None, len(enclosing), dtype=pl.UInt32, eager=True)
+    nothing = pl.repeat(None, n_spans, dtype=pl.UInt32, eager=True)
+    return nothing.scatter(rows, values.cast(pl.UInt32)).gather(enclosing)
 
 
 def _dense(places: pl.DataFrame) -> tuple[pl.Series, int]:

@@ -56,15 +56,26 @@ def _during(
     processes = {
         edge for column in (asked["process_id"], pieces["process_id"]) for edge in (column.min(), column.max())
     }
-    # Of one process, whose rows need not be told apart, it takes a quarter of the time.
-    by = "process_id" if len(processes) > 1 else None
-    sides = (ordered, pieces) if by else (ordered.select("start_ns"), pieces.drop("process_id"))
-    found = (
-        sides[0]
-        .join_asof(sides[1], on="start_ns", by=by, check_sortedness=False)
-        .select(pl.when(pl.col("start_ns") < pl.col("end_ns")).then(pl.col(label)).alias(label))
-    )
-    return frame.with_columns(found[label] if order is None else found[label].gather(order.arg_sort()))
+    if len(processes) == 1:
+        # Rows that need not be told apart are counted, not looked at: a tenth of the time.
+        found = _runs(ordered["start_ns"], pieces, label)
+    else:
+        joined = ordered.join_asof(pieces, on="start_ns", by="process_id", check_sortedness=False)
+        is_in = pl.col("start_ns") < pl.col("end_ns")
+        found = joined.select(pl.when(is_in).then(pl.col(label)).alias(label)).to_series()
+    return frame.with_columns(found if order is None else found.gather(order.arg_sort()))
+
+
+def _runs(starts: pl.Series, pieces: pl.DataFrame, label: str) -> pl.Series:
+    """The label of the piece that each of the sorted moments lies in, null outside: as many times as there are."""
+    first, after = (starts.search_sorted(pieces[edge]).cast(pl.Int64) for edge in ("start_ns", "end_ns"))
+    within = pl.DataFrame({label: pieces[label], "at": first, "n": after - first})
+    before = pl.DataFrame({"at": after.shift(1, fill_value=0), "n": first - after.shift(1, fill_value=0)})
+    last = int(after[-1])
+    rest = pl.DataFrame({"at": [last], "n": [len(starts) - last]})
+    # What lies before a piece comes first where that is nothing.
+    runs = pl.concat([before, rest, within], how="diagonal").filter(pl.col("n") > 0).sort("at")
+    return runs.select(pl.col(label).repeat_by("n").explode()).to_series()
 
 
 def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
