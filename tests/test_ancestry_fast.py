@@ -11,7 +11,7 @@ pytest.importorskip("numpy", reason="the fast passes need numpy")
 
 from polars.testing import assert_frame_equal
 
-from tracelens.derive import ancestry, ancestry_fast, breakdown, charging
+from tracelens.derive import ancestry, ancestry_fast, breakdown, charging, op_times_fast
 
 pytestmark = pytest.mark.skipif(ancestry_fast.kernel() is None, reason="numba is not installed: no fast passes")
 _ROWS = st.lists(st.tuples(st.integers(0, 30), st.booleans(), st.integers(0, 2)), max_size=40)
@@ -65,21 +65,10 @@ def test_charges(rows: list[tuple[int | None, int, int, int, int]]) -> None:
     found = ancestry_fast.charge(calls["span_id"], calls["duration_ns"], 4)
     assert found is not None
     assert found.tolist() == charging.charge(calls["span_id"], calls["duration_ns"], 4).to_list()
-    slow = charging.charge_calls(calls, 4).to_list()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ancestry, "WORTH_A_KERNEL", 0)
-        assert charging.charge_calls(calls, 4).to_list() == slow
 
 
-def test_calls_out_of_order_or_of_too_many_threads_are_left_to_the_slow_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = pl.DataFrame({"span_id": [0, 0], "starts": [5, 5], "ends": [7, 6], "lanes": [1, 2]})
-    found = ancestry_fast.charge_calls(calls, 1)
-    assert found is not None
-    assert found.tolist() == [3]
-    assert ancestry_fast.charge_calls(calls.reverse(), 1) is None
+def test_what_is_charged_to_no_row_is_left_to_the_slow_way() -> None:
     assert ancestry_fast.charge(pl.Series([1]), pl.Series([1]), 1) is None
-    monkeypatch.setattr(ancestry_fast, "_N_LANES", 1)
-    assert ancestry_fast.charge_calls(calls, 1) is None
 
 
 _WORK = st.lists(
@@ -125,14 +114,19 @@ def test_words_are_those_of_the_kernel() -> None:
         "ABOVE",
         "CHARGE",
         "CALLS",
+        "PLACED",
         "LAUNCHED",
         "TIMES",
         "ORDERED",
+        "TOTALS",
         "LENGTHS",
         "NONE",
     ):
         assert getattr(ancestry_fast, name) == getattr(kernel, name), name
-    assert [getattr(kernel, name.upper()) for name in ancestry_fast._ARRAYS] == list(range(2, 17))
+    assert [getattr(kernel, name.upper()) for name in ancestry_fast._ARRAYS] == list(range(2, 20))
+    for name in ("CODE", "UP", "FIRST_ROW", "N_OPS", "OWN_NS", "DEVICE_NS", "N_WORDS", "N_NODES", "OP", "PYTHON",
+                 "MODULE", "HEAD"):  # fmt: skip
+        assert getattr(op_times_fast, name) == getattr(kernel, name), name
 
 
 @pytest.mark.parametrize("parents", [[1, None], [None, 1], [None, 5], [None, -1]])

@@ -57,6 +57,12 @@ def read_groups(file: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
             yield found
 
 
+def rows_of(file: Path) -> int:
+    """How many rows a Parquet file has."""
+    found: int = pq.read_metadata(file).num_rows
+    return found
+
+
 def has_values(file: Path, column: str) -> bool:
     """Whether a column of a Parquet file is there and not all null: mostly its first rows tell."""
     with pq.ParquetFile(file, pre_buffer=False) as opened:

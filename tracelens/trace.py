@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracelens.capture import Manifest
-from tracelens.coding import coded, has_values, read_columns, read_groups
+from tracelens.coding import coded, has_values, read_columns, read_groups, rows_of
 from tracelens.directory import PART, build_folder, check_target, first_line, parts_of, read_manifest, scanned, swap_in
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import TABLES
@@ -156,9 +156,10 @@ class Trace:
             return
         for file in files:
             with self._reading(name):
+                rank = pl.Series("rank", [int(file.parent.name.removeprefix("rank="))], pl.Int32)
                 for rows in read_groups(file, [column for column in columns if column != "rank"]):
-                    rank = int(file.parent.name.removeprefix("rank="))
-                    yield rows.with_columns(rank=pl.lit(rank, pl.Int32)).select(columns)
+                    ranks = rank.new_from_index(0, rows.height)
+                    yield pl.DataFrame([ranks if column == "rank" else rows[column] for column in columns])
 
     def _hold(self, name: str, strings: Sequence[str], others: Sequence[str]) -> None:
         """Read what is not held yet of these columns, strings as codes, in one go where the table lies in files."""
@@ -215,6 +216,15 @@ class Trace:
         if self.path is not None and self.manifest.n_rows and name in TABLES:
             return sum(self.manifest.n_rows.get(name, {}).values())
         return int(self._read(name, self.scan(name).select(pl.len())).item())
+
+    def heights(self, name: str) -> dict[int, int]:
+        """How many rows the table has of each rank that has some."""
+        files = self._files.get(name, ()) if name not in self._frames else ()
+        if not files:
+            return dict(self.select(name, "rank").group_by("rank", maintain_order=True).len().iter_rows())
+        with self._reading(name):
+            counted = [(int(file.parent.name.removeprefix("rank=")), rows_of(file)) for file in files]
+        return {rank: sum(n for of, n in counted if of == rank) for rank, n in counted if n}
 
     def has_values(self, name: str, column: str, rank: int) -> bool:
         """Whether a column is not all null in a rank."""

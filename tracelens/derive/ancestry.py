@@ -121,7 +121,12 @@ def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame:
 
 def is_worth_a_kernel(rows: pl.Series) -> bool:
     """Whether machine code, if there is any, does so many rows sooner."""
-    return len(rows) >= WORTH_A_KERNEL and importlib.util.find_spec("numba") is not None
+    return are_worth_a_kernel(len(rows))
+
+
+def are_worth_a_kernel(n_rows: int) -> bool:
+    """As `is_worth_a_kernel`, of how many rows there are."""
+    return n_rows >= WORTH_A_KERNEL and importlib.util.find_spec("numba") is not None
 
 
 def _own_rows(flags: pl.Series) -> pl.Series:
@@ -131,7 +136,7 @@ def _own_rows(flags: pl.Series) -> pl.Series:
 
 def prepare(n_rows: int) -> None:
     """Have the machine code made meanwhile, where so many rows are worth it: it takes 0.1 s, which reading hides."""
-    if n_rows >= WORTH_A_KERNEL and importlib.util.find_spec("numba") is not None:
+    if are_worth_a_kernel(n_rows):
         from tracelens.derive import ancestry_fast  # noqa: PLC0415
 
         threading.Thread(target=ancestry_fast.kernel, daemon=True).start()

@@ -17,13 +17,15 @@ from tracelens.fast.memory import Words, bytes_at, lend
 
 SOURCES = (Path(__file__).with_name("ancestry_kernel.py"), MACHINE)
 # As in ancestry_kernel, which is not imported: it would bring numba along.
-NEAREST, OUTERMOST, COUNT, WITHIN, ABOVE, CHARGE, CALLS, LAUNCHED, TIMES, ORDERED, LENGTHS = range(11)
+(
+    NEAREST, OUTERMOST, COUNT, WITHIN, ABOVE, CHARGE, CALLS, PLACED, LAUNCHED, TIMES, ORDERED, TOTALS, LENGTHS,
+) = range(13)  # fmt: skip
 NONE = -(1 << 62)
 _ARRAYS = (
     "rows", "flags", "own", "result", "n_result", "starts", "ends", "lanes", "table", "n_table", "first", "parents",
-    "n_parents", "codes", "width",
+    "n_parents", "codes", "kinds", "nodes", "places", "n_places",
 )  # fmt: skip
-_N_LANES = 1 << 10
+_WRITTEN = ("result", "table", "nodes", "places")
 
 
 def kernel() -> Kernel | None:
@@ -71,14 +73,6 @@ def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> Words | None:
     return found if run(CHARGE, len(rows), **arrays) else None
 
 
-def charge_calls(calls: pl.DataFrame, n_rows: int) -> Words | None:
-    """What `charging.charge_calls` gives, of calls in order of start, the longer first."""
-    found = np.zeros(n_rows, np.int64)
-    arrays = {name: calls[name].to_numpy() for name in ("starts", "ends", "lanes")}
-    arrays |= {"table": np.zeros(2 * _N_LANES, np.int64), "rows": filled(calls["span_id"]), "result": found}
-    return found if run(CALLS, calls.height, n_result=n_rows, n_table=_N_LANES, **arrays) else None
-
-
 def lengths(rows: pl.DataFrame, n_groups: int) -> Words | None:
     """The measures of `breakdown`, six a group, of device work in order of group and start: also work and returned."""
     found = np.zeros((n_groups, 6), np.int64)
@@ -113,10 +107,12 @@ def run(what: int, n_rows: int, **arrays: Any) -> bool:
     held = {
         name: value if isinstance(value, int) else lend(np.ascontiguousarray(value)) for name, value in arrays.items()
     }
-    assert held["result"] is arrays["result"]
+    assert all(held[name] is arrays[name] for name in _WRITTEN if name in arrays)
     words = [held.get(name, 0) for name in _ARRAYS]
-    state = [what, n_rows, *(word if isinstance(word, int) else bytes_at(word) for word in words)]
-    return climb.run(bytes_at(lend(np.array(state, np.int64)))) == 0
+    addresses = (word if isinstance(word, int) else bytes_at(word) for word in words)
+    # Held by name: memory of an array that nothing holds is another thread's before the kernel has read it.
+    state = lend(np.array([what, n_rows, *addresses], np.int64))
+    return climb.run(bytes_at(state)) == 0
 
 
 def filled(rows: pl.Series) -> Words:

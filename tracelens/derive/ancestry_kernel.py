@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-from tracelens.fast.machine import entry, inline, load8, load64, store64
+from tracelens.fast.machine import entry, inline, load8, load32, load64, plus, store32, store64, times
 
 # Words of the state. Arrays are by row: ROWS (for each row another row, NONE for none), FLAGS (a byte a row), OWN and
 # RESULT, and whatever else a pass names. ROWS may be a part, from row FIRST on, of what the other arrays hold.
 (
     WHAT, N_ROWS, ROWS, FLAGS, OWN, RESULT, N_RESULT, STARTS, ENDS, LANES, TABLE, N_TABLE, FIRST, PARENTS, N_PARENTS,
-    CODES, WIDTH,
-) = range(17)  # fmt: skip
+    CODES, KINDS, NODES, PLACES, N_PLACES,
+) = range(20)  # fmt: skip
 # Of all spans, whose ROWS are their parents; parts come in order, of WITHIN the last first.
 NEAREST, OUTERMOST, COUNT, WITHIN = range(4)
 # Of the spans at ROWS, by PARENTS: three words, the outermost span flagged 1, and how many are flagged 1 and 2.
 ABOVE = 4
 # What is charged to ROWS of the result: OWN as it is, or the time of calls that is not within other calls.
 CHARGE, CALLS = 5, 6
-# By code of ops (flagged 1; 2 are Python calls), four words each: LAUNCHED adds OWN of the work launched at ROWS to the
-# innermost op's first; TIMES adds up OWN (on the host) and STARTS (of work within, where no op around has the code) in
-# the second and third, and counts ops in the fourth.
-LAUNCHED, TIMES = 7, 8
-# OWN of the rows flagged 1, ordered by code; TABLE holds where each code's begin, and then where they end.
-ORDERED = 9
+# Of ops by the ops around them: a node for each chain of names (CODES) from the outermost op to an op, so that of
+# millions of spans a few hundred nodes are left, and a word a span. PLACES has the node of the innermost op at or above
+# each span in 32 bits, times four, with IS_OP where it is the span itself, and OWNED where the span's own time is that
+# op's: with no more than Python calls between. Nodes have N_WORDS words each; the first stands for no op.
+# PLACED reads parents (ROWS) from row FIRST on, which LANES holds too, and finds nodes; TABLE: see HEAD.
+# LAUNCHED adds OWN of the work launched at ROWS to nodes, TIMES their own time (OWN less STARTS, of the calls within).
+# ORDERED puts OWN of ops in RESULT by code, where TABLE says that the next one goes.
+# TOTALS: of each code three words, what its nodes launched, their own time, and what they and nodes below launched.
+PLACED, LAUNCHED, TIMES, ORDERED, TOTALS = 7, 8, 9, 10, 11
+IS_OP, OWNED = 1, 2
+CODE, UP, FIRST_ROW, N_OPS, OWN_NS, DEVICE_NS, N_WORDS = range(7)
+# The first words of TABLE. PLACED: how many nodes there are, and the codes of kinds; then by hash nodes, 0 for none.
+N_NODES, OP, PYTHON, MODULE, HEAD = range(5)
+# CALLS: how many lanes there are, the last call's start and end; then of each lane process, thread, how far it reached.
+N_LANES, LAST_START, LAST_END = range(3)
 # Of device work in order of group (ROWS) and start, its sort in FLAGS, OWN the return of its call: six words a group.
-LENGTHS = 10
+LENGTHS = 12
 NONE = -(1 << 62)
-
-
-@inline
-def code_of(codes, width, row):
-    """The code of a row, of `width` bytes."""
-    code = load8(codes + width * row)
-    if width > 1:
-        code |= load8(codes + width * row + 1) << 8
-    if width > 2:
-        code |= load8(codes + width * row + 2) << 16 | load8(codes + width * row + 3) << 24
-    return code
 
 
 @entry
@@ -49,10 +47,16 @@ def climb(state):
         return among(state)
     if what == ABOVE:
         return above(state)
-    if what < LAUNCHED:
+    if what == CHARGE:
         return charge(state)
-    if what < LENGTHS:
-        return by_code(state)
+    if what == CALLS:
+        return charge_calls(state)
+    if what == PLACED:
+        return placed(state)
+    if what < TOTALS:
+        return charge_nodes(state)
+    if what == TOTALS:
+        return totals(state)
     return lengths(state)
 
 
@@ -93,44 +97,59 @@ def among(state):
 
 @inline
 def charge(state):
-    """CHARGE and CALLS."""
-    what = load64(state + 8 * WHAT)
+    """CHARGE."""
     rows, own, result = load64(state + 8 * ROWS), load64(state + 8 * OWN), load64(state + 8 * RESULT)
     n_result = load64(state + 8 * N_RESULT)
-    starts, ends = load64(state + 8 * STARTS), load64(state + 8 * ENDS)
-    lanes, table = load64(state + 8 * LANES), load64(state + 8 * TABLE)
-    n_lanes = 0
-    place = 0
-    last_start = -(1 << 63)
-    last_end = 0
     for row in range(load64(state + 8 * N_ROWS)):
         to = load64(rows + 8 * row)
         if to >= n_result or (to < 0 and to != NONE):
             return 1
-        if what == CHARGE:
-            time = load64(own + 8 * row)
-        else:
-            start, end, lane = load64(starts + 8 * row), load64(ends + 8 * row), load64(lanes + 8 * row)
-            if start < last_start or (start == last_start and end > last_end):
-                return 1
-            last_start = start
-            last_end = end
-            # TABLE: of each lane its number, and where its calls have reached.
-            if place >= n_lanes or load64(table + 16 * place) != lane:
-                place = 0
-                while place < n_lanes and load64(table + 16 * place) != lane:
-                    place += 1
+        if to >= 0:
+            store64(result + 8 * to, load64(result + 8 * to) + load64(own + 8 * row))
+    return 0
+
+
+@inline
+def charge_calls(state):
+    """CALLS; what is charged to no row of the result is left out."""
+    rows, result, n_result = load64(state + 8 * ROWS), load64(state + 8 * RESULT), load64(state + 8 * N_RESULT)
+    starts, own = load64(state + 8 * STARTS), load64(state + 8 * OWN)
+    processes, threads = load64(state + 8 * CODES), load64(state + 8 * LANES)
+    table, room = load64(state + 8 * TABLE), load64(state + 8 * N_TABLE)
+    n_lanes = load64(table + 8 * N_LANES)
+    last_start = load64(table + 8 * LAST_START)
+    last_end = load64(table + 8 * LAST_END)
+    place = 0
+    for row in range(load64(state + 8 * N_ROWS)):
+        start = load64(starts + 8 * row)
+        end = start + load64(own + 8 * row)
+        if start < last_start or (start == last_start and end > last_end):
+            return 1
+        last_start = start
+        last_end = end
+        process, thread = load64(processes + 8 * row), load64(threads + 8 * row)
+        slot = table + 24 + 24 * place
+        if place >= n_lanes or load64(slot) != process or load64(slot + 8) != thread:
+            place = 0
+            slot = table + 24
+            while place < n_lanes and (load64(slot) != process or load64(slot + 8) != thread):
+                place += 1
+                slot += 24
             if place == n_lanes:
-                if n_lanes == load64(state + 8 * N_TABLE):
+                if n_lanes == room:
                     return 1
                 n_lanes += 1
-                store64(table + 16 * place, lane)
-                store64(table + 16 * place + 8, start)
-            reached = load64(table + 16 * place + 8)
-            time = max(0, end - max(start, reached))
-            store64(table + 16 * place + 8, max(end, reached))
-        if to >= 0:
-            store64(result + 8 * to, load64(result + 8 * to) + time)
+                store64(slot, process)
+                store64(slot + 8, thread)
+                store64(slot + 16, start)
+        reached = load64(slot + 16)
+        store64(slot + 16, max(end, reached))
+        to = load64(rows + 8 * row)
+        if 0 <= to < n_result:
+            store64(result + 8 * to, load64(result + 8 * to) + max(0, end - max(start, reached)))
+    store64(table + 8 * N_LANES, n_lanes)
+    store64(table + 8 * LAST_START, last_start)
+    store64(table + 8 * LAST_END, last_end)
     return 0
 
 
@@ -164,54 +183,111 @@ def above(state):
 
 
 @inline
-def by_code(state):
-    """LAUNCHED, TIMES and ORDERED."""
-    what = load64(state + 8 * WHAT)
-    rows, flags, own = load64(state + 8 * ROWS), load64(state + 8 * FLAGS), load64(state + 8 * OWN)
-    parents, n_parents = load64(state + 8 * PARENTS), load64(state + 8 * N_PARENTS)
-    codes, width = load64(state + 8 * CODES), load64(state + 8 * WIDTH)
-    within, table, result = load64(state + 8 * STARTS), load64(state + 8 * TABLE), load64(state + 8 * RESULT)
-    for row in range(load64(state + 8 * N_ROWS)):
-        at = row
-        if what == LAUNCHED:
-            at = load64(rows + 8 * row)
-            if at >= n_parents or (at < 0 and at != NONE):
-                return 1
-        if what == ORDERED:
-            if load8(flags + at) == 1:
-                slot = table + 8 * code_of(codes, width, at)
-                store64(result + 8 * load64(slot), load64(own + 8 * row))
-                store64(slot, load64(slot) + 1)
-            continue
-        flag = 0
-        # LAUNCHED: up to the innermost op. TIMES: a Python call's time is that of the op it runs directly in.
-        while at >= 0:
-            flag = load8(flags + at)
-            if flag == 1 or (what == TIMES and flag != 2):
-                break
-            up = load64(parents + 8 * at)
-            if up >= at:
-                return 1
-            at = up
-        if at < 0 or flag != 1:
-            continue
-        code = code_of(codes, width, at)
-        slot = result + 32 * code
-        if what == LAUNCHED:
-            store64(slot, load64(slot) + load64(own + 8 * row))
-            continue
-        store64(slot + 8, load64(slot + 8) + max(0, load64(own + 8 * row)))
-        if at != row:
-            continue
-        store64(slot + 24, load64(slot + 24) + 1)
-        if load64(within + 8 * row) > 0:
-            up = load64(parents + 8 * at)
-            while up >= 0 and (load8(flags + up) != 1 or code_of(codes, width, up) != code):
-                if load64(parents + 8 * up) >= up:
+def placed(state):
+    """PLACED."""
+    rows, ids, first = load64(state + 8 * ROWS), load64(state + 8 * LANES), load64(state + 8 * FIRST)
+    codes, kinds = load64(state + 8 * CODES), load64(state + 8 * KINDS)
+    places, nodes, table = load64(state + 8 * PLACES), load64(state + 8 * NODES), load64(state + 8 * TABLE)
+    op, python, module = load64(table + 8 * OP), load64(table + 8 * PYTHON), load64(table + 8 * MODULE)
+    n_nodes = load64(table + 8 * N_NODES)
+    n_rows = load64(state + 8 * N_ROWS)
+    if first + n_rows > load64(state + 8 * N_PLACES):
+        return 1
+    for place in range(n_rows):
+        row = first + place
+        parent = load64(rows + 8 * place)
+        if load64(ids + 8 * place) != row or parent >= row or (parent < 0 and parent != NONE):
+            return 1
+        found = 0
+        if parent >= 0:
+            found = load32(places + 4 * parent)
+        kind = load32(kinds + 4 * place)
+        if kind == op:
+            up = found >> 2
+            code = load32(codes + 4 * place)
+            # Nodes fill at most half the table, so that a free slot is soon found.
+            mask = load64(state + 8 * N_TABLE) - 1
+            mixed = plus(times(up, 0x9E3779B1), times(code, 0x85EBCA6B))
+            slot = (mixed ^ (mixed >> 15)) & mask
+            node = load64(table + 8 * (HEAD + slot))
+            at = nodes + 8 * N_WORDS * node
+            while node != 0 and (load64(at + 8 * CODE) != code or load64(at + 8 * UP) != up):
+                slot = (slot + 1) & mask
+                node = load64(table + 8 * (HEAD + slot))
+                at = nodes + 8 * N_WORDS * node
+            if node == 0:
+                if 2 * n_nodes > mask:
                     return 1
-                up = load64(parents + 8 * up)
-            if up < 0:
-                store64(slot + 16, load64(slot + 16) + load64(within + 8 * row))
+                node = n_nodes
+                n_nodes += 1
+                store64(table + 8 * (HEAD + slot), node)
+                at = nodes + 8 * N_WORDS * node
+                store64(at + 8 * CODE, code)
+                store64(at + 8 * UP, up)
+                store64(at + 8 * FIRST_ROW, row)
+            store64(at + 8 * N_OPS, load64(at + 8 * N_OPS) + 1)
+            found = node << 2 | OWNED | IS_OP
+        elif kind in (python, module):
+            found &= -1 - IS_OP
+        else:
+            found &= -1 - IS_OP - OWNED
+        store32(places + 4 * row, found)
+    store64(table + 8 * N_NODES, n_nodes)
+    return 0
+
+
+@inline
+def charge_nodes(state):
+    """LAUNCHED, TIMES and ORDERED."""
+    what, first, n_rows = load64(state + 8 * WHAT), load64(state + 8 * FIRST), load64(state + 8 * N_ROWS)
+    rows, own, nodes = load64(state + 8 * ROWS), load64(state + 8 * OWN), load64(state + 8 * NODES)
+    places, n_places = load64(state + 8 * PLACES), load64(state + 8 * N_PLACES)
+    calls = load64(state + 8 * STARTS)
+    table, result, n_result = load64(state + 8 * TABLE), load64(state + 8 * RESULT), load64(state + 8 * N_RESULT)
+    if what == LAUNCHED:
+        for row in range(n_rows):
+            to = load64(rows + 8 * row)
+            if 0 <= to < n_places:
+                slot = nodes + 8 * (N_WORDS * (load32(places + 4 * to) >> 2) + DEVICE_NS)
+                store64(slot, load64(slot) + load64(own + 8 * row))
+        return 0
+    if first + n_rows > n_places:
+        return 1
+    for row in range(n_rows):
+        found = load32(places + 4 * (first + row))
+        at = nodes + 8 * N_WORDS * (found >> 2)
+        if what == TIMES and found & OWNED != 0:
+            time = max(0, load64(own + 8 * row) - load64(calls + 8 * (first + row)))
+            store64(at + 8 * OWN_NS, load64(at + 8 * OWN_NS) + time)
+        elif what == ORDERED and found & IS_OP != 0:
+            slot = table + 8 * load64(at + 8 * CODE)
+            to = load64(slot)
+            if to >= n_result:
+                return 1
+            store64(result + 8 * to, load64(own + 8 * row))
+            store64(slot, to + 1)
+    return 0
+
+
+@inline
+def totals(state):
+    """TOTALS. TABLE has a word a code, the last node that it was found above, from -1 on."""
+    nodes, table, result = load64(state + 8 * NODES), load64(state + 8 * TABLE), load64(state + 8 * RESULT)
+    for node in range(1, load64(state + 8 * N_ROWS)):
+        at = nodes + 8 * N_WORDS * node
+        device = load64(at + 8 * DEVICE_NS)
+        slot = result + 24 * load64(at + 8 * CODE)
+        store64(slot, load64(slot) + device)
+        store64(slot + 8, load64(slot + 8) + load64(at + 8 * OWN_NS))
+        up = node
+        while up > 0 and device != 0:
+            at = nodes + 8 * N_WORDS * up
+            code = load64(at + 8 * CODE)
+            if load64(table + 8 * code) != node:
+                store64(table + 8 * code, node)
+                slot = result + 24 * code + 16
+                store64(slot, load64(slot) + device)
+            up = load64(at + 8 * UP)
     return 0
 
 

@@ -28,20 +28,14 @@ def charge_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
 
     A call within another call of its thread adds nothing.
     """
-    placed = on_lanes(calls)
-    if is_worth_a_kernel(calls["span_id"]):
-        from tracelens.derive import ancestry_fast  # noqa: PLC0415
-
-        found = ancestry_fast.charge_calls(placed, n_rows)
-        if found is not None:
-            return pl.Series(found)
+    placed = _on_lanes(calls)
     ordered = placed.sort("starts", "ends", descending=[False, True])
     reached = pl.col("ends").cum_max().shift(1).over("lanes").fill_null(pl.col("starts"))
     own = ordered.select((pl.col("ends") - pl.max_horizontal("starts", reached)).clip(0)).to_series()
     return charge(ordered["span_id"], own, n_rows)
 
 
-def on_lanes(calls: pl.DataFrame) -> pl.DataFrame:
+def _on_lanes(calls: pl.DataFrame) -> pl.DataFrame:
     """span_id, starts, ends, and lanes: a number for the thread of the process."""
     lane, *more = numbered(calls, _LANE)
     lanes = lane if not more else calls.select(pl.struct(_LANE).rank("dense").cast(pl.Int64)).to_series()

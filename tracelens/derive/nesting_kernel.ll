@@ -1,4 +1,4 @@
-; ca2ea870c2f9c80089d2c3f05435e1936457059cebfcc2aafd58cc4e54490093
+; 7a6816b3a54e3743d523a474670f7e35d0ddf965369ab2b54cfea8640fbbb36c
 
 
 define noundef range(i32 -1, -2) i32 @walk(ptr noalias writeonly captures(none) %retptr, ptr noalias readnone captures(none) %excinfo, i64 %arg.state) local_unnamed_addr {

@@ -4,32 +4,50 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.coding import is_word
-from tracelens.derive.ancestry import is_worth_a_kernel, nearest_row, repeats, sum_within
+from tracelens.coding import is_word, spelled
+from tracelens.derive.ancestry import are_worth_a_kernel, nearest_row, prepare, repeats, sum_within
 from tracelens.derive.charging import charge, charge_calls
 from tracelens.derive.intervals import durations
+from tracelens.derive.span_trees import of_rank, span_trees
+from tracelens.trace import Trace
+
+WORK = ("kernels", "memcpys", "memsets")
 
 
-def op_times(tree: pl.DataFrame, words: dict[str, pl.Series], work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """A row an op name (a code) of one rank: the columns of `durations`, cpu_self_ns, cuda_self_ns, cuda_total_ns.
+def op_times(trace: Trace) -> list[pl.DataFrame]:
+    """A row an op name: rank, name, the columns of `durations`, cpu_self_ns, cuda_self_ns, cuda_total_ns.
 
-    `tree` has kind and name as codes of `words`; `work` (span_id, duration_ns) and `calls` are the rank's.
+    A frame a rank, if any has ops.
     """
-    is_op = is_word(tree["kind"], words["kind"], "op")
-    is_python = is_word(tree["kind"], words["kind"], "python", "module")
+    n_spans = trace.height("spans")
+    prepare(n_spans)
     found = None
-    if is_worth_a_kernel(is_op):
+    if are_worth_a_kernel(n_spans):
         from tracelens.derive import op_times_fast  # noqa: PLC0415 - needs NumPy, which comes with numba
 
-        marks = is_op.cast(pl.UInt8) + 2 * is_python.cast(pl.UInt8)
-        found = op_times_fast.by_name(tree.with_columns(marks=marks), words["name"].len(), work, calls)
-    if found is None:
-        found = by_name(tree.with_columns(is_op=is_op, is_python=is_python), work, calls)
-    return found.select(pl.lit(tree["rank"].first(), pl.Int32).alias("rank"), pl.all())
+        found = op_times_fast.op_times(trace)
+    return _by_columns(trace) if found is None else found
+
+
+def _by_columns(trace: Trace) -> list[pl.DataFrame]:
+    """What `op_times` gives, by whole columns."""
+    spans, words = trace.coded("spans", "rank", "span_id", "parent_id", "kind", "name", "duration_ns", "self_ns")
+    columns = ["rank", "span_id", "duration_ns"]
+    work = pl.concat([trace.select(name, *columns) for name in WORK])
+    calls = trace.select("api_calls", "rank", "process_id", "thread_id", "span_id", "start_ns", "duration_ns")
+    found = []
+    for tree in span_trees(spans):
+        is_op = is_word(tree["kind"], words["kind"], "op")
+        is_python = is_word(tree["kind"], words["kind"], "python", "module")
+        marked = tree.with_columns(is_op=is_op, is_python=is_python)
+        names = by_name(marked, of_rank(work, tree), of_rank(calls, tree))
+        rank = pl.lit(tree["rank"][0], pl.Int32).alias("rank")
+        found.append(names.select(rank, spelled(names["name"], words["name"]), pl.all().exclude("name")))
+    return [names for names in found if names.height]
 
 
 def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """What `op_times` gives, by whole columns, but for the rank."""
+    """What `op_times` gives of one rank, whose spans have is_op and is_python; but for the rank, and names as codes."""
     parent, is_op, word = tree["parent_id"], tree["is_op"], tree["name"]
     in_calls = charge_calls(calls, tree.height)
     innermost = nearest_row(parent, is_op)

@@ -29,10 +29,14 @@ def with_trees(spans: pl.DataFrame, frame: pl.DataFrame) -> Iterator[tuple[pl.Da
 
 def of_rank(frame: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     """The frame's rows of the tree's rank; a span_id that is none of the tree's is null."""
-    rank = tree["rank"].first()
+    return rows_of_rank(frame, tree["rank"][0], tree.height)
+
+
+def rows_of_rank(frame: pl.DataFrame, rank: int, n_spans: int) -> pl.DataFrame:
+    """The frame's rows of a rank; a span_id that is none of its spans' is null."""
     if frame.height and not frame["rank"].min() == rank == frame["rank"].max():
         frame = frame.filter(pl.col("rank") == rank)
     low, high = frame["span_id"].min(), frame["span_id"].max()
-    if isinstance(low, int) and isinstance(high, int) and low >= 0 and high < tree.height:
+    if isinstance(low, int) and isinstance(high, int) and low >= 0 and high < n_spans:
         return frame
-    return frame.with_columns(pl.when(pl.col("span_id").is_between(0, tree.height - 1)).then("span_id"))
+    return frame.with_columns(pl.when(pl.col("span_id").is_between(0, n_spans - 1)).then("span_id"))

@@ -59,6 +59,13 @@ def load8(address: int) -> int:
     return array[at]
 
 
+def load32(address: int) -> int:
+    """Four bytes at the address, little-endian, from 0 on."""
+    array, at = LENT.find(address, 4)
+    value: int = struct.unpack_from("<I", array, at)[0]
+    return value
+
+
 def load64(address: int) -> int:
     """Eight bytes at the address, little-endian, signed."""
     array, at = LENT.find(address, 8)
@@ -70,6 +77,12 @@ def store64(address: int, value: int) -> None:
     """Write eight bytes."""
     array, at = LENT.find(address, 8)
     struct.pack_into("<q", array, at, wrap(int(value)))
+
+
+def store32(address: int, value: int) -> None:
+    """Write four bytes, of which the value needs no more."""
+    array, at = LENT.find(address, 4)
+    struct.pack_into("<I", array, at, int(value))
 
 
 def special32(address: int) -> int:

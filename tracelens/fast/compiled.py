@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-_I8, _I64 = ir.IntType(8), ir.IntType(64)
+_I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _WIDTH = 32
 _VECTOR = ir.VectorType(_I8, _WIDTH)
 
@@ -34,6 +34,16 @@ def load8(typing_context, address):
 
 
 @intrinsic
+def load32(typing_context, address):
+    """Four bytes at the address, little-endian, from 0 on."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.zext(builder.load(_pointer(builder, arguments[0], _I32), align=1, typ=_I32), _I64)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
 def load64(typing_context, address):
     """Eight bytes at the address, little-endian, signed."""
 
@@ -49,6 +59,17 @@ def store64(typing_context, address, value):
 
     def generate(context, builder, signature, arguments):
         builder.store(arguments[1], _pointer(builder, arguments[0], _I64), align=1)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def store32(typing_context, address, value):
+    """Write four bytes, of which the value needs no more."""
+
+    def generate(context, builder, signature, arguments):
+        builder.store(builder.trunc(arguments[1], _I32), _pointer(builder, arguments[0], _I32), align=1)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64), generate

@@ -1,4 +1,4 @@
-; 599e6deb3ab38ddb78a29b60229551386a2a272041e5087dbd4f121e94af293d
+; e4f2e512b152e34aa3d3b62e8512d8e5d7086019d0bfa722d9836b9a98e4dac7
 
 
 define range(i32 -1, -2) i32 @parse(ptr noalias writeonly captures(none) %retptr, ptr noalias writeonly captures(none) %excinfo, i64 %arg.state) local_unnamed_addr {
