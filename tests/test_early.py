@@ -57,7 +57,7 @@ def test_the_larger_the_file_the_sooner_memory_is_given_back(tmp_path: Path, mon
             told[name] = os.environ[VARIABLE]
         assert VARIABLE not in os.environ
     assert told["large"].startswith("dirty_decay_ms:0,")
-    assert told["nsys"].startswith("dirty_decay_ms:500,")
+    assert told["nsys"].startswith("dirty_decay_ms:5000,")
     assert told["small"] == told["none"] != told["large"]
 
 

@@ -19,10 +19,16 @@ def intervals(rows: list[tuple[int, ...]]) -> pl.DataFrame:
 
 
 @settings(max_examples=100)
-@given(_INTERVALS, _INTERVALS, st.lists(st.none() | st.integers(-1, 29), min_size=30, max_size=30), st.integers(1, 40))
+@given(
+    _INTERVALS,
+    _INTERVALS,
+    st.lists(st.none() | st.integers(-1, 29), min_size=30, max_size=30),
+    st.tuples(st.integers(1, 40), st.sampled_from((0, 8))),
+)
 def test_calls_stand_where_the_walk_puts_them(
-    spans: list[tuple[int, ...]], calls: list[tuple[int, ...]], hints: list[int | None], slice_rows: int
+    spans: list[tuple[int, ...]], calls: list[tuple[int, ...]], hints: list[int | None], limits: tuple[int, int]
 ) -> None:
+    """However many calls are taken at a time, and whether threads are asked for one by one or calls grouped by them."""
     own = [hint if hint is not None and hint < len(spans) else None for hint in hints[: len(spans)]]
     hinted = intervals(spans).with_columns(parent_hint=pl.Series(own, dtype=pl.Int64))
     called = intervals(calls)
@@ -31,7 +37,8 @@ def test_calls_stand_where_the_walk_puts_them(
         alone = nesting.nest_in_python(frame, called.clear())
         assert (alone.parent, alone.depth, alone.self_ns) == (expected.parent, expected.depth, expected.self_ns)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(placing, "_SLICE_ROWS", slice_rows)
+            patch.setattr(placing, "_SLICE_ROWS", limits[0])
+            patch.setattr(placing, "_FEW_THREADS", limits[1])
             assert placing.place_calls(frame, alone.parent, called).to_list() == expected.call_span
 
 

@@ -5,6 +5,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.torch_files import call, kernel, read, rows, span, write
 from tracelens.derive.steps import STEP_NAME, mark_phases, mark_steps, step_intervals
@@ -65,6 +67,26 @@ def test_after_an_inner_step_the_outer_one_goes_on() -> None:
         ("nvtx", "step 2", 30, 30),
     )
     assert steps_at(marked, 5, 10, 19, 20, 30, 99, 100) == [7, 0, 0, 1, 7, 7, None]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20)), max_size=6),
+    st.lists(st.tuples(st.integers(1, 2), st.integers(-1, 22)), max_size=12),
+)
+def test_of_steps_in_any_order_the_last_to_start(steps: list[tuple[int, int]], asked: list[tuple[int, int]]) -> None:
+    """Steps of process 1, named for their start and end; asked for moments of one process, and of two."""
+    edges = [(start, start + length) for start, length in steps]
+    marked = spans(*(("nvtx", f"step {start * 100 + end}", start, end) for start, end in edges))
+    for processes in ({1}, {1, 2}):
+        some = [(process, moment) for process, moment in asked if process in processes]
+        under_way = [
+            max(((start, -end) for start, end in edges if process == 1 and start <= moment < end), default=None)
+            for process, moment in some
+        ]
+        frame = pl.DataFrame(some, schema={"process_id": pl.Int32, "start_ns": pl.Int64}, orient="row")
+        expected = [None if last is None else last[0] * 100 - last[1] for last in under_way]
+        assert mark_steps(frame, step_intervals(marked))["step"].to_list() == expected
 
 
 def test_of_overlapping_steps_the_later_one() -> None:
