@@ -178,64 +178,109 @@ class BareGraph:
         return "ran"
 
 
-CODEGEN = ("codegen.cpp", "codegen.triton", "codegen.simd", "codegen.wrapper")
-INDUCTORS: dict[str, tuple[bool, str, tuple[str, ...], Any]] = {
-    # version: has the setting that asks for provenance, home of the hook, who else holds it, how graphs look
-    "2.8": (False, "utils", ("codegen.triton", "codegen.wrapper"), BareGraph),
-    "2.9": (True, "debug", CODEGEN, AnnotatedGraph),
-    "2.11": (True, "debug", (*CODEGEN, "codegen.cpp_wrapper_cpu"), AnnotatedGraph),
-    "later": (True, "debug", (*CODEGEN, "ir", "scheduler"), AnnotatedGraph),
+class Extern:
+    """As up to torch 2.9: nobody is told when a call to a library is written."""
+
+    python_kernel_name = "extern_kernels.convolution"
+    origin_node, origins = fx_node("convolution", "aten.convolution.default", "conv1"), ()
+
+    def codegen_comment(self, wrapper: Any) -> None:
+        """The comment above the call."""
+
+
+class LaterExtern(Extern):
+    """As from torch 2.10 on: tells the hook."""
+
+    def codegen_comment(self, wrapper: Any, kernel_name: str | None = None) -> None:  # noqa: ARG002 - as it is there
+        """The comment above the call."""
+        hook = getattr(sys.modules["torch._inductor.debug"], "set_kernel_post_grad_provenance_tracing", None)
+        if hook is not None:
+            hook(self, kernel_name or self.python_kernel_name, True)
+
+
+CODEGEN = ("codegen.cpp", "codegen.simd", "codegen.wrapper")
+INDUCTORS: dict[str, tuple[bool, str | None, tuple[str, ...], Any, Any]] = {
+    # version: has the setting that asks for provenance, home of the hook, who else holds it, graphs, calls to libraries
+    "2.8": (False, "utils", CODEGEN, BareGraph, Extern),
+    "2.9": (True, "debug", (*CODEGEN, "codegen.cpp_wrapper_cpu"), AnnotatedGraph, Extern),
+    "2.10": (True, "debug", ("codegen.cpp", "codegen.triton"), AnnotatedGraph, LaterExtern),
+    "later": (True, "debug", ("codegen.cpp", "codegen.triton", "ir", "scheduler"), AnnotatedGraph, LaterExtern),
+    "without a hook": (False, None, (), AnnotatedGraph, LaterExtern),
 }
-"""Where versions of torch have what is patched, as notes and releases say; modules by those names stand in for them."""
+"""Where versions of torch have what is patched, by their sources; modules by those names stand in for them.
+test_provenance.py has what recording under 2.8, 2.9 and 2.10 themselves gave."""
 
 
 @pytest.mark.parametrize("version", INDUCTORS)
 def test_the_patch_points_of_versions_that_are_not_installed(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    has_level, home, users, graph_class = INDUCTORS[version]
+    has_level, home, users, graph_class, extern_class = INDUCTORS[version]
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "of the user")
+    heard = []
 
     def original(node_schedule: Any, kernel_name: str, is_extern: bool = False) -> int:
+        assert version != "2.8", "its hook is called by none who does not write debug files"
+        heard.append(kernel_name)
         return 7
 
     level = {"provenance_tracking_level": 0} if has_level else {}
-    modules = {
-        name: SimpleNamespace() for name in ("debug", "utils", *CODEGEN, "codegen.cpp_wrapper_cpu", "ir", "scheduler")
-    }
-    for name in (home, *users):
-        modules[name].set_kernel_post_grad_provenance_tracing = original
-    modules["config"] = SimpleNamespace(trace=SimpleNamespace(**level), triton=SimpleNamespace(cudagraphs=True))
+    config = SimpleNamespace(
+        trace=SimpleNamespace(enabled=False, **level), triton=SimpleNamespace(cudagraphs=True)
+    )  # fmt: skip
+    names = ("debug", "utils", *CODEGEN, "codegen.triton", "codegen.cpp_wrapper_cpu", "ir", "scheduler")
+    modules = {name: SimpleNamespace(config=config) for name in names}
+    holders = [modules[name] for name in ([home] if home else []) + list(users)]
+    for module in holders:
+        module.set_kernel_post_grad_provenance_tracing = original
+    modules["ir"].ExternKernel = extern_class
+    modules["config"] = config
     modules["output_code"] = SimpleNamespace(CompiledFxGraph=graph_class)
     graph = SimpleNamespace(is_backward=False, module=SimpleNamespace(graph=SimpleNamespace(nodes=[
         fx_node("convolution", "aten.convolution.default", "conv1"), fx_node("relu", "aten.relu.default", "act"),
     ])))  # fmt: skip
     modules["virtualized"] = SimpleNamespace(V=SimpleNamespace(graph=graph))
-    for name, module in modules.items():
-        monkeypatch.setitem(sys.modules, f"torch._inductor.{name}", module)
-    monkeypatch.setitem(
-        sys.modules, "torch.autograd.profiler", SimpleNamespace(record_function=lambda _: nullcontext())
-    )
-    before = (graph_class.__init__, graph_class.__call__)
+    others = {
+        "version": SimpleNamespace(__version__=version),
+        "autograd.profiler": SimpleNamespace(record_function=lambda _: nullcontext()),
+    }
+    for name, module in ({f"_inductor.{name}": module for name, module in modules.items()} | others).items():
+        monkeypatch.setitem(sys.modules, f"torch.{name}", module)
+    before = (graph_class.__init__, graph_class.__call__, extern_class.codegen_comment)
     made = recorder().Recorder()
     made.start()
-    held: list[Any] = [
-        getattr(modules[name], "set_kernel_post_grad_provenance_tracing", None) for name in (home, *users)
-    ]
-    conv = SimpleNamespace(origin_node=graph.module.graph.nodes[0], origins=[])
-    assert [hook(conv, "extern_kernels.convolution", True) for hook in held] == [7] * len(held)
+    writes_graph(modules, holders, extern_class(), tracks=has_level)
     graph_class(GENERATED, graph)([])
     assert (graph_class.__call__ is before[1]) is (version != "2.8")
     made.stop()
-    assert (graph_class.__init__, graph_class.__call__) == before
-    assert {modules[name].set_kernel_post_grad_provenance_tracing for name in (home, *users)} == {original}
-    assert vars(modules["config"].trace) == level
+    assert (graph_class.__init__, graph_class.__call__, extern_class.codegen_comment) == before
+    assert all(module.set_kernel_post_grad_provenance_tracing is original for module in holders)
+    assert all(module.config is config for name, module in modules.items() if name in names)
+    assert vars(config.trace) == {"enabled": False, **level}
     assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == "of the user"
     (told,) = made.sidecar()["graphs"]
-    paths = [(node["module_path"], node["rule"]) for call in told["calls"] for node in call["nodes"]]
-    if version == "2.8":
-        assert paths == [("conv1", "source_comment"), ("act", "source_comment")]
+    paths = [[(node["module_path"], node["rule"]) for node in call["nodes"]] for call in told["calls"]]
+    if version == "without a hook":
+        assert paths == [[("conv1", "source_comment")], [("act", "source_comment")], []]
         assert "no provenance hook" in " ".join(made.notes)
     else:
-        assert paths == [("conv1", "nn_module_stack")] * len(held)
+        assert paths == [[("conv1", "nn_module_stack")], [("act", "nn_module_stack")]]
+        assert heard == {"2.8": [], "2.9": ["triton_relu", "extern_kernels.convolution"]}.get(
+            version, ["extern_kernels.convolution", "triton_relu"]
+        )
+
+
+def writes_graph(modules: dict[str, Any], holders: list[Any], extern: Any, *, tracks: bool) -> None:
+    """Write a graph of a convolution and a generated kernel as Inductor does, which calls its hook where it is asked.
+
+    As it was before torch 2.10, the hook hears of the call to the library at the end.
+    """
+    extern.codegen_comment(None)
+    cpp, wrapper = modules["codegen.cpp"], modules["codegen.wrapper"]
+    if cpp in holders and (tracks or cpp.config.trace.enabled):
+        relu = SimpleNamespace(origins=[fx_node("relu", "aten.relu.default", "act")])
+        scheduled = SimpleNamespace(node=relu, get_outputs=list)
+        cpp.set_kernel_post_grad_provenance_tracing([scheduled], "triton_relu")
+    if wrapper in holders and (tracks or wrapper.config.trace.enabled):
+        wrapper.set_kernel_post_grad_provenance_tracing(extern, "extern_kernels.convolution", True)
 
 
 def test_inductor_is_given_back_as_it_was() -> None:

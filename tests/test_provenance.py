@@ -16,6 +16,7 @@ from tracelens.trace import Trace
 
 KEY = "fabc"
 GRAPH = {"span_id": 0, "name": f"## Call CompiledFxGraph {KEY} ##", "kind": "annotation", "start_ns": 0}
+ROOT = Path(__file__).resolve().parents[1]
 CAPTURES = Path(__file__).resolve().parents[2] / "shared" / "data" / "provenance"
 
 
@@ -246,3 +247,30 @@ def test_all_kernels_of_graphs_on_an_h200_are_matched(kind: str) -> None:
     paths = frame.join(convolutions, on="kernel_id", how="semi")["module_path"].unique()
     assert paths.str.contains("conv|downsample.0").all()
     assert paths.len() == 53
+
+
+@pytest.mark.parametrize("version", ["2.8.0", "2.9.1", "2.10.0"])
+def test_what_older_versions_recorded_is_in_the_order_of_the_model(version: str) -> None:
+    """Recorded by the versions themselves, on the CPU, with the script beside; what is expected is its model's."""
+    trace = collect(ROOT / "tests/data/inductor_versions" / version)
+    (recorded,) = (source for source in trace.manifest.sources if source["kind"] == "provenance")
+    assert recorded["versions"] == {"torch": f"{version}+cpu"}
+    runs = trace.spans.filter(pl.col("name").str.starts_with("## Call CompiledFxGraph"))
+    of_runs = runs["name"].str.extract(r"^## Call CompiledFxGraph (\S+) ##$").value_counts()
+    assert dict(of_runs.iter_rows()) == dict.fromkeys(trace.provenance["graph_key"].unique(), 2)
+    calls: dict[bool, list[tuple[str, set[str]]]] = {False: [], True: []}
+    for (is_backward, _, name), part in trace.provenance.group_by(
+        "is_backward", "call_order", "kernel_name", maintain_order=True
+    ):
+        calls[bool(is_backward)].append((str(name), set(part["module_path"])))
+    forward = [(w, paths) for name, paths in calls[False] for w in ("relu", "tanh", "kernels.") if w in name]
+    assert forward == [
+        ("kernels.", {"conv"}), ("kernels.", {"first"}), ("relu", {"act"}), ("kernels.", {"blocks.0"}),
+        ("tanh", {"blocks.1"}), ("kernels.", {"head"}),
+    ]  # fmt: skip
+    # Two products a linear layer, for its weight and for its input; the last, what made its input too.
+    products = [paths for name, paths in calls[True] if name == "extern_kernels.mm"]
+    assert products == [{"head"}, {"head"}, {"blocks.0"}, {"blocks.0"}, {"first"}, {"first"}]
+    ((_, last),) = [call for call in calls[True] if "convolution_backward" in call[0]]
+    assert "conv" in last
+    assert not set(trace.provenance["rule"]) & {"source_comment", "none"}

@@ -20,7 +20,9 @@ from pathlib import Path
 from typing import Any
 
 LEVEL = "provenance_tracking_level"
-"""Setting of `trace` that asks Inductor to keep track of nodes; torch 2.8 has none, and never calls the hook."""
+"""Setting of `trace` that asks Inductor to keep track of nodes. Torch 2.8 has none, and calls the hook where it writes
+debug files (`trace.enabled`): those that call it for generated kernels are told that it does."""
+ASKING = ("torch._inductor.codegen.cpp", "torch._inductor.codegen.simd")
 HOOK = "set_kernel_post_grad_provenance_tracing"
 HOMES = ("torch._inductor.debug", "torch._inductor.utils")
 """Where the hook is defined: from torch 2.9 on in debug, in 2.8 in utils."""
@@ -69,17 +71,24 @@ class Recorder:
             self._set(config.triton, "cudagraphs", False)
             self.notes.append("CUDA graphs were off while provenance was recorded")
         original = next((found for home in HOMES if (found := _attribute(home, HOOK))), None)
-        if not hasattr(config.trace, LEVEL):
-            original = None
         if original is None:
             self.notes.append(
                 "this torch has no provenance hook; kernels were traced by comments in the generated source"
             )
         else:
-            hook = self._hook(original)
+            extern: Any = importlib.import_module("torch._inductor.ir").ExternKernel
+            # Up to torch 2.9 the hook hears of some calls to libraries, after all generated kernels of the graph.
+            hears_all = "kernel_name" in inspect.signature(extern.codegen_comment).parameters
+            hook = self._hook(original if hasattr(config.trace, LEVEL) else _nothing, hears_all)
             for name in (*HOMES, *USERS):
                 if _attribute(name, HOOK) is original:
                     self._set(importlib.import_module(name), HOOK, hook)
+            if not hears_all:
+                self._set(extern, "codegen_comment", self._commented(extern.codegen_comment))
+            if not hasattr(config.trace, LEVEL):
+                for name in ASKING:
+                    module = importlib.import_module(name)
+                    self._set(module, "config", _Over(module.config, trace=_Over(config.trace, enabled=True)))
         graph = output.CompiledFxGraph
         self._set(graph, "__init__", self._compiled(graph.__init__, original is None))
         if ANNOTATION not in inspect.getsource(graph):
@@ -129,19 +138,30 @@ class Recorder:
         self._undo.append((owner, name, getattr(owner, name)))
         setattr(owner, name, value)
 
-    def _hook(self, original: Any) -> Any:
-        graph_of: Any = importlib.import_module("torch._inductor.virtualized").V
-
+    def _hook(self, original: Any, hears_all: bool) -> Any:
         def hook(node_schedule: Any, kernel_name: str, is_extern: bool = False, *more: Any, **named: Any) -> Any:
-            try:
-                graph = graph_of.graph
-                calls = graph.__dict__.setdefault(_CALLS, [])
-                calls.append(_call(node_schedule, kernel_name, is_extern))
-            except Exception:  # noqa: BLE001 - a compilation must not fail because it is watched
-                self.failures += 1
+            if hears_all or not is_extern:
+                self._note(node_schedule, kernel_name, is_extern)
             return original(node_schedule, kernel_name, is_extern, *more, **named)
 
         return hook
+
+    def _commented(self, original: Any) -> Any:
+        def codegen_comment(extern: Any, wrapper: Any) -> None:
+            original(extern, wrapper)
+            # A Triton kernel that the user wrote has no such name; no hook of these versions tells of it either.
+            if extern.python_kernel_name:
+                self._note(extern, extern.python_kernel_name, True)
+
+        return codegen_comment
+
+    def _note(self, made_by: Any, kernel_name: str, is_extern: bool) -> None:
+        try:
+            graph: Any = importlib.import_module("torch._inductor.virtualized").V.graph
+            calls = graph.__dict__.setdefault(_CALLS, [])
+            calls.append(_call(made_by, kernel_name, is_extern))
+        except Exception:  # noqa: BLE001 - a compilation must not fail because it is watched
+            self.failures += 1
 
     def _compiled(self, original: Any, from_source: bool) -> Any:
         def init(compiled: Any, *given: Any, **named: Any) -> None:
@@ -155,6 +175,21 @@ class Recorder:
                 self.failures += 1
 
         return init
+
+
+class _Over:
+    """A module or an object with some attributes replaced, for those alone that hold this."""
+
+    def __init__(self, under: Any, **replaced: Any) -> None:
+        self._under = under
+        self.__dict__ |= replaced
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._under, name)
+
+
+def _nothing(*_given: Any, **_named: Any) -> None:
+    """Instead of a hook that was not to be called."""
 
 
 def _annotated(call: Any) -> Any:

@@ -68,4 +68,4 @@ for _ in range(50):  # until the interpreter has made special instructions of th
     step()
 CALLS.append(1)
 list(map(lambda _: functools.partial(step)(), [1]))  # noqa: C417 - map's C code is meant
-# ruff: noqa: D101, D102, INP001 - a program to be debugged, whose lines are in what was recorded
+# ruff: noqa: D101, D102 - a program to be debugged, whose lines are in what was recorded
