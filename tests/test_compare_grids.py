@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from tests.cases import make_trace
+from tests.conftest import examples
 from tracelens.analyses.compare_grids import compare_grids, notes
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.grids import COMPARE_GRIDS
@@ -108,7 +109,7 @@ some_kernels = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(some_kernels, some_kernels, st.randoms(use_true_random=False), st.integers(-(10**15), 10**15))
 def test_nothing_is_lost_and_order_and_time_do_not_matter(
     base: list[dict[str, Any]], other: list[dict[str, Any]], random: Any, shift: int

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import tracelens as tl
 from tests import kernel_accuracy
+from tests.conftest import examples
 from tracelens.derive.kernel_classes import classify, unmangled_head
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 
@@ -231,7 +232,7 @@ def test_long_names_cost_little() -> None:
     assert found.height == len(HOSTILE)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=60), st.none() | st.text(max_size=30)), max_size=6))
 def test_any_text_gets_words_of_the_schema(pairs: list[tuple[str, str | None]]) -> None:
     names = pl.Series([name for name, _ in pairs], dtype=pl.String)

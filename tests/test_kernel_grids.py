@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from tests.cases import make_trace
+from tests.conftest import examples
 from tracelens.analyses.kernel_grids import kernel_grids, notes
 from tracelens.derive.grids import SHAPE
 from tracelens.derive.occupancy import REASONS
@@ -150,7 +151,7 @@ kernels = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(kernels, st.randoms(use_true_random=False), st.integers(-(10**15), 10**15))
 def test_order_of_rows_and_shift_of_time_change_nothing(rows: list[dict[str, Any]], random: Any, shift: int) -> None:
     shuffled = [row | {"start_ns": row["start_ns"] + shift} for row in rows]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("numpy", reason="the fast walk needs numpy")
 
+from tests.conftest import examples
 from tests.torch_files import CAPTURES
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.raw_tables import raw_tables
@@ -36,7 +37,7 @@ def same(spans: pl.DataFrame, calls: pl.DataFrame) -> None:
     assert (found.n_overlaps, found.n_unreturned) == (expected.n_overlaps, expected.n_unreturned)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @given(_INTERVALS, _INTERVALS, st.lists(st.none() | st.integers(-1, 39), min_size=40, max_size=40))
 def test_any_spans_and_calls(
     spans: list[tuple[int, ...]], calls: list[tuple[int, ...]], hints: list[int | None]

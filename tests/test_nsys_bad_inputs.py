@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tests.nsys_exports import KERNEL, RUNTIME, call, kernel, rewrite, strings, write
 from tests.test_nsys import SAMPLE
 from tracelens.collectors import nsys
@@ -217,7 +218,7 @@ def test_a_table_of_millions_of_rows_in_a_few_bytes(
     assert export.frame(KERNEL, wanted([column])).height == n_rows
 
 
-fuzz = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+fuzz = settings(deadline=None, max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def _read_or_refuse(path: Path) -> None:

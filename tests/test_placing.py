@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tracelens.derive import nesting, placing
 
 SCHEMA = dict.fromkeys(("process_id", "thread_id", "start_ns", "duration_ns"), pl.Int64)
@@ -18,7 +19,7 @@ def intervals(rows: list[tuple[int, ...]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     _INTERVALS,
     _INTERVALS,

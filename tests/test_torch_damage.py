@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tests.torch_files import call, codes, kernel, read, rows, span, write
 from tracelens.collectors import collect
 from tracelens.errors import TracelensError
@@ -205,7 +206,7 @@ def test_a_time_that_is_no_text_costs_the_event(tmp_path: Path) -> None:
 SEED = around(op("a", ', "args": {"External id": 1, "Input Dims": [[1]]}'), json.dumps(kernel("k", 2, 1, 1)))
 
 
-@settings(max_examples=80, deadline=30_000)
+@settings(max_examples=examples(80), deadline=30_000)
 @given(st.binary(max_size=300))
 def test_any_bytes_give_a_trace_or_an_error(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.getbasetemp() / "fuzz.json"
@@ -217,7 +218,7 @@ def test_any_bytes_give_a_trace_or_an_error(tmp_path_factory: pytest.TempPathFac
             continue
 
 
-@settings(max_examples=100, deadline=30_000)
+@settings(max_examples=examples(100), deadline=30_000)
 @given(st.lists(st.tuples(st.integers(0, len(SEED)), st.integers(0, 12), st.binary(max_size=6)), max_size=4))
 def test_a_trace_changed_here_and_there(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int, bytes]]

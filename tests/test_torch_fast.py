@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("numpy", reason="the fast path needs numpy")
 
+from tests.conftest import examples
 from tests.fast_and_slow import changed, plain, same_of_bytes, same_of_file, traces
 from tests.torch_files import CAPTURES
 from tracelens.capture import Diagnostics
@@ -29,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "samples" / "torch").glob("*.json.gz")) + sorted(CAPTURES.glob("**/*.json.gz"))
 SMALL = gzip.decompress((ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz").read_bytes())
 EXAMPLES = int(os.environ.get("TRACELENS_EXAMPLES", "0"))
-"""How many examples to look for, the same each time unless they are a thousand; 150 where nothing is said."""
+"""How many examples to look for, the same each time unless they are a thousand; 150 or 75 where nothing is said."""
 settings.register_profile("fast", deadline=None, suppress_health_check=list(HealthCheck), derandomize=EXAMPLES < 1000)
 
 pytestmark = [
@@ -114,13 +115,13 @@ def expected(event: dict[str, Any], column: fields.Column) -> Any:  # noqa: PLR0
 # --- damage ---
 
 
-@settings(settings.get_profile("fast"), max_examples=EXAMPLES or 150)
+@settings(settings.get_profile("fast"), max_examples=EXAMPLES or examples(150))
 @given(traces(), st.integers(1, 400), st.sampled_from([1, 100, 1 << 16]))
 def test_odd_values_and_damage(content: bytes, piece_bytes: int, block_bytes: int) -> None:
     same_of_bytes(content, piece_bytes, block_bytes=block_bytes, n_workers=1)
 
 
-@settings(settings.get_profile("fast"), max_examples=EXAMPLES // 3 or 50)
+@settings(settings.get_profile("fast"), max_examples=EXAMPLES // 3 or examples(50))
 @given(st.data())
 def test_a_real_trace_changed_here_and_there(data: st.DataObject) -> None:
     begin = data.draw(st.integers(0, 200_000))
@@ -131,7 +132,7 @@ def test_a_real_trace_changed_here_and_there(data: st.DataObject) -> None:
 
 
 @whole_only
-@settings(settings.get_profile("fast"), max_examples=30)
+@settings(settings.get_profile("fast"), max_examples=examples(30))
 @given(st.integers(1, 60_000), st.integers(0, 255), st.booleans())
 def test_gzip_cut_or_damaged(tmp_path_factory: pytest.TempPathFactory, at: int, value: int, is_cut: bool) -> None:
     content = bytearray((ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz").read_bytes())
