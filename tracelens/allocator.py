@@ -14,10 +14,11 @@ _POLARS, _ARROW = "_RJEM_MALLOC_CONF", "MIMALLOC_PURGE_DELAY"
 # Polars' allocator keeps freed memory for ten seconds, longer than most collects take. Keeping none of it halves their
 # peak and takes a tenth more time; a tenth of a second is nearly as good, except of large files, of which it is most of
 # the peak. Of an nsys collect most of the peak are tables held whole: giving back sooner, Arrow's allocator after ten
-# milliseconds, saves little, and takes a quarter more time.
+# milliseconds, saves little, and takes a quarter more time. There Polars' allocator is also kept from giving back large
+# columns at once, as it does by itself, and from keeping what each thread freed for that thread only.
 _SOON = {_POLARS: "dirty_decay_ms:100,muzzy_decay_ms:0"}
 _AT_ONCE = {_POLARS: "dirty_decay_ms:0,muzzy_decay_ms:0"}
-_LATER = {_POLARS: "dirty_decay_ms:5000,muzzy_decay_ms:0", _ARROW: "3000"}
+_LATER = {_POLARS: "dirty_decay_ms:5000,muzzy_decay_ms:0,oversize_threshold:0,narenas:1", _ARROW: "3000"}
 _LARGE_BYTES, _LARGE_GZIP_BYTES = 800_000_000, 40_000_000
 # What importing Polars writes into the environment, before what it finds there; processes started later inherit it.
 _BY_POLARS = re.compile(r"dirty_decay_ms:500,muzzy_decay_ms:(?:1000|-1)(?:,thp:always,metadata_thp:always)?(?:,|$)")
