@@ -49,8 +49,19 @@ def assert_same(fast: tuple[ReadEvents, Diagnostics], other: tuple[ReadEvents, D
         assert_frame_equal(plain(one.frames[name]), plain(frame))
 
 
-def read_both(fast_source: ByteSource, slow_source: ByteSource, **how: Any) -> None:
-    """Read by both and compare, trace by trace; an error of one must be the other's, word for word."""
+Found = list[tuple[ReadEvents, Diagnostics]] | SourceError
+
+
+def read_slowly(source: ByteSource) -> Found:
+    """The traces as the slow path reads them, or its error."""
+    try:
+        return list(read_documents(source, source.diagnostics, read_slow))
+    except SourceError as error:
+        return error
+
+
+def assert_read_fast(source: ByteSource, expected: Found, **how: Any) -> None:
+    """The fast path reads the same, trace by trace; an error of one must be the other's, word for word."""
     checked.LENT.clear()
 
     def fast(text: Text, said: Diagnostics) -> ReadEvents:
@@ -59,15 +70,11 @@ def read_both(fast_source: ByteSource, slow_source: ByteSource, **how: Any) -> N
         return read
 
     try:
-        expected = list(read_documents(slow_source, slow_source.diagnostics, read_slow))
+        found = list(read_documents(source, source.diagnostics, fast))
     except SourceError as error:
-        try:
-            list(read_documents(fast_source, fast_source.diagnostics, fast))
-        except SourceError as own:
-            assert str(own) == str(error)  # noqa: PT017 - both are looked at
-            return
-        raise
-    found = list(read_documents(fast_source, fast_source.diagnostics, fast))
+        assert str(error) == str(expected)  # noqa: PT017 - both are looked at
+        return
+    assert not isinstance(expected, SourceError), expected
     assert len(found) == len(expected)
     for one, two in zip(found, expected, strict=True):
         assert_same(one, two)
@@ -75,12 +82,14 @@ def read_both(fast_source: ByteSource, slow_source: ByteSource, **how: Any) -> N
 
 def same_of_bytes(content: bytes, piece_bytes: int, **how: Any) -> None:
     """Compare on bytes that come in pieces, whose size must mean nothing."""
-    read_both(Pieces(content, piece_bytes), Pieces(content, len(content) or 1), **how)
+    assert_read_fast(Pieces(content, piece_bytes), read_slowly(Pieces(content, len(content) or 1)), **how)
 
 
-def same_of_file(path: Path, **how: Any) -> None:
-    """Compare on a file."""
-    read_both(ByteSource(path, Diagnostics()), ByteSource(path, Diagnostics()), **how)
+def same_of_file(path: Path, *ways: dict[str, Any]) -> None:
+    """Compare on a file, read by the fast path in each of these ways, or as it is by default."""
+    expected = read_slowly(ByteSource(path, Diagnostics()))
+    for how in ways or ({},):
+        assert_read_fast(ByteSource(path, Diagnostics()), expected, **how)
 
 
 # --- traces nobody writes ---

@@ -11,8 +11,7 @@ _read_file = torch._read_file
 
 def _read_both(path: Path, *rest: Any, **more: Any) -> Any:
     if path.is_file():
-        same_of_file(path)
-        same_of_file(path, block_bytes=100)
+        same_of_file(path, {}, {"block_bytes": 100})
     return _read_file(path, *rest, **more)
 
 

@@ -140,7 +140,7 @@ def test_gzip_cut_or_damaged(tmp_path_factory: pytest.TempPathFactory, at: int, 
     content[at] = value
     path = tmp_path_factory.getbasetemp() / "t.json.gz"
     path.write_bytes(content[: at + 1] if is_cut else content)
-    same_of_file(path, block_bytes=100_000)
+    same_of_file(path, {"block_bytes": 100_000})
 
 
 @whole_only
