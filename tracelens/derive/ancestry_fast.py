@@ -5,12 +5,14 @@ There may be no machine code here, or parents that do not stand before their chi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from tracelens.fast.kernel import MACHINE, Kernel, ready
 from tracelens.fast.memory import Words, bytes_at, lend
@@ -46,13 +48,13 @@ def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series | None:
 def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series | None:
     """What `ancestry.count_among` gives."""
     found = _among(COUNT, parent, flags)
-    return None if found is None else pl.Series(flags.name, found)
+    return None if found is None else series(found).alias(flags.name)
 
 
 def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series | None:
     """What `ancestry.sum_within` gives."""
     found = own.to_numpy().copy()
-    return pl.Series(own.name, found) if _by_part(WITHIN, parent, result=found) else None
+    return series(found).alias(own.name) if _by_part(WITHIN, parent, result=found) else None
 
 
 def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame | None:
@@ -62,8 +64,8 @@ def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame 
     arrays = {"rows": filled(rows), "flags": marks.to_numpy(), "parents": parents, "n_parents": len(parents)}
     if not run(ABOVE, len(rows), result=found, **arrays):
         return None
-    frame = pl.DataFrame(found, schema=["top", "n_ones", "n_twos"])
-    return frame.with_columns(pl.when(pl.col("top") >= 0).then("top"))
+    columns = frame(found, ["top", "n_ones", "n_twos"])
+    return columns.with_columns(pl.when(pl.col("top") >= 0).then("top"))
 
 
 def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> Words | None:
@@ -120,6 +122,17 @@ def filled(rows: pl.Series) -> Words:
     return rows.fill_null(NONE).cast(pl.Int64).to_numpy()
 
 
+def series(array: Any) -> pl.Series:
+    """Words as Polars'. From the array itself Polars would make it by numpy.ma, which takes 0.05 s to import."""
+    words = np.ascontiguousarray(array, np.int64)
+    return pl.Series(pa.Array.from_buffers(pa.int64(), len(words), [None, pa.py_buffer(words)]))
+
+
+def frame(array: Any, names: Sequence[str]) -> pl.DataFrame:
+    """Columns of words as Polars', as `series`."""
+    return pl.DataFrame({name: series(array[:, place]) for place, name in enumerate(names)})
+
+
 def whole(parent: pl.Series) -> Words:
     """Row numbers of all parts, NONE for null, in one piece."""
     parts = parent.get_chunks()
@@ -134,5 +147,5 @@ def _rows(found: Words | None) -> pl.Series | None:
     """Row numbers, null for none."""
     if found is None:
         return None
-    rows = pl.Series(found)
+    rows = series(found)
     return rows.to_frame("row").select(pl.when(pl.col("row") >= 0).then("row")).to_series()

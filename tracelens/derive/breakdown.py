@@ -110,7 +110,7 @@ def _lengths(work: pl.DataFrame, by: list[str]) -> pl.DataFrame:
         from tracelens.derive import ancestry_fast  # noqa: PLC0415 - needs NumPy, which comes with numba
 
         found = ancestry_fast.lengths(rows, line.groups.height)
-        sums = None if found is None else pl.DataFrame(found, schema=_MEASURES).with_columns(line.groups["group"])
+        sums = None if found is None else ancestry_fast.frame(found, _MEASURES).with_columns(line.groups["group"])
     sums = _sums(rows) if sums is None else sums
     collectives = line.rows.filter(kind == _COMMUNICATION).group_by("group", maintain_order=True)
     return (

@@ -18,7 +18,7 @@ def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
 
         found = ancestry_fast.charge(rows, values, n_rows)
         if found is not None:
-            return pl.Series(found)
+            return ancestry_fast.series(found)
     sums = pl.DataFrame({"row": rows, "value": values}).drop_nulls("row").group_by("row").agg(pl.col("value").sum())
     return pl.repeat(0, n_rows, dtype=pl.Int64, eager=True).scatter(sums["row"], sums["value"])
 

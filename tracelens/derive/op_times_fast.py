@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from tracelens.derive import charging
-from tracelens.derive.ancestry_fast import CALLS, LAUNCHED, ORDERED, PLACED, TIMES, TOTALS, filled, run
+from tracelens.derive.ancestry_fast import CALLS, LAUNCHED, ORDERED, PLACED, TIMES, TOTALS, filled, frame, run, series
 from tracelens.derive.intervals import durations
 from tracelens.derive.op_times import WORK
 from tracelens.derive.span_trees import rows_of_rank
@@ -62,7 +62,7 @@ class _Ops:
             return False
         found = self.nodes[before : self.slots[N_NODES]]
         rows = found[~np.isin(found[:, CODE], list(self.words)), FIRST_ROW] - self.first
-        self.words |= zip(names[rows].tolist(), spans["name"].gather(rows).cast(pl.String), strict=True)
+        self.words |= zip(names[rows].tolist(), spans["name"].gather(rows.tolist()).cast(pl.String), strict=True)
         self.first += spans.height
         return True
 
@@ -105,7 +105,7 @@ class _Ops:
         """Name, and of its ops' durations the measures, by code."""
         begins = np.concatenate([np.zeros(1, np.int64), self.ends])
         parts = [
-            pl.DataFrame({"duration_ns": self.durations[begins[code] : begins[code + 1]]}).select(durations())
+            pl.DataFrame({"duration_ns": series(self.durations[begins[code] : begins[code + 1]])}).select(durations())
             for code in sorted(self.words)
         ]
         return pl.concat(parts).with_columns(name=pl.Series([self.words[code] for code in sorted(self.words)]))
@@ -116,7 +116,7 @@ class _Ops:
         above = np.full(len(self.ends), -1, np.int64)
         if not run(TOTALS, int(self.slots[N_NODES]), result=sums, table=above, **self._shared):
             return None
-        return pl.DataFrame(sums[sorted(self.words)], schema=_SUMS)
+        return frame(sums[sorted(self.words)], _SUMS)
 
 
 def op_times(trace: Trace) -> list[pl.DataFrame] | None:
