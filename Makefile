@@ -15,20 +15,21 @@ INSTALL_TORCH = -m pip install --quiet --retries 1 --timeout 15 --index-url $(TO
 demo: $(VENV)/installed
 	$(BIN)/tracelens demo
 
-# Torch traces are read by compiled kernels, and once more as they are where numba is not installed.
 test: $(VENV)/installed-for-tests check
 	$(BIN)/python -m pytest -n 2 --dist loadfile
-	TRACELENS_KERNELS=off TRACELENS_EXAMPLES=10 $(BIN)/python -m pytest -q -n 2 --dist loadfile $(wildcard tests/test_torch_[!f]*.py) tests/test_nesting.py
 
 # The same tests with the lowest versions that pyproject.toml allows; without those that depend on none of them, which
 # are about processes and pages, and take long, and without the tests that look for counterexamples. What one test reads
-# by both paths again is read by the fast one in this run too, and held against what is written beside it.
+# by both paths again is read by the fast one in this run too, and held against what is written beside it. Torch traces are
+# read as they are where numba is not installed: these tests look for counterexamples, as in no other run they are so read.
 ANY_VERSION := apart bench_enlarge bench_results early gdb_command gdb_ends gdb_limits gpu hta html_page interrupted \
-  nsys_live program structure study_page study_workloads thesis_page torch_cuts
+  nsys_live program structure study_page study_workloads thesis_page
+WITHOUT_KERNELS := $(wildcard tests/test_torch_[!f]*.py) tests/test_nesting.py
 READ_TWICE := tests/test_torch_fast.py::test_the_traces_that_other_tests_write
 test-lowest: $(VENV)-lowest/installed
 	$(VENV)-lowest/bin/python -m pytest -m 'not hypothesis' -n 2 --dist loadfile $(ANY_VERSION:%=--ignore tests/test_%.py) \
-	  --deselect $(READ_TWICE)
+	  --deselect $(READ_TWICE) $(WITHOUT_KERNELS:%=--ignore %)
+	TRACELENS_KERNELS=off TRACELENS_EXAMPLES=10 $(VENV)-lowest/bin/python -m pytest -q -n 2 --dist loadfile $(WITHOUT_KERNELS)
 
 check: $(VENV)/installed-for-tests
 	$(BIN)/ruff check .
