@@ -78,8 +78,10 @@ def read_apart(files: Sequence[Path], folder: Path, n_workers: int) -> list[list
     Raises what reading them raises, SourceError too where one of the processes is killed. They end when this one does,
     however it does.
     """
-    # Polars (2.1) has an interrupted wait for a lock go on, and Ctrl-C would be heard once everything is read.
-    signal.siginterrupt(signal.SIGINT, True)
+    # As Python has it by itself: Polars (2.1) has an interrupted wait for a lock go on, and Ctrl-C would be heard once
+    # everything is read. Windows has no such choice.
+    if hasattr(signal, "siginterrupt"):
+        signal.siginterrupt(signal.SIGINT, True)
     with gives_back_soon([*map(str, files)]):
         pool = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), initializer=_follow_parent)
         try:
