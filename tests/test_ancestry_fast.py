@@ -123,9 +123,8 @@ def test_words_are_those_of_the_kernel() -> None:
         "NONE",
     ):
         assert getattr(ancestry_fast, name) == getattr(kernel, name), name
-    assert [getattr(kernel, name.upper()) for name in ancestry_fast._ARRAYS] == list(range(2, 20))
-    for name in ("CODE", "UP", "FIRST_ROW", "N_OPS", "OWN_NS", "DEVICE_NS", "N_WORDS", "N_NODES", "OP", "PYTHON",
-                 "MODULE", "HEAD"):  # fmt: skip
+    assert [getattr(kernel, name.upper()) for name in ancestry_fast._ARRAYS] == list(range(2, 26))
+    for name in ("CODE", "UP", "N_OPS", "OWN_NS", "DEVICE_NS", "N_WORDS", "N_NODES", "HEAD", "IS_OP", "OWNED"):
         assert getattr(op_times_fast, name) == getattr(kernel, name), name
 
 

@@ -2,9 +2,11 @@
 
 import ctypes
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,13 +40,15 @@ _CALLS = st.lists(
     st.tuples(_AT, st.integers(0, 1), st.integers(0, 9), st.integers(0, 5), st.integers(0, 1), st.integers(0, 1)),
     max_size=12,
 )
+_BATCHES = Trace.batches
 _OP = {"kind": "op", "name": "f", "duration_ns": 9, "self_ns": 9}
 
 
-def sliced(trace: Trace, name: str, *columns: str) -> Iterator[pl.DataFrame]:
-    """`Trace.groups` of a trace on disk whose groups have three rows."""
-    whole = trace.select(name, *columns)
-    return (whole[at : at + 3] for at in range(0, whole.height, 3))
+def sliced(trace: Trace, name: str, *columns: str) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+    """`Trace.batches` of a trace on disk whose groups have three rows."""
+    for rank, batches in _BATCHES(trace, name, *columns):
+        for whole in batches:
+            yield from ((rank, [whole[at : at + 2], whole[at + 2 : at + 3]]) for at in range(0, whole.num_rows, 3))
 
 
 def fast_and_slow(trace: Trace, *, is_fast: bool = True) -> None:
@@ -52,7 +56,7 @@ def fast_and_slow(trace: Trace, *, is_fast: bool = True) -> None:
     slow = top_ops(trace)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ancestry, "WORTH_A_KERNEL", 0)
-        patch.setattr(Trace, "groups", sliced)
+        patch.setattr(Trace, "batches", sliced)
         assert (op_times_fast.op_times(trace) is not None) is is_fast
         assert top_ops(trace).equals(slow)
 
@@ -86,9 +90,76 @@ def test_what_there_is_no_room_for_is_left_to_the_slow_way(
     fast_and_slow(trace, is_fast=is_fast)
 
 
+def test_a_rank_without_ops_has_no_rows() -> None:
+    note = {"kind": "annotation", "duration_ns": 4, "self_ns": 4}
+    fast_and_slow(make_trace(spans=[_OP | {"rank": 1, "span_id": 0}, note | {"span_id": 0}]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ancestry, "WORTH_A_KERNEL", 0)
+        assert op_times_fast.op_times(make_trace(spans=[note])) == []
+
+
 @pytest.mark.parametrize("spans", [[_OP | {"span_id": 1}, _OP | {"span_id": 0}], [_OP, _OP | {"span_id": 2}]])
 def test_ids_that_are_no_rows_are_left_to_the_slow_way(spans: list[dict[str, Any]]) -> None:
     fast_and_slow(make_trace(spans=spans), is_fast=False)
+
+
+def test_a_trace_on_disk_is_read_rank_by_rank_and_group_by_group(tmp_path: Path) -> None:
+    spans = [
+        _OP | {"rank": rank, "span_id": row, "parent_id": (row - 1) // 2 if row else None, "name": "fgh"[row % 3]}
+        for rank in (0, 2)
+        for row in range(7)
+    ]
+    kernels = [{"rank": row % 3, "span_id": row, "duration_ns": 2} for row in range(8)]
+    make_trace(spans=spans, kernels=kernels).write(tmp_path / "t")
+    for file in (tmp_path / "t").glob("*/*/*.parquet"):
+        pq.write_table(pq.read_table(file, partitioning=None), file, row_group_size=3)
+    slow = top_ops(Trace.open(tmp_path / "t"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ancestry, "WORTH_A_KERNEL", 0)
+        trace = Trace.open(tmp_path / "t")
+        trace.select("spans", "rank", "self_ns")  # groups are the same ones, whatever is held
+        assert [(rank, len(batches)) for rank, batches in trace.batches("spans", "name")] == [(0, 1)] * 3 + [(2, 1)] * 3
+        assert op_times_fast.op_times(trace) is not None
+        assert top_ops(trace).equals(slow)
+
+
+def batch_of_spans(**columns: pa.Array) -> pa.RecordBatch:
+    """Two ops called f, the second one within the first, but for the columns given."""
+    names = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), ["f"])
+    kinds = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), ["op"])
+    usual = {"span_id": pa.array([0, 1]), "parent_id": pa.array([None, 0]), "kind": kinds, "name": names}
+    return pa.RecordBatch.from_pydict(usual | columns)
+
+
+@pytest.mark.parametrize("column", ["kind", "name"])
+@pytest.mark.parametrize("place", [1, -1, 1 << 30, None])
+def test_words_that_are_in_no_dictionary_are_left_to_the_slow_way(column: str, place: int | None) -> None:
+    places = pa.array([0, place], pa.int32())
+    broken = pa.DictionaryArray.from_arrays(places, ["op"], safe=False)
+    for batch, is_fast in ((batch_of_spans(), True), (batch_of_spans(**{column: broken}), False)):
+        ops = op_times_fast._Ops(2)
+        assert (op_times_fast._can_be_read(batch) and ops.place(batch)) is is_fast
+
+
+def test_a_name_that_is_no_text_is_left_to_the_slow_way() -> None:
+    damaged = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"]).buffers())
+    names = pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), damaged)
+    assert not op_times_fast._Ops(2).place(batch_of_spans(name=names))
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("span_id", pa.array([0, 1], pa.int32())),
+        ("self_ns", pa.array([1, None])),
+        ("name", pa.array(["f", "f"])),
+        ("name", pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int8()), ["f"])),
+        ("name", pa.DictionaryArray.from_arrays(pa.array([0, 0], pa.int32()), pa.array([1]))),
+    ],
+)
+def test_columns_that_are_not_as_declared_are_left_to_the_slow_way(column: str, values: pa.Array) -> None:
+    assert op_times_fast._can_be_read(batch_of_spans())
+    assert not op_times_fast._can_be_read(batch_of_spans(**{column: values}))
 
 
 def test_the_state_is_there_while_the_kernel_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,3 +169,8 @@ def test_the_state_is_there_while_the_kernel_runs(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(ancestry_fast, "kernel", lambda: Kernel(first_word, "none"))
     assert ancestry_fast.run(7, 1, result=np.zeros(1, np.int64))
+
+
+def test_what_is_not_placed_yet_has_no_times() -> None:
+    ops, times = op_times_fast._Ops(2), pa.RecordBatch.from_pydict({"self_ns": pa.array([1, 2])})
+    assert not ops.time(times)

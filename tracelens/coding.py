@@ -48,13 +48,14 @@ def read_columns(
     return coded, {name: frame[name] for name in others}
 
 
-def read_groups(file: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Columns of a Parquet file, a group of rows after the other; strings are Categorical."""
+def read_groups(file: Path, columns: Sequence[str], *, use_threads: bool) -> Iterator[pa.Table]:
+    """Columns of a Parquet file, a group of rows after the other; strings are dictionaries.
+
+    Threads, one a column, are no help to one of several that read at the same time.
+    """
     with pq.ParquetFile(file, read_dictionary=list(columns), pre_buffer=False) as opened:
         for k in range(opened.num_row_groups):
-            found = pl.from_arrow(opened.read_row_group(k, columns=list(columns)), rechunk=False)
-            assert isinstance(found, pl.DataFrame)
-            yield found
+            yield opened.read_row_group(k, columns=list(columns), use_threads=use_threads)
 
 
 def rows_of(file: Path) -> int:

@@ -149,17 +149,44 @@ class Trace:
         Memory that was never touched before costs more than reading does, so what needs a column only once, or only
         until something is found, takes it like this.
         """
-        is_held = name in self._frames or {*columns} <= self._columns.get(name, {}).keys()
-        files = self._files.get(name, ()) if not is_held else ()
-        if not files or not {*columns} <= self._stored[name] | {"rank"} or not self.has(name):
+        is_held = {*columns} <= self._columns.get(name, {}).keys()
+        if is_held or not self._lies_in_files(name, columns):
             yield self.select(name, *columns)
             return
-        for file in files:
+        for rank, rows in self._read_groups(name, columns, use_threads=True):
             with self._reading(name):
-                rank = pl.Series("rank", [int(file.parent.name.removeprefix("rank="))], pl.Int32)
-                for rows in read_groups(file, [column for column in columns if column != "rank"]):
-                    ranks = rank.new_from_index(0, rows.height)
-                    yield pl.DataFrame([ranks if column == "rank" else rows[column] for column in columns])
+                found = pl.from_arrow(rows, rechunk=False)
+            assert isinstance(found, pl.DataFrame)
+            ranks = pl.Series("rank", [rank], pl.Int32).new_from_index(0, found.height)
+            yield pl.DataFrame([ranks if column == "rank" else found[column] for column in columns])
+
+    def batches(self, name: str, *columns: str) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+        """As `groups`, of one rank each, as they lie in Arrow's memory; strings are dictionaries.
+
+        For threads that read at the same time: of a table they get the same groups, whatever columns are held.
+        """
+        if self._lies_in_files(name, columns):
+            groups = self._read_groups(name, columns, use_threads=False)
+        else:
+            rows = self.select(name, "rank", *columns).with_columns(pl.col(pl.String).cast(pl.Categorical))
+            parts = rows.partition_by("rank", as_dict=True, include_key=False, maintain_order=True)
+            groups = ((rank, part.to_arrow(compat_level=pl.CompatLevel.oldest())) for (rank,), part in parts.items())
+        for rank, rows in groups:
+            yield rank, rows.to_batches()
+
+    def _lies_in_files(self, name: str, columns: Sequence[str]) -> bool:
+        """Whether these columns of a table are on disk, and the table is not held as a whole."""
+        is_stored = bool(self._files.get(name)) and {*columns} <= self._stored[name] | {"rank"}
+        return is_stored and name not in self._frames and self.has(name)
+
+    def _read_groups(self, name: str, columns: Sequence[str], *, use_threads: bool) -> Iterator[tuple[int, pa.Table]]:
+        """These columns of each group of rows of the table's files, and its rank."""
+        for file in self._files[name]:
+            rank = int(file.parent.name.removeprefix("rank="))
+            with self._reading(name):
+                wanted = [column for column in columns if column != "rank"]
+                for rows in read_groups(file, wanted, use_threads=use_threads):
+                    yield rank, rows
 
     def _hold(self, name: str, strings: Sequence[str], others: Sequence[str]) -> None:
         """Read what is not held yet of these columns, strings as codes, in one go where the table lies in files."""

@@ -25,7 +25,8 @@ SOURCES = (Path(__file__).with_name("ancestry_kernel.py"), MACHINE)
 NONE = -(1 << 62)
 _ARRAYS = (
     "rows", "flags", "own", "result", "n_result", "starts", "ends", "lanes", "table", "n_table", "first", "parents",
-    "n_parents", "codes", "kinds", "nodes", "places", "n_places",
+    "n_parents", "codes", "kinds", "nodes", "places", "n_places", "valid", "n_skipped", "names", "n_names", "sorts",
+    "n_sorts",
 )  # fmt: skip
 _WRITTEN = ("result", "table", "nodes", "places")
 
@@ -124,13 +125,16 @@ def filled(rows: pl.Series) -> Words:
 
 def series(array: Any) -> pl.Series:
     """Words as Polars'. From the array itself Polars would make it by numpy.ma, which takes 0.05 s to import."""
-    words = np.ascontiguousarray(array, np.int64)
-    return pl.Series(pa.Array.from_buffers(pa.int64(), len(words), [None, pa.py_buffer(words)]))
+    return frame(np.reshape(array, (-1, 1)), [""]).to_series()
 
 
 def frame(array: Any, names: Sequence[str]) -> pl.DataFrame:
-    """Columns of words as Polars', as `series`."""
-    return pl.DataFrame({name: series(array[:, place]) for place, name in enumerate(names)})
+    """Columns of words as Polars', as `series`: by a table, of one column too, because of that pyarrow.compute."""
+    columns = [np.ascontiguousarray(array[:, place], np.int64) for place in range(len(names))]
+    words = [pa.Array.from_buffers(pa.int64(), len(array), [None, pa.py_buffer(column)]) for column in columns]
+    found = pl.from_arrow(pa.Table.from_arrays(words, list(names)))
+    assert isinstance(found, pl.DataFrame)
+    return found
 
 
 def whole(parent: pl.Series) -> Words:

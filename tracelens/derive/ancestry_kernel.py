@@ -5,11 +5,12 @@ from __future__ import annotations
 from tracelens.fast.machine import entry, inline, load8, load32, load64, plus, store32, store64, times
 
 # Words of the state. Arrays are by row: ROWS (for each row another row, NONE for none), FLAGS (a byte a row), OWN and
-# RESULT, and whatever else a pass names. ROWS may be a part, from row FIRST on, of what the other arrays hold.
+# RESULT, and whatever else a pass names. ROWS may be a part, from row FIRST on, of what the other arrays hold. CALLS,
+# PLACED and LAUNCHED take NONE also where VALID, if not 0, has no bit: one a row, as Arrow's, from N_SKIPPED on.
 (
     WHAT, N_ROWS, ROWS, FLAGS, OWN, RESULT, N_RESULT, STARTS, ENDS, LANES, TABLE, N_TABLE, FIRST, PARENTS, N_PARENTS,
-    CODES, KINDS, NODES, PLACES, N_PLACES,
-) = range(20)  # fmt: skip
+    CODES, KINDS, NODES, PLACES, N_PLACES, VALID, N_SKIPPED, NAMES, N_NAMES, SORTS, N_SORTS,
+) = range(26)  # fmt: skip
 # Of all spans, whose ROWS are their parents; parts come in order, of WITHIN the last first.
 NEAREST, OUTERMOST, COUNT, WITHIN = range(4)
 # Of the spans at ROWS, by PARENTS: three words, the outermost span flagged 1, and how many are flagged 1 and 2.
@@ -20,15 +21,16 @@ CHARGE, CALLS = 5, 6
 # millions of spans a few hundred nodes are left, and a word a span. PLACES has the node of the innermost op at or above
 # each span in 32 bits, times four, with IS_OP where it is the span itself, and OWNED where the span's own time is that
 # op's: with no more than Python calls between. Nodes have N_WORDS words each; the first stands for no op.
-# PLACED reads parents (ROWS) from row FIRST on, which LANES holds too, and finds nodes; TABLE: see HEAD.
+# PLACED reads parents (ROWS) from row FIRST on, which LANES holds too, and finds nodes. CODES and KINDS are of 32 bits,
+# places in NAMES, which holds codes, and in SORTS, which holds flags: both of an op, OWNED of a Python call. TABLE has
+# how many nodes there are; then by hash nodes, 0 for none.
 # LAUNCHED adds OWN of the work launched at ROWS to nodes, TIMES their own time (OWN less STARTS, of the calls within).
 # ORDERED puts OWN of ops in RESULT by code, where TABLE says that the next one goes.
 # TOTALS: of each code three words, what its nodes launched, their own time, and what they and nodes below launched.
 PLACED, LAUNCHED, TIMES, ORDERED, TOTALS = 7, 8, 9, 10, 11
 IS_OP, OWNED = 1, 2
-CODE, UP, FIRST_ROW, N_OPS, OWN_NS, DEVICE_NS, N_WORDS = range(7)
-# The first words of TABLE. PLACED: how many nodes there are, and the codes of kinds; then by hash nodes, 0 for none.
-N_NODES, OP, PYTHON, MODULE, HEAD = range(5)
+CODE, UP, N_OPS, OWN_NS, DEVICE_NS, N_WORDS = range(6)
+N_NODES, HEAD = 0, 1
 # CALLS: how many lanes there are, the last call's start and end; then of each lane process, thread, how far it reached.
 N_LANES, LAST_START, LAST_END = range(3)
 # Of device work in order of group (ROWS) and start, its sort in FLAGS, OWN the return of its call: six words a group.
@@ -115,6 +117,7 @@ def charge_calls(state):
     rows, result, n_result = load64(state + 8 * ROWS), load64(state + 8 * RESULT), load64(state + 8 * N_RESULT)
     starts, own = load64(state + 8 * STARTS), load64(state + 8 * OWN)
     processes, threads = load64(state + 8 * CODES), load64(state + 8 * LANES)
+    valid, n_skipped = load64(state + 8 * VALID), load64(state + 8 * N_SKIPPED)
     table, room = load64(state + 8 * TABLE), load64(state + 8 * N_TABLE)
     n_lanes = load64(table + 8 * N_LANES)
     last_start = load64(table + 8 * LAST_START)
@@ -144,7 +147,7 @@ def charge_calls(state):
                 store64(slot + 16, start)
         reached = load64(slot + 16)
         store64(slot + 16, max(end, reached))
-        to = load64(rows + 8 * row)
+        to = row_at(rows, valid, n_skipped, row)
         if 0 <= to < n_result:
             store64(result + 8 * to, load64(result + 8 * to) + max(0, end - max(start, reached)))
     store64(table + 8 * N_LANES, n_lanes)
@@ -183,28 +186,42 @@ def above(state):
 
 
 @inline
+def row_at(rows, valid, n_skipped, place):
+    """What ROWS has at a place, NONE where VALID has no bit."""
+    if valid != 0:
+        bit = n_skipped + place
+        if (load8(valid + (bit >> 3)) >> (bit & 7)) & 1 == 0:
+            return NONE
+    return load64(rows + 8 * place)
+
+
+@inline
 def placed(state):
     """PLACED."""
     rows, ids, first = load64(state + 8 * ROWS), load64(state + 8 * LANES), load64(state + 8 * FIRST)
-    codes, kinds = load64(state + 8 * CODES), load64(state + 8 * KINDS)
+    valid, n_skipped = load64(state + 8 * VALID), load64(state + 8 * N_SKIPPED)
+    codes, names, n_names = load64(state + 8 * CODES), load64(state + 8 * NAMES), load64(state + 8 * N_NAMES)
+    kinds, sorts, n_sorts = load64(state + 8 * KINDS), load64(state + 8 * SORTS), load64(state + 8 * N_SORTS)
     places, nodes, table = load64(state + 8 * PLACES), load64(state + 8 * NODES), load64(state + 8 * TABLE)
-    op, python, module = load64(table + 8 * OP), load64(table + 8 * PYTHON), load64(table + 8 * MODULE)
     n_nodes = load64(table + 8 * N_NODES)
     n_rows = load64(state + 8 * N_ROWS)
     if first + n_rows > load64(state + 8 * N_PLACES):
         return 1
     for place in range(n_rows):
         row = first + place
-        parent = load64(rows + 8 * place)
+        parent = row_at(rows, valid, n_skipped, place)
+        name, kind = load32(codes + 4 * place), load32(kinds + 4 * place)
         if load64(ids + 8 * place) != row or parent >= row or (parent < 0 and parent != NONE):
+            return 1
+        if name >= n_names or kind >= n_sorts:
             return 1
         found = 0
         if parent >= 0:
             found = load32(places + 4 * parent)
-        kind = load32(kinds + 4 * place)
-        if kind == op:
+        sort = load64(sorts + 8 * kind)
+        if sort & IS_OP != 0:
             up = found >> 2
-            code = load32(codes + 4 * place)
+            code = load64(names + 8 * name)
             # Nodes fill at most half the table, so that a free slot is soon found.
             mask = load64(state + 8 * N_TABLE) - 1
             mixed = plus(times(up, 0x9E3779B1), times(code, 0x85EBCA6B))
@@ -224,13 +241,10 @@ def placed(state):
                 at = nodes + 8 * N_WORDS * node
                 store64(at + 8 * CODE, code)
                 store64(at + 8 * UP, up)
-                store64(at + 8 * FIRST_ROW, row)
             store64(at + 8 * N_OPS, load64(at + 8 * N_OPS) + 1)
-            found = node << 2 | OWNED | IS_OP
-        elif kind in (python, module):
-            found &= -1 - IS_OP
+            found = node << 2 | sort
         else:
-            found &= -1 - IS_OP - OWNED
+            found &= sort - 1 - IS_OP - OWNED
         store32(places + 4 * row, found)
     store64(table + 8 * N_NODES, n_nodes)
     return 0
@@ -245,8 +259,9 @@ def charge_nodes(state):
     calls = load64(state + 8 * STARTS)
     table, result, n_result = load64(state + 8 * TABLE), load64(state + 8 * RESULT), load64(state + 8 * N_RESULT)
     if what == LAUNCHED:
+        valid, n_skipped = load64(state + 8 * VALID), load64(state + 8 * N_SKIPPED)
         for row in range(n_rows):
-            to = load64(rows + 8 * row)
+            to = row_at(rows, valid, n_skipped, row)
             if 0 <= to < n_places:
                 slot = nodes + 8 * (N_WORDS * (load32(places + 4 * to) >> 2) + DEVICE_NS)
                 store64(slot, load64(slot) + load64(own + 8 * row))
