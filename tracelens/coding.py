@@ -51,10 +51,9 @@ def read_columns(
 def read_groups(file: Path, columns: Sequence[str], *, use_threads: bool) -> Iterator[pa.Table]:
     """Columns of a Parquet file, a group of rows after the other; strings are dictionaries.
 
-    Threads, one a column, are no help to one of several that read at the same time. A file that is mapped needs no
-    memory to be copied to.
+    Threads, one a column, are no help to one of several that read at the same time.
     """
-    with pq.ParquetFile(file, read_dictionary=list(columns), pre_buffer=False, memory_map=True) as opened:
+    with pq.ParquetFile(file, read_dictionary=list(columns), pre_buffer=False) as opened:
         for k in range(opened.num_row_groups):
             yield opened.read_row_group(k, columns=list(columns), use_threads=use_threads)
 
