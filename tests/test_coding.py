@@ -14,8 +14,12 @@ from tracelens.trace import Trace
 VALUES = ["b", None, "a", "a", "", "a word that is longer than a view holds", "b", "Z", "é"]
 
 
+@pytest.mark.parametrize("n_first", [2, 1 << 17])
 @pytest.mark.parametrize("values", [VALUES, [], [None, None], [f"word {n % 300}" for n in range(2000)]])
-def test_codes_are_places_among_the_words(values: list[str | None], tmp_path: Path) -> None:
+def test_codes_are_places_among_the_words(
+    values: list[str | None], n_first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracelens.coding._FIRST_ROWS", n_first)
     series = pl.Series("s", values, dtype=pl.String)
     codes, words = coded(series)
     assert sorted(words) == sorted({value for value in values if value is not None})

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
 from tracelens.errors import SchemaError
@@ -45,9 +46,22 @@ def test_what_does_not_fit_is_an_error(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_rows_are_written_in_groups_and_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracelens.table._GROUP_ROWS", 2)
+    monkeypatch.setattr("tracelens.table._GROUP_CELLS", 2 * len(TABLES["spans"].without("rank").columns))
     frame = pl.concat([narrow(2), narrow(2, name="b"), narrow(1, name="ü")])
     TABLES["spans"].write(frame, tmp_path / "spans.parquet")
     names = pl.read_parquet(tmp_path / "spans.parquet")["name"]
+    assert pq.read_metadata(tmp_path / "spans.parquet").num_row_groups == 3
     assert names.dtype == pl.String
     assert names.to_list() == ["a", "a", "b", "b", "ü"]
+
+
+@pytest.mark.parametrize("few", [1, 3])
+def test_many_words_lie_in_the_groups_that_have_them(few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tracelens.table._FEW_WORDS", few)
+    frame = pl.concat([narrow(2), narrow(2, name="b"), narrow(1, name="ü", module_path="m")], how="diagonal")
+    TABLES["spans"].write(frame, tmp_path / "spans.parquet")
+    read = pl.read_parquet(tmp_path / "spans.parquet")
+    assert read["name"].to_list() == ["a", "a", "b", "b", "ü"]
+    assert read["module_path"].to_list() == [None] * 4 + ["m"]
+    with pytest.raises(SchemaError, match=r"spans\.name: null where a value is required"):
+        TABLES["spans"].write(frame.with_columns(name=pl.lit(None, pl.Categorical)), tmp_path / "bad.parquet")

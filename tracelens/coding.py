@@ -10,17 +10,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _FEW = 8
+_FIRST_ROWS = 1 << 17
 
 
 def coded(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """A column's codes (null where it is null) and its words."""
     categories = values.cast(pl.Categorical)
-    words = categories.unique().cast(pl.String).drop_nulls().sort()
-    numbers = categories.to_physical()
+    # Mostly the first rows have all words; looking up a code is far cheaper than looking for distinct words.
+    for rows in (categories.head(_FIRST_ROWS), categories):
+        words = rows.unique().cast(pl.String).drop_nulls().sort()
+        codes = _codes(categories.to_physical(), words)
+        if codes.null_count() == values.null_count():
+            break
+    return codes.alias(values.name), words
+
+
+def _codes(numbers: pl.Series, words: pl.Series) -> pl.Series:
+    """The places of words in their list by number of category; null where it is none of them."""
     place = pl.DataFrame({"number": words.cast(pl.Categorical).to_physical()}).with_row_index("code")
     width = int(numbers.max() or 0) + 1  # type: ignore[arg-type]
-    codes = pl.Series([0], dtype=pl.UInt32).new_from_index(0, width).scatter(place["number"], place["code"])
-    return _narrow(codes, words).gather(numbers).alias(values.name), words
+    codes = pl.repeat(None, width, dtype=pl.UInt32, eager=True).scatter(place["number"], place["code"])
+    return _narrow(codes, words).gather(numbers)
 
 
 def read_columns(

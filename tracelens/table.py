@@ -13,11 +13,14 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tracelens.coding import coded
 from tracelens.errors import SchemaError
 
 DataType: TypeAlias = "pl.DataType | type[pl.DataType]"
 
-_GROUP_ROWS = 1 << 17
+_GROUP_CELLS = 3 << 20
+_FEW_WORDS = 1 << 10
+"""Words of a column that may lie in each group's dictionary, whether the group has them or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +69,9 @@ class Table:
         """A typed frame without rows."""
         return pl.DataFrame(schema=self.schema)
 
-    def without(self, name: str) -> Table:
-        """The table without one of its columns."""
-        return replace(self, columns=tuple(column for column in self.columns if column.name != name))
+    def without(self, *names: str) -> Table:
+        """The table without some of its columns."""
+        return replace(self, columns=tuple(column for column in self.columns if column.name not in names))
 
     def conform(self, frame: pl.DataFrame, *, keep_categories: bool = False) -> pl.DataFrame:
         """The frame with exactly this table's columns, in order, cast to their dtypes; absent nullable ones are null.
@@ -119,12 +122,17 @@ class Table:
     def check_values(self, frame: pl.DataFrame) -> None:
         """Make sure that nulls and enum words are as declared. Raises SchemaError naming the first column not so."""
         for column in self.columns:
-            if not column.nullable and frame[column.name].null_count():
-                raise SchemaError(f"table {self.name}.{column.name}: null where a value is required")
-            if column.values:
-                strange = set(frame[column.name].unique().drop_nulls().cast(pl.String)) - set(column.values)
-                if strange:
-                    raise SchemaError(f"table {self.name}.{column.name}: {sorted(strange)} not in {column.values}")
+            self.check_column(column, frame[column.name])
+
+    def check_column(self, column: Column, values: pl.Series, words: pl.Series | None = None) -> None:
+        """`check_values` of one column, which may be codes of words."""
+        if not column.nullable and values.null_count():
+            raise SchemaError(f"table {self.name}.{column.name}: null where a value is required")
+        if column.values:
+            found = values.unique().drop_nulls().cast(pl.String) if words is None else words
+            strange = set(found) - set(column.values)
+            if strange:
+                raise SchemaError(f"table {self.name}.{column.name}: {sorted(strange)} not in {column.values}")
 
     def write(self, frame: pl.DataFrame, path: Path) -> None:
         """Write a frame as a zstd Parquet file that carries every column's meaning and unit.
@@ -134,17 +142,20 @@ class Table:
         """
         table = self if "rank" in frame.columns else self.without("rank")
         described = _described(_arrow(table.empty()).schema, table)
-        groups = (frame[at : at + _GROUP_ROWS] for at in range(0, max(1, frame.height), _GROUP_ROWS))
-        first = _group(table, next(groups), described)
-        # Ids and sorted times differ little from row to row: as deltas they take half the room of a dictionary.
-        integers = [name for name, dtype in table.empty().schema.items() if dtype.is_integer()]
+        frame, words = _coded(table, frame)
+        n_rows = max(1, _GROUP_CELLS // len(table.columns))
+        groups = (frame[at : at + n_rows] for at in range(0, max(1, frame.height), n_rows))
+        first = _group(table, next(groups), described, words)
+        # Ids and sorted times differ little from row to row: as deltas they take half the room of a dictionary. Sizes
+        # of grids and the like repeat as the program does, which compression finds in plain numbers only.
+        deltas = [name for name, dtype in table.schema.items() if dtype == pl.Int64]
         with pq.ParquetWriter(
             path,
             first.schema,
             compression="zstd",
-            compression_level=1,
+            compression_level=-1,
             use_dictionary=[name for name, dtype in table.schema.items() if dtype == pl.String],
-            column_encoding=dict.fromkeys(integers, "DELTA_BINARY_PACKED"),
+            column_encoding=dict.fromkeys(deltas, "DELTA_BINARY_PACKED"),
             version="2.6",
             store_schema=False,
             # Rows lie in this order, so that only these tell a reader which group it may leave out.
@@ -152,19 +163,36 @@ class Table:
         ) as writer:
             writer.write_table(first)
             for rows in groups:
-                writer.write_table(_group(table, rows, described))
+                writer.write_table(_group(table, rows, described, words))
             # Categories are written as the dictionaries that they are; readers are told of strings.
             told = base64.b64encode(described.serialize().to_pybytes())
             writer.add_key_value_metadata({b"ARROW:schema": told, **described.metadata})
 
 
-def _group(table: Table, rows: pl.DataFrame, described: pa.Schema) -> pa.Table:
-    """Rows in Arrow as they are written: checked, categories as dictionaries."""
-    fitting = table.conform(rows, keep_categories=True)
-    table.check_values(fitting)
+def _coded(table: Table, frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, pa.Array]]:
+    """The frame with categories of few words as checked codes, and the words: at once is less work than by group."""
+    words = {}
+    for column in table:
+        if frame.schema.get(column.name) == pl.Categorical:
+            codes, own = coded(frame[column.name])
+            if own.len() <= _FEW_WORDS:
+                table.check_column(column, codes, own)
+                frame, words[column.name] = frame.with_columns(codes), own.to_arrow()
+    return frame, words
+
+
+def _group(table: Table, rows: pl.DataFrame, described: pa.Schema, words: Mapping[str, pa.Array]) -> pa.Table:
+    """Rows in Arrow as they are written: checked, categories as dictionaries; those with `words` are codes already."""
+    others = table.without(*words)
+    fitting = others.conform(rows, keep_categories=True)
+    others.check_values(fitting)
     arrow = _arrow(fitting)
-    fields = [described.field(field.name).with_type(field.type) for field in arrow.schema]
-    return pa.Table.from_arrays(arrow.columns, schema=pa.schema(fields))
+    columns = {
+        name: pa.DictionaryArray.from_arrays(rows[name].to_arrow(), words[name]) if name in words else arrow[name]
+        for name in table.names
+    }
+    fields = [described.field(name).with_type(column.type) for name, column in columns.items()]
+    return pa.Table.from_arrays(list(columns.values()), schema=pa.schema(fields))
 
 
 def _arrow(frame: pl.DataFrame) -> pa.Table:
