@@ -15,7 +15,8 @@ from tracelens.capture import Diagnostics
 from tracelens.collectors.nsys import codes
 from tracelens.collectors.nsys.events import API_TABLES
 from tracelens.collectors.nsys.export import Export, wanted
-from tracelens.collectors.nsys.session import Session, together
+from tracelens.collectors.nsys.session import Session
+from tracelens.collectors.nsys.whole import together
 
 NEWEST_SCHEMA = (3, 25)
 OLDEST_SCHEMA = (2, 9)

@@ -17,7 +17,10 @@ from tracelens.derive.assemble import assemble
 from tracelens.errors import SourceError
 
 KIND = "nsys"
-_DEVICE_TABLES = ("kernels", "memcpys", "memsets", "synchronizations")
+_WORK = {
+    "kernels": events.kernels, "memcpys": events.memcpys, "memsets": events.memsets,
+    "synchronizations": events.synchronizations,
+}  # fmt: skip
 _WHY_EMPTY = {
     "spans": "the capture has no NVTX ranges; capture with nsys profile -t cuda,nvtx and annotate the program",
     "api_calls": "the capture has no CUDA API calls; capture with nsys profile -t cuda",
@@ -125,18 +128,13 @@ def _capture(export: Export, source: Future[SourceFile]) -> Capture:
 def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
     """Every table the export fills, before sorting and linking."""
     with ThreadPoolExecutor(1) as pool:
-        kernels = pool.submit(events.kernels, session)
+        begun = {name: pool.submit(read, session) for name, read in _WORK.items()}
         calls = events.api_calls(session)
-    raw = {
-        "api_calls": calls,
-        "kernels": events.with_process(session, kernels.result(), calls),
-        "memcpys": events.memcpys(session, calls),
-        "memsets": events.memsets(session, calls),
-        "synchronizations": events.synchronizations(session, calls),
-        "counters": about.counters(session),
-        "graph_nodes": events.graph_nodes(session),
-    }
-    raw["spans"] = nvtx.spans(session, _last_moment(raw))
+    raw = {"api_calls": calls}
+    raw |= {name: events.with_process(session, work.result(), calls) for name, work in begun.items()}
+    raw["counters"] = about.counters(session)
+    raw["graph_nodes"] = events.graph_nodes(session)
+    raw["spans"] = nvtx.spans(session, lambda: _last_moment(raw))
     raw["devices"] = _one_numbering(raw, about.devices(session.export), session.diagnostics)
     return raw
 
@@ -154,7 +152,7 @@ def _one_numbering(raw: dict[str, pl.DataFrame], devices: pl.DataFrame, diagnost
     if clash.height:
         keys = ["process_id", "device_id"]
         numbers = devices.select(*keys, "gpu_id").unique(keys, keep="first")
-        for name in _DEVICE_TABLES:
+        for name in _WORK:
             wide = raw[name].with_columns(pl.col(keys).cast(pl.Int64))
             joined = wide.join(numbers, on=keys, how="left", maintain_order="left")
             renumbered = joined.with_columns(device_id=pl.coalesce("gpu_id", "device_id")).drop("gpu_id")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.collectors.nsys import codes
-from tracelens.collectors.nsys.session import Session, narrow, process_of, thread_of, together
+from tracelens.collectors.nsys.session import Session, process_of, thread_of
+from tracelens.collectors.nsys.whole import narrow, together
 
 API_TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER")
 GRAPH_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
@@ -100,8 +101,8 @@ def graph_nodes(session: Session) -> pl.DataFrame:
     )
 
 
-def memcpys(session: Session, calls: pl.DataFrame) -> pl.DataFrame:
-    """Copies, and migrations of managed memory."""
+def memcpys(session: Session) -> pl.DataFrame:
+    """Copies, and migrations of managed memory, as `with_process` takes them."""
     table = f"{_ACTIVITY}MEMCPY"
     needed = ["start", "end", "deviceId", "bytes", "copyKind"]
     parts = (
@@ -114,11 +115,11 @@ def memcpys(session: Session, calls: pl.DataFrame) -> pl.DataFrame:
         )
         for raw in session.chunks(table, needed, [*_WORK[1:], "srcKind", "dstKind"])
     )
-    return with_process(session, together(map(narrow, parts)), calls)
+    return together(map(narrow, parts))
 
 
-def memsets(session: Session, calls: pl.DataFrame) -> pl.DataFrame:
-    """Fills of device memory."""
+def memsets(session: Session) -> pl.DataFrame:
+    """Fills of device memory, as `with_process` takes them."""
     table = f"{_ACTIVITY}MEMSET"
     told = pl.col("memKind").is_not_null()
     parts = (
@@ -130,15 +131,15 @@ def memsets(session: Session, calls: pl.DataFrame) -> pl.DataFrame:
         )
         for raw in session.chunks(table, ["start", "end", "deviceId", "bytes"], [*_WORK[1:], "value", "memKind"])
     )
-    return with_process(session, together(map(narrow, parts)), calls)
+    return together(map(narrow, parts))
 
 
-def synchronizations(session: Session, calls: pl.DataFrame) -> pl.DataFrame:
-    """Waits that the driver recorded."""
+def synchronizations(session: Session) -> pl.DataFrame:
+    """Waits that the driver recorded, as `with_process` takes them."""
     table = f"{_ACTIVITY}SYNCHRONIZATION"
     integers = [*_WORK[:-1], "syncType", "deprecatedSyncType", "eventId"]
     parts = (_waits(session, table, raw) for raw in session.chunks(table, ["start", "end"], integers))
-    return with_process(session, together(map(narrow, parts)), calls)
+    return together(map(narrow, parts))
 
 
 def _waits(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:

@@ -7,10 +7,13 @@ mark each module's call, as vLLM and SGLang have them (`{'Module': 'model.layers
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import polars as pl
 
 from tracelens.collectors.nsys import codes
-from tracelens.collectors.nsys.session import Session, narrow, process_of, thread_of, together
+from tracelens.collectors.nsys.session import Session, process_of, thread_of
+from tracelens.collectors.nsys.whole import narrow, together
 from tracelens.derive.distinct import each_once
 
 _CATEGORIES = dict.fromkeys(codes.PUSH_POP, "push_pop") | dict.fromkeys(codes.START_END, "start_end")
@@ -18,8 +21,8 @@ _MODULE = r"^\{'Module': '([^']+)'"
 _NEEDED = ["start", "eventType", "globalTid"]
 
 
-def spans(session: Session, end_ns: int | None) -> pl.DataFrame:
-    """NVTX ranges and marks as raw spans; a range still open when the capture ended (`end_ns`) is cut there."""
+def spans(session: Session, end_ns: Callable[[], int | None]) -> pl.DataFrame:
+    """NVTX ranges and marks as raw spans; a range still open when the capture ended, at `end_ns()`, is cut there."""
     tables = nvtx_tables(session) or ["NVTX_EVENTS"]
     return together(_of_table(session, table, end_ns) for table in tables)
 
@@ -29,7 +32,7 @@ def nvtx_tables(session: Session) -> list[str]:
     return sorted(t for t in session.export.columns if t.removesuffix("_V2").removesuffix("_V3") == "NVTX_EVENTS")
 
 
-def _of_table(session: Session, table: str, end_ns: int | None) -> pl.DataFrame:
+def _of_table(session: Session, table: str, end_ns: Callable[[], int | None]) -> pl.DataFrame:
     parts, created = [], []
     for raw in session.chunks(table, _NEEDED, ["end", "textId", "domainId"], ["text"]):
         named = raw.with_columns(
@@ -49,7 +52,7 @@ def _names(session: Session, raw: pl.DataFrame) -> pl.Series:
     return written.zip_with(written.is_not_null(), session.named(raw["textId"]))
 
 
-def _ranges(session: Session, table: str, raw: pl.DataFrame, end_ns: int | None) -> pl.DataFrame:
+def _ranges(session: Session, table: str, raw: pl.DataFrame, end_ns: Callable[[], int | None]) -> pl.DataFrame:
     """Of some rows the ranges and marks, as raw spans with their domainId."""
     kind = pl.col("eventType")
     is_range = kind.is_in([*codes.PUSH_POP, *codes.START_END])
@@ -59,7 +62,7 @@ def _ranges(session: Session, table: str, raw: pl.DataFrame, end_ns: int | None)
     n_open = int(chosen["is_open"].sum())
     text = "NVTX ranges were still open when the capture ended; they end there"
     session.diagnostics.add("warning", "open_ranges", text, n_open)
-    last = pl.lit(end_ns, pl.Int64) - session.base_ns
+    last = pl.lit(end_ns() if n_open else None, pl.Int64) - session.base_ns
     chosen = chosen.with_columns(
         end=pl.when(kind.is_in(codes.MARK)).then("start")
         .when("is_open").then(pl.max_horizontal("start", last))

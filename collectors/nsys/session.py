@@ -1,11 +1,11 @@
-"""One export while it is read: its strings, its time zero, its tables chunk by chunk, and frames kept narrow.
+"""One export while it is read: its strings, its time zero, and its tables chunk by chunk.
 
 An id of a process or thread is packed as hardware (8 bits), virtual machine (8), process (24), thread (24).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -15,8 +15,6 @@ from tracelens.capture import Diagnostics
 from tracelens.collectors.nsys.export import Export, wanted
 from tracelens.derive.distinct import told_apart
 from tracelens.errors import SourceError
-
-_WIDTHS = (pl.Int8(), pl.Int16(), pl.Int32(), pl.Int64())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,41 +79,3 @@ def process_of(column: str) -> pl.Expr:
 def thread_of(column: str) -> pl.Expr:
     """The thread in a packed id; 0 where the export has none."""
     return (pl.col(column) & 0xFFFFFF).fill_null(0).cast(pl.Int32)
-
-
-def narrow(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with each column of integers as narrow as its values allow: so are tables of millions of rows kept."""
-    return frame.with_columns(
-        column.cast(_narrowest(column), wrap_numerical=True)
-        for column in frame.get_columns()
-        if column.dtype == pl.Int64
-    )
-
-
-def _narrowest(column: pl.Series) -> pl.DataType:
-    lowest, highest = column.min(), column.max()
-    if not isinstance(lowest, int) or not isinstance(highest, int):
-        return _WIDTHS[0]
-    return next(
-        dtype for dtype in _WIDTHS if -(2 ** (_bits(dtype) - 1)) <= lowest and highest < 2 ** (_bits(dtype) - 1)
-    )
-
-
-def _bits(dtype: pl.DataType) -> int:
-    return int(str(dtype).removeprefix("Int"))
-
-
-def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """Chunks as one frame in one piece; a column that is narrow in some chunks only is as wide as its widest.
-
-    Column by column, so that no more than one of them is there twice.
-    """
-    columns = [part.get_columns() for part in parts]
-    joined = []
-    for _ in range(len(columns[0])):
-        pieces = [part.pop(0) for part in columns]
-        dtypes = {piece.dtype for piece in pieces}
-        widest = max(dtypes, key=_bits) if len(dtypes) > 1 else pieces[0].dtype
-        joined.append(pl.concat([piece.cast(widest) for piece in pieces], rechunk=True))
-        del pieces
-    return pl.DataFrame(joined)
