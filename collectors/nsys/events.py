@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.collectors.nsys import codes
-from tracelens.collectors.nsys.session import Session, process_of, thread_of
+from tracelens.collectors.nsys.session import Session, owners, process_of, thread_of
 from tracelens.collectors.nsys.whole import narrow, together
 
 API_TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER")
@@ -37,15 +37,16 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
             pl.when(is_driver).then(codes.constant("driver")).otherwise(codes.constant("runtime"))
         )
         source = source.zip_with(source.is_not_null(), by_name.to_series())
-    raw = raw.with_columns(source.alias("source_api"), name)
+    calls = session.intervals(table, raw.with_columns(source.alias("source_api"), name))
+    process, thread = owners(calls["globalTid"])
     return narrow(
-        session.intervals(table, raw).select(
+        calls.select(
             "source_api",
             "raw_api",
             "start_ns",
             "duration_ns",
-            process_of("globalTid").alias("process_id"),
-            thread_of("globalTid").alias("thread_id"),
+            process.alias("process_id"),
+            thread.alias("thread_id"),
             _correlation().alias("correlation_id"),
         )
     )
@@ -156,13 +157,14 @@ def _waits(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 def _work(session: Session, table: str, raw: pl.DataFrame, *needed: str, device: bool = True) -> pl.DataFrame:
     """Device events with the columns that all kinds of work share; process_id is null where the export has none."""
     frame = session.intervals(table, raw, [*needed, *(["deviceId"] if device else [])])
+    pid = frame["globalPid"]
     return frame.with_columns(
         device_id=pl.col("deviceId"),
         context_id=pl.col("contextId"),
         stream_id=pl.col("streamId"),
         correlation_id=_correlation(),
         graph_node_id=pl.col("graphNodeId").replace(0, None),
-        process_id=pl.when(pl.col("globalPid").is_not_null()).then(process_of("globalPid")),
+        process_id=owners(pid)[0].set(pid.is_null(), None),
     )
 
 
