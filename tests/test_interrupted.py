@@ -23,8 +23,8 @@ from tracelens.table import Table
 
 turns, number, write, written = int(sys.argv[1]), int(sys.argv[2]), Table.write, []
 
-def write_and_stop(self, frame, path):
-    write(self, frame, path)
+def write_and_stop(self, frame, path, *cells):
+    write(self, frame, path, *cells)
     written.append(path)
     if len(written) == turns:
         os.kill(os.getpid(), number)

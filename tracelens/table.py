@@ -18,7 +18,8 @@ from tracelens.errors import SchemaError
 
 DataType: TypeAlias = "pl.DataType | type[pl.DataType]"
 
-_GROUP_CELLS = 3 << 20
+FEW_CELLS, MANY_CELLS = 3 << 20, 1 << 23
+"""Of a group of rows: where memory is short, and where the whole table is held anyway."""
 _FEW_WORDS = 1 << 10
 """Words of a column that may lie in each group's dictionary, whether the group has them or not."""
 
@@ -134,16 +135,16 @@ class Table:
             if strange:
                 raise SchemaError(f"table {self.name}.{column.name}: {sorted(strange)} not in {column.values}")
 
-    def write(self, frame: pl.DataFrame, path: Path) -> None:
+    def write(self, frame: pl.DataFrame, path: Path, n_cells: int = FEW_CELLS) -> None:
         """Write a frame as a zstd Parquet file that carries every column's meaning and unit.
 
-        The frame is one that `conform` takes, or lacks the rank. It is made to conform, and checked, a group of rows
-        at a time, so that a large table is never there in its full width. Raises SchemaError as they do.
+        The frame is one that `conform` takes, or lacks the rank. It is made to conform, and checked, a group of rows, of
+        so many cells, at a time, so that a large table is never there in its full width. Raises SchemaError as they do.
         """
         table = self if "rank" in frame.columns else self.without("rank")
         described = _described(_arrow(table.empty()).schema, table)
         frame, words = _coded(table, frame)
-        n_rows = max(1, _GROUP_CELLS // len(table.columns))
+        n_rows = max(1, n_cells // len(table.columns))
         groups = (frame[at : at + n_rows] for at in range(0, max(1, frame.height), n_rows))
         first = _group(table, next(groups), described, words)
         # Ids and sorted times differ little from row to row: as deltas they take half the room of a dictionary. Sizes

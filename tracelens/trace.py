@@ -20,7 +20,7 @@ from tracelens.coding import coded, has_values, read_columns, read_groups, rows_
 from tracelens.directory import PART, build_folder, check_target, first_line, parts_of, read_manifest, scanned, swap_in
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import TABLES
-from tracelens.table import Stored
+from tracelens.table import MANY_CELLS, Stored
 
 Parts: TypeAlias = Sequence[tuple[int, pl.DataFrame | Stored]]
 """A rank each, and rows of it without the rank."""
@@ -332,7 +332,7 @@ class Trace:
                     if isinstance(frame, Stored):
                         frame.path.rename(file)
                     else:
-                        done.append(pool.submit(TABLES[name].write, frame, file))
+                        done.append(pool.submit(TABLES[name].write, frame, file, MANY_CELLS))
                     n_rows.setdefault(name, {})[str(rank)] = frame.height
             try:
                 for future in done:
