@@ -138,8 +138,8 @@ class Table:
     def write(self, frame: pl.DataFrame, path: Path, n_cells: int = FEW_CELLS) -> None:
         """Write a frame as a zstd Parquet file that carries every column's meaning and unit.
 
-        The frame is one that `conform` takes, or lacks the rank. It is made to conform, and checked, a group of rows, of
-        so many cells, at a time, so that a large table is never there in its full width. Raises SchemaError as they do.
+        The frame is one that `conform` takes, or lacks the rank. It is made to conform, and checked, some rows at a
+        time, of so many cells, so that a large table is never there in its full width. Raises SchemaError as they do.
         """
         table = self if "rank" in frame.columns else self.without("rank")
         described = _described(_arrow(table.empty()).schema, table)
