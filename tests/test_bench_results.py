@@ -72,6 +72,18 @@ def test_targets_are_judged_by_medians_at_the_size_they_name() -> None:
     assert judged["nesting 5 M spans of one thread in at most 0.3 s"].met is None
 
 
+def test_readers_of_nsys_exports_are_judged_from_start_to_exit_like_tracelens() -> None:
+    pair = [
+        Row("collect nsys, parquetdir", name, "5 M kernels", 5, "M kernels", [call], [process], [1.0])
+        for name, call, process in ((suites.COLLECT_NSYS, 6.3, 6.3), (suites.POLARS, 3.0, 3.5))
+    ]
+    (found,) = (t for t in judge(results(*pair)) if "parquetdir" in t.target)
+    assert found.met is True
+    assert found.measured.startswith("1.80 times (6.30 s against 3.50 s, 5 M kernels); 2.10 times the call alone (3.00")
+    pair[1].process_s = [3.1]
+    assert next(t for t in judge(results(*pair)) if "parquetdir" in t.target).met is False
+
+
 def test_a_smaller_input_is_said_to_be_one() -> None:
     target = next(iter(judge(results(row(suites.COLLECT, 60, [1.0]), row(suites.HTA, 60, [9.0])))))
     assert (target.met, target.full_size) == (False, False)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracelens.derive import lookup
-from tracelens.derive.lookup import grouped, rows_of
+from tracelens.derive.lookup import grouped, is_each_once, rows_of
 
 SCHEMA = {"rank": pl.Int32, "id": pl.Int64}
 WANTED = [(0, 1), (1, 0), (0, None), (2, 0), (1, 5), (0, -1), (0, 0)]
@@ -49,3 +49,8 @@ def test_keys_that_have_no_room_in_one_number_get_two(monkeypatch: pytest.Monkey
     monkeypatch.setattr(lookup, "_ROOM", 7)
     assert len(lookup.numbered(frame, ["x", "y", "z"])) == 2
     assert grouped(frame, ["x", "y", "z"], [pl.len()]).height == 4
+
+
+@given(st.lists(st.integers(0, 12), max_size=6))
+def test_rows_that_stand_there_once(rows: list[int]) -> None:
+    assert is_each_once(pl.Series(rows, dtype=pl.Int64)) is (len(set(rows)) == len(rows))

@@ -26,7 +26,8 @@ _MEANING = (
     "Each run is a process of its own, the contenders of an input in turn; files are in the page cache. "
     "`tracelens collect` and `report` count from start to exit, with everything written; of the peers only the call "
     "named, without starting Python, importing, reading the file or decompressing it, except where the peer itself "
-    "reads it (HTA, connectorx, Polars). Memory is the peak of the process and all it started. "
+    "reads it (HTA, connectorx, Polars). Where a target says so, both count from start to exit. Memory is the peak of "
+    "the process and all it started. "
     "“times tracelens” is time over that of tracelens on the same input. Traces are real ones enlarged "
     "(tests/bench/enlarge.py), not kept."
 )

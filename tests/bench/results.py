@@ -36,6 +36,11 @@ class Row:
         return median(self.seconds)
 
     @property
+    def median_process_s(self) -> float:
+        """Median seconds from start to exit."""
+        return median(self.process_s)
+
+    @property
     def median_peak_mb(self) -> float:
         """Median peak memory."""
         return median(self.peak_mb)

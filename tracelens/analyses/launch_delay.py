@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.coding import spelled
-from tracelens.derive.lookup import grouped, rows_of
+from tracelens.derive.lookup import grouped, is_each_once, rows_of
 from tracelens.schemas.results.time import LAUNCH_DELAY
 from tracelens.trace import Trace
 
@@ -56,7 +56,7 @@ def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
     # A graph launch starts many pieces of work, but its own time counts once, and against all of theirs.
     is_short = pl.col("duration_ns").sum() < pl.col("api_ns").first()
     single = pl.lit(1, pl.UInt32).alias("n"), (pl.col("duration_ns") < pl.col("api_ns")).alias("is_short")
-    if matched["call"].is_unique().all():
+    if is_each_once(matched["call"]):
         return matched.select(*_KEY, "api_ns", *single)
     counts = matched.group_by(*_KEY, "call").agg(pl.col("api_ns").first(), n=pl.len(), is_short=is_short)
     return counts.drop("call")

@@ -31,6 +31,15 @@ def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
     return found.select(row=pl.when((at >= 0) & (at < pl.col("n"))).then(at + pl.col("first"))).to_series()
 
 
+def is_each_once(rows: pl.Series) -> bool:
+    """Whether no row number of a table, none of them null, stands there twice: marked, not sorted or hashed."""
+    highest = rows.max()
+    if not isinstance(highest, int):
+        return True
+    marks = pl.repeat(0, highest + 1, dtype=pl.UInt8, eager=True).scatter(rows, 1)
+    return bool(marks.sum() == len(rows))
+
+
 def numbered(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.Series]:
     """Few columns of integers, mostly one, that are equal in two rows exactly where all of the keys are.
 
