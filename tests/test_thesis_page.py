@@ -122,7 +122,7 @@ def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
     for name in ("AlexNet", "DenseNet-121", "GoogLeNet", "MobileNetV2", "ResNet-50", "SqueezeNet 1.1"):
         assert all(name in "".join(section.blocks) for section in made if section.title not in _OF_NO_MODEL), name
     assert not re.search(r"\b(nan|None|inf)\b", text)
-    assert "DenseNet-121 and ResNet-50 were not timed in: CPU, interpreted; CPU, comp" in text
+    assert "were not timed in" not in text
     # The committed page is the captures', but for what the study's captures add to the verdict on profiling.
     kept = (ROOT / "docs/thesis.md").read_text()
     assert kept.startswith(text[: text.index("## What holds today")])
