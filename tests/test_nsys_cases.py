@@ -295,3 +295,10 @@ def test_names_that_are_no_utf_8_and_numbers_that_are_text(tmp_path: Path) -> No
     frames = [SqliteExport(export, fast=fast).frame(KERNEL, wanted) for fast in (True, False)]
     assert frames[0].rows() == frames[1].rows() == [(0, 1, None), (None, 9, None)]
     assert SqliteExport(export).frame(KERNEL, {"absent": pl.String}).height == 2
+
+
+def test_losses_of_tables_read_beside_each_other_add_up_and_name_the_calls(tmp_path: Path) -> None:
+    tables = {"StringIds": NAMES, RUNTIME: [call(9, 1, 1, 1), call(0, 1, 1, 2)], KERNEL: [kernel(9, 1, 2, 1)] * 3}
+    capture = read_both_ways(tmp_path, tables)
+    assert codes(capture)["broken_rows"] == 4
+    assert RUNTIME in capture.diagnostics.texts["loss", "broken_rows"]

@@ -49,6 +49,11 @@ class Diagnostics:
             self.texts.setdefault((severity, code), text)
             self.counts[severity, code] += count
 
+    def take(self, other: Diagnostics) -> None:
+        """Count what another thread counted for itself."""
+        for (severity, code), count in other.counts.items():
+            self.add(severity, code, other.texts[severity, code], count)
+
     def frame(self) -> pl.DataFrame:
         """One row per (severity, code), without rank."""
         rows = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -128,10 +129,13 @@ def _capture(export: Export, source: Future[SourceFile]) -> Capture:
 def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
     """Every table the export fills, before sorting and linking."""
     with ThreadPoolExecutor(1) as pool:
-        begun = {name: pool.submit(read, session) for name, read in _WORK.items()}
+        # Each thread counts losses for itself: what two of them count at once could be lost, and its text would vary.
+        own = replace(session, diagnostics=Diagnostics())
+        begun = {name: pool.submit(read, own) for name, read in _WORK.items()}
         calls = events.api_calls(session)
     raw = {"api_calls": calls}
     raw |= {name: events.with_process(session, work.result(), calls) for name, work in begun.items()}
+    session.diagnostics.take(own.diagnostics)
     raw["counters"] = about.counters(session)
     raw["graph_nodes"] = events.graph_nodes(session)
     raw["spans"] = nvtx.spans(session, lambda: _last_moment(raw))
