@@ -1,6 +1,7 @@
 """Every table of a trace, and every analysis's result, declared column by column."""
 
 from tracelens.schemas.events import (
+    ACTIVITIES,
     ALLOCATIONS,
     API_CALLS,
     COLLECTIVES,
@@ -12,6 +13,7 @@ from tracelens.schemas.events import (
     MEMSETS,
     SITES,
     SPANS,
+    STEPS,
     SYNCHRONIZATIONS,
 )
 from tracelens.schemas.layers import LAYERS, PROVENANCE, TIMINGS
@@ -24,13 +26,14 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         DEVICES, SPANS, API_CALLS, KERNELS, MEMCPYS, MEMSETS, SYNCHRONIZATIONS, COLLECTIVES, ALLOCATIONS, COUNTERS,
-        SITES, DIAGNOSTICS, STACKS, FRAMES, LAYERS, PROVENANCE, TIMINGS,
+        SITES, STEPS, ACTIVITIES, DIAGNOSTICS, STACKS, FRAMES, LAYERS, PROVENANCE, TIMINGS,
     )
 }  # fmt: skip
 """Tables of a trace on disk, by name."""
 
 EVENT_TABLES = (
     "spans", "api_calls", "kernels", "memcpys", "memsets", "synchronizations", "collectives", "allocations", "sites",
+    "steps", "activities",
 )  # fmt: skip
 """Tables that come from one profiler source of a rank; stacks, counters and diagnostics combine from all."""
 

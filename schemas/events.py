@@ -142,6 +142,56 @@ SITES = Table(
     ("site_id",),
 )
 
+STEPS = Table(
+    "steps",
+    "A step of the program. It ends when the host has begun the next one and the device has finished what was launched "
+    "before, whichever is later; so steps tile the time that they cover. The first of a window begins with its mark, or "
+    "when earlier work ends; the last ends with its mark, or with the last device work launched in it.",
+    (
+        RANK,
+        Column("step", I64, "Number that the mark tells; counted from 0 where marks tell none, or one twice."),
+        Column("name", STR, "The mark's name."),
+        START,
+        DURATION,
+        Column("host_ns", I64, "From the step's mark on the host to the next one's; of a window's last, its own length.", "ns"),
+        Column("n_kernels", I64, "Kernels that started in it, whichever step launched them."),
+        Column("window", I64, "Run of steps that follow on, counted from 0: between windows steps were left out."),
+    ),
+    ("start_ns",),
+)
+
+CAUSES = ("input", "allocation", "sync", "loading", "launch", "host", "dependency", "unknown")
+ACTIVITIES = Table(
+    "activities",
+    "What a host thread that launches device work did for a stretch of time: the cause of what a device idles meanwhile. "
+    "Stretches of a thread do not overlap; where it has none, nothing is recorded of it. Derived from spans and calls, "
+    "so that no analysis of idle time has to read these.",
+    (
+        RANK,
+        PROCESS,
+        THREAD,
+        START,
+        DURATION,
+        Column(
+            "cause",
+            STR,
+            "input (a loader's or dataset's span), allocation, sync (a call that waits for the device), loading (modules, "
+            "libraries, compilation), launch (launch calls and the framework's ops, pauses of under 0.1 ms between them "
+            "included), host (anything else).",
+            values=CAUSES,
+        ),
+        Column(
+            "what",
+            STR,
+            "The place, from the outside in: Python function and line, annotation, op, API call; null of launch.",
+            nullable=True,
+        ),
+        Column("span_id", I64, "Innermost span around it; of what is no call, that covers half of it at least.", nullable=True),
+        Column("api_call_id", I64, "The API call, where it is one.", nullable=True),
+    ),
+    ("start_ns",),
+)
+
 LIBRARIES = (
     "cudnn", "cublas", "cutlass", "triton", "aten", "nccl", "cub", "flash_attention", "miopen", "hipblaslt",
     "composable_kernel", "rccl", "other", "unknown",

@@ -35,6 +35,8 @@ _WHY_EMPTY = {
     "allocations": "tracelens does not read allocations from nsys; tracelens collect torch reads the allocator's",
     "layers": "nsys tells no modules; tracelens collect torch does, of a profile taken with with_modules=True",
     "sites": "no call was made within an NVTX range",
+    "steps": "no NVTX range marks steps: call them step 0, step 1, …, or name what marks them with --step PATTERN",
+    "activities": "no thread launches device work or marks steps",
 }
 
 

@@ -42,6 +42,8 @@ _NOT_HELD = "a torch trace does not hold it"
 _REASONS = {
     "layers": "no nn.Module calls in the trace; profile with with_stack=True, with_modules=True",
     "sites": "no call was made within a span",
+    "steps": "nothing marks steps: call the profiler's step(), or name what marks them with --step PATTERN",
+    "activities": "no thread launches device work or runs ops",
     "allocations": "memory was not profiled; profile with profile_memory=True",
     "memcpys": "the trace holds no copy",
     "memsets": "the trace holds no memset",

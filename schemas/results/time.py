@@ -2,18 +2,31 @@
 
 import polars as pl
 
-from tracelens.schemas.events import LIBRARIES, PRIMITIVES
+from tracelens.schemas.events import CAUSES, LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.common import DURATIONS, RANK, STEP
 from tracelens.table import Column, Table
 
+IDLE = {
+    "input": "the thread that launches the next work loads data, or waits for a loader's workers.",
+    "allocation": "it allocates or releases memory through the driver.",
+    "sync": "it waits for the device, or launches anew after such a wait.",
+    "loading": "it loads modules, libraries or kernels, or compiles.",
+    "launch": "it is inside launch calls and the framework's ops.",
+    "host": "it does anything else: Python, writing files, sleeping.",
+    "dependency": "the next work was launched already, and waits for another stream, copy or device.",
+    "unknown": "nothing tells which thread launched the next work.",
+}
+"""What each cause of idle time means."""
+
 TIME_BREAKDOWN = Table(
     "time_breakdown",
-    "How a device spent one step (or, step null, the whole trace) of one rank, between its first and last GPU event.",
+    "How a device spent one step of one rank; or, step null, the time from its first to its last GPU event. Compute, "
+    "exposed communication, exposed copy and the causes of idle time add up to window_ns.",
     (
         RANK,
         Column("device_id", pl.Int32, "Device."),
         STEP,
-        Column("window_ns", pl.Int64, "From the first to the last GPU event.", "ns"),
+        Column("window_ns", pl.Int64, "The step's duration, see steps; of the whole, from the first to the last GPU event.", "ns"),
         Column("compute_ns", pl.Int64, "Time with at least one kernel running that does not communicate.", "ns"),
         Column("communication_ns", pl.Int64, "Time with at least one communication kernel running.", "ns"),
         Column("copy_ns", pl.Int64, "Time with at least one copy or memset running.", "ns"),
@@ -21,13 +34,8 @@ TIME_BREAKDOWN = Table(
             "exposed_communication_ns", pl.Int64, "Communication time during which nothing was being computed.", "ns"
         ),
         Column("exposed_copy_ns", pl.Int64, "Copy time during which no kernel ran.", "ns"),
-        Column("idle_ns", pl.Int64, "Time with nothing running.", "ns"),
-        Column(
-            "starved_ns",
-            pl.Int64,
-            "Idle time before work whose launching call had not yet returned: the device waited for the host.",
-            "ns",
-        ),
+        Column("idle_ns", pl.Int64, "Time with nothing running: the sum of its causes.", "ns"),
+        *(Column(f"idle_{cause}_ns", pl.Int64, f"Idle time: {words}", "ns") for cause, words in IDLE.items()),
         Column("compute_frac", pl.Float64, "compute_ns over window_ns.", "1", nullable=True),
         Column(
             "exposed_communication_frac", pl.Float64, "exposed_communication_ns over window_ns.", "1", nullable=True
@@ -113,6 +121,36 @@ LAUNCH_DELAY = Table(
     ),
 )
 
+IDLE_GAPS = Table(
+    "idle_gaps",
+    "Idle time of a device with one cause and place, over all steps; of a rank that marks none, over all its time.",
+    (
+        RANK,
+        Column("device_id", pl.Int32, "Device."),
+        Column(
+            "cause",
+            pl.String,
+            "What the thread that launches the next work did meanwhile: " + "; ".join(f"{k}: {v[:-1]}" for k, v in IDLE.items()) + ".",
+            values=CAUSES,
+        ),
+        Column(
+            "what",
+            pl.String,
+            "The place, from the outside in: Python function and line where stacks were recorded, annotation, loader, op, "
+            "API call; of launching the op that launched the next work. Null where nothing tells.",
+            nullable=True,
+        ),
+        Column("idle_ns", pl.Int64, "Idle time.", "ns"),
+        Column("share_frac", pl.Float64, "idle_ns over the time that is looked at.", "1", nullable=True),
+        Column("n_gaps", pl.Int64, "Gaps with such time."),
+        Column("longest_ns", pl.Int64, "The most that one gap has of it.", "ns"),
+        Column("example_ns", pl.Int64, "When that begins.", "ns"),
+    ),
+)
+
+BOUNDS = (
+    "compute", "communication", "waiting", "copy", *CAUSES, "too little to judge",
+)  # fmt: skip
 VERDICT = Table(
     "verdict",
     "What limits one rank, and the number that says so.",
@@ -121,12 +159,15 @@ VERDICT = Table(
         Column(
             "bound",
             pl.String,
-            "What to work on first.",
-            values=("launch", "copy", "communication", "compute", "unknown"),
+            "What to work on first: what the device does for most of the time, or why it is idle (see time_breakdown).",
+            values=BOUNDS,
         ),
-        Column("evidence", pl.String, "The measure behind it, in words."),
-        Column("value", pl.Float64, "The measure.", nullable=True),
+        Column("evidence", pl.String, "The measure behind it, in words: cause, share of step time and place."),
+        Column("value", pl.Float64, "The measure: the bound's share of step time, without what the profiler adds.", "1", nullable=True),
         Column("unit", pl.String, "Its unit.", nullable=True),
+        Column("what", pl.String, "The place in the program that most of it comes from, as in idle_gaps.", nullable=True),
+        Column("step_ns", pl.Int64, "Median duration of a step, as profiled.", "ns", nullable=True),
+        Column("unprofiled_step_ns", pl.Int64, "Duration of a step without the profiler, where the capture knows it.", "ns", nullable=True),
     ),
 )
 

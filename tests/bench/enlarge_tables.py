@@ -26,7 +26,7 @@ _OWN_ID = {
     "synchronizations": "synchronization_id",
 }
 _SAME_AS = {"parent_id": "span_id", "op_span_id": "span_id"}
-_EVENTS = (*_OWN_ID, "collectives", "allocations", "counters")
+_EVENTS = (*_OWN_ID, "collectives", "allocations", "counters", "steps", "activities")
 _COUNTED = ("correlation_id", "external_id", "sequence_number", "step")
 _TIMES = ("start_ns", "time_ns")
 

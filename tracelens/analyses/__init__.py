@@ -16,6 +16,7 @@ from tracelens.analyses import compare_layers as _compare_layers
 from tracelens.analyses import copy_cost as _copy_cost
 from tracelens.analyses import data_quality as _data_quality
 from tracelens.analyses import dispatch_depth as _dispatch_depth
+from tracelens.analyses import idle_gaps as _idle_gaps
 from tracelens.analyses import kernel_grids as _kernel_grids
 from tracelens.analyses import launch_delay as _launch_delay
 from tracelens.analyses import layer_attribution as _layer_attribution
@@ -50,6 +51,7 @@ class Analysis:
 
 verdict = _verdict.verdict
 time_breakdown = _time_breakdown.time_breakdown
+idle_gaps = _idle_gaps.idle_gaps
 layer_attribution = _layer_attribution.layer_attribution
 compare_layers = _compare_layers.compare_layers
 layer_oracle = _layer_oracle.layer_oracle
@@ -76,6 +78,7 @@ ANALYSES: dict[str, Analysis] = {
             time_breakdown,
             notes=_time_breakdown.notes,
         ),
+        Analysis("idle_gaps", "Why was each device idle?", time.IDLE_GAPS, idle_gaps, notes=_idle_gaps.notes),
         Analysis(
             "layer_attribution",
             "What does each layer cost on the GPU?",
@@ -184,6 +187,7 @@ __all__ = [
     "copy_cost",
     "data_quality",
     "dispatch_depth",
+    "idle_gaps",
     "kernel_grids",
     "launch_delay",
     "layer_attribution",

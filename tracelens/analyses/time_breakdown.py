@@ -1,26 +1,28 @@
-"""Where each device's time went: computing, communicating, copying, or idle."""
+"""Where each device's time went: computing, communicating, copying, or idle for a cause."""
 
 from __future__ import annotations
 
 import polars as pl
 
 from tracelens.derive.breakdown import break_down
+from tracelens.derive.step_times import step_sentences
 from tracelens.trace import Trace
 
 
 def time_breakdown(trace: Trace) -> pl.DataFrame:
-    """A row a rank, device and step, and one (step null) for the whole trace.
+    """A row a rank, device and step, and one (step null) from the device's first to its last work.
 
-    Lengths are of interval unions, so overlapping work counts once; exposed time is what no other work hides. The
-    definitions of compute and idle are those of HTA's temporal breakdown. Raises MissingTableError without kernels.
+    Compute, exposed communication, exposed copies and the causes of idle time add up to each row's window. Lengths are
+    of interval unions, so overlapping work counts once; exposed time is what no other work hides. The definitions of
+    compute and idle are those of HTA's temporal breakdown. Raises MissingTableError without kernels.
     """
     trace.require("time_breakdown", "kernels")
-    return break_down(trace)
+    return break_down(trace).frame
 
 
-def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
-    """What stands out between ranks and steps."""
-    found = []
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
+    """How long steps take, and what stands out between ranks."""
+    found = step_sentences(trace)
     waits = frame.filter(pl.col("collective_wait_ns").is_not_null() & pl.col("step").is_not_null())
     by_rank = waits.group_by("rank").agg(
         mean=pl.col("collective_wait_ns").mean(),

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.breakdown import break_down
+from tracelens.capture import unprofiled_step_ns
+from tracelens.derive.advice import advise
+from tracelens.derive.breakdown import Breakdown, break_down
+from tracelens.derive.idle import CAUSE
+from tracelens.derive.idle_places import idle_places, judged_pieces, judged_time
+from tracelens.derive.step_times import step_sentences, step_times
+from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import VERDICT
 from tracelens.trace import Trace
 
@@ -14,69 +20,155 @@ _BUSY = 0.8
 """A device that computes for this share of the time has little else to win."""
 _LITTLE = 0.1
 """Nor has one where nothing else takes this share."""
+_NEAR = 0.5
+"""The second largest cause is told where it is this much of the largest, and _LITTLE of the time."""
+_HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
+"""So few kernels, or work in so small a share of the time, say nothing of what limits a program."""
+_ADDED_BY_PROFILER = ("launch", "host")
+"""Where a profiler's own time goes, in this order: it is called in ops, API calls and Python calls."""
 
-_LIMITS = {
-    "launch": ("starved_ns", "the device waits for the host to launch work"),
-    "copy": ("exposed_copy_ns", "the device only copies"),
-    "communication": ("exposed_communication_ns", "the device only communicates"),
-    "unknown": ("other_idle_ns", "the device is idle though its next work was launched already"),
+_PARTS = {
+    "communication": "the device only communicates",
+    "waiting": "the device waits in collectives for other ranks",
+    "copy": "the device only copies",
+    "input": "the device waits for input data",
+    "allocation": "the device waits while memory is allocated or released",
+    "sync": "the device waits because the host waited for it",
+    "loading": "the device waits while code is loaded or compiled",
+    "launch": "the device waits for launches",
+    "host": "the device waits for other work of the host",
+    "dependency": "launched work waits for another stream, copy or device",
+    "unknown": "the device is idle, and nothing tells why,",
 }
 
 
-def verdict(trace: Trace) -> pl.DataFrame:
-    """A row a rank: launch-, copy-, communication- or compute-bound.
 
-    Shares are of the time between each step's first and last GPU event (of the whole trace where no step is marked).
-    A device that computes at least 80 % of it, or where nothing else takes 10 %, is compute-bound; else the largest
-    share of the rest names the limit, `unknown` where that is idle time no launch explains. Raises MissingTableError
-    without kernels.
+@dataclass(frozen=True, slots=True)
+class _Rank:
+    """A rank's judged time: ns by part, the share of it that was computed as profiled, and what is known of its steps."""
+
+    rank: int
+    parts: dict[str, int]
+    profiled_frac: float
+    n_kernels: int
+    n_steps: int
+    step_ns: int | None
+    unprofiled_ns: int | None
+
+    def share(self, part: str) -> float:
+        """The part's share of the judged time."""
+        return self.parts[part] / max(sum(self.parts.values()), 1)
+
+
+def verdict(trace: Trace) -> pl.DataFrame:
+    """A row a rank: what limits it.
+
+    Judged over whole steps; of a rank that marks none, over all that was recorded. A device that computes at least 80 %
+    of that time, or where nothing else takes 10 %, is compute-bound; else the largest share of the rest is the bound:
+    exposed communication or copies, waiting in collectives for other ranks, or a cause of idle time. Where the capture
+    knows how long steps take without the profiler, what it adds is first taken from launching, then from the host's
+    other work: device work takes as long either way. Raises MissingTableError without kernels.
     """
     trace.require("verdict", "kernels")
-    sums = (
-        break_down(trace, in_steps=True)
-        .group_by("rank")
-        .agg(
-            pl.col(
-                "window_ns", "compute_ns", "starved_ns", "exposed_copy_ns", "exposed_communication_ns", "idle_ns"
-            ).sum()
-        )
-        .with_columns(other_idle_ns=pl.col("idle_ns") - pl.col("starved_ns"))
-    )
-    return VERDICT.conform(pl.DataFrame([_judged(row) for row in sums.sort("rank").iter_rows(named=True)]))
+    made = break_down(trace)
+    steps = {rank: (n, median) for rank, n, median, *_ in step_times(trace).iter_rows()}
+    n_kernels = trace.heights("kernels")
+    judged = [
+        _rank(trace, row, n_kernels[row["rank"]], *steps.get(row["rank"], (0, None)))
+        for row in _by_rank(judged_time(made)).iter_rows(named=True)
+    ]
+    places = _places(trace, made, judged)
+    rows = [_too_little(rank) if _is_too_little(rank) else _said(rank, places) for rank in judged]
+    return VERDICT.conform(pl.DataFrame(rows, schema=VERDICT.schema))
 
 
-def _judged(row: dict[str, Any]) -> dict[str, Any]:
-    """The verdict on one rank's sums."""
-    window = max(row["window_ns"], 1)
-    computing = row["compute_ns"] / window
-    bound = max(_LIMITS, key=lambda name: row[_LIMITS[name][0]])
-    if computing >= _BUSY or row[_LIMITS[bound][0]] < _LITTLE * window:
-        return {
-            "rank": row["rank"], "bound": "compute", "value": computing, "unit": "1",
-            "evidence": f"the device computes {computing:.1%} of the time",
-        }  # fmt: skip
-    column, words = _LIMITS[bound]
-    share = row[column] / window
+def _by_rank(times: pl.DataFrame) -> pl.DataFrame:
+    """The judged time of each rank, added up over the devices that it uses in earnest."""
+    busy = pl.col("compute_ns") + pl.col("communication_ns") + pl.col("copy_ns")
+    used = times.filter(busy >= _LITTLE * busy.max().over("rank"))
+    parts = [f"{name}_ns" for name in ("compute", *_PARTS)]
+    return used.group_by("rank", maintain_order=True).agg(pl.col(parts).sum())
+
+
+def _rank(trace: Trace, row: dict[str, int], n_kernels: int, n_steps: int, step_ns: float | None) -> _Rank:
+    """A rank as it is judged: without what the profiler adds to a step, where that is known."""
+    parts = {name: row[f"{name}_ns"] for name in ("compute", *_PARTS)}
+    total = max(sum(parts.values()), 1)
+    unprofiled = unprofiled_step_ns(trace, row["rank"]) if n_steps else None
+    profiled_frac = parts["compute"] / total
+    if unprofiled is not None:
+        added = max(total - unprofiled * n_steps, 0)
+        for name in _ADDED_BY_PROFILER:
+            taken = min(added, parts[name])
+            parts[name], added = parts[name] - taken, added - taken
+    step = None if step_ns is None else round(step_ns)
+    return _Rank(row["rank"], parts, profiled_frac, n_kernels, n_steps, step, unprofiled)
+
+
+def _is_too_little(rank: _Rank) -> bool:
+    """Whether a few kernels, or hardly any time of the device, are all there is: steps that repeat may tell all the same."""
+    scarce = 1 - sum(rank.share(name) for name in (*CAUSES,)) < _SCARCE
+    few = rank.n_kernels < _HANDFUL
+    if rank.n_steps < _SEVERAL_STEPS:
+        return few or scarce
+    return scarce and rank.n_kernels < 2 * _HANDFUL
+
+
+def _too_little(rank: _Rank) -> dict[str, object]:
+    busy = 1 - sum(rank.share(name) for name in CAUSES)
     return {
-        "rank": row["rank"], "bound": bound, "value": share, "unit": "1",
-        "evidence": f"{words} {share:.1%} of the time; it computes {computing:.1%}",
+        "rank": rank.rank, "bound": "too little to judge", "value": busy, "unit": "1", "step_ns": rank.step_ns,
+        "unprofiled_step_ns": rank.unprofiled_ns, "what": None,
+        "evidence": f"{rank.n_kernels:,} kernels; the device works for {busy:.2%} of the time",
     }  # fmt: skip
 
 
+def _said(rank: _Rank, places: dict[tuple[int, str], str]) -> dict[str, object]:
+    """The verdict on a rank."""
+    first, second = sorted(_PARTS, key=rank.share, reverse=True)[:2]
+    computing = rank.share("compute")
+    bound = "compute" if computing >= _BUSY or rank.share(first) < _LITTLE else first
+    of_step = "of step time" if rank.n_steps else "of the time"
+    said = f"the device computes {computing:.1%} {of_step}"
+    what = None
+    if bound != "compute":
+        what = places.get((rank.rank, first))
+        at = f", mostly in {what}" if what else ""
+        said = f"{_PARTS[first]} {rank.share(first):.1%} {of_step}{at}; it computes {computing:.1%}"
+    other = second if bound != "compute" else first
+    if rank.share(other) >= max(_LITTLE, _NEAR * rank.share(bound) if bound != "compute" else 0):
+        place = places.get((rank.rank, other))
+        said += f"; then {other} {rank.share(other):.1%}" + (f" ({place})" if place else "")
+    if rank.unprofiled_ns is not None and rank.step_ns is not None:
+        said += (
+            f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, which this is judged by, and "
+            f"{rank.step_ns / 1e6:.2f} ms with it, of which the device computes {rank.profiled_frac:.1%}"
+        )
+    return {
+        "rank": rank.rank, "bound": bound, "value": rank.share(bound), "unit": "1", "evidence": said, "what": what,
+        "step_ns": rank.step_ns, "unprofiled_step_ns": rank.unprofiled_ns,
+    }  # fmt: skip
+
+
+def _places(trace: Trace, made: Breakdown, judged: list[_Rank]) -> dict[tuple[int, str], str]:
+    """The place with most idle time of each rank's causes that a verdict may tell of."""
+    told = [(rank.rank, cause) for rank in judged for cause in CAUSES if rank.share(cause) >= _LITTLE]
+    wanted = pl.DataFrame(told, schema={"rank": pl.Int32, "cause": CAUSE}, orient="row")
+    pieces = judged_pieces(made)
+    if wanted["cause"].n_unique() < len(CAUSES):
+        pieces = pieces.filter(pl.col("cause").is_in(wanted["cause"].unique().implode()))
+    found = idle_places(trace, pieces).drop_nulls("what").unique(["rank", "cause"], keep="first", maintain_order=True)
+    return {(rank, cause): what for rank, cause, what in found.select("rank", "cause", "what").iter_rows()}
+
+
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """What to look at next, and what makes the verdict doubtful."""
-    advice = {
-        "launch": "Launch-bound: look at dispatch_depth and launch_delay; CUDA graphs, torch.compile, larger batches.",
-        "copy": "Copy-bound: look at copy_cost.",
-        "communication": "Communication-bound: look at time_breakdown, rank by rank.",
-        "compute": "Compute-bound: look at layer_attribution, kernel_grids and top_kernels.",
-        "unknown": "Idle without a cause the trace shows: look at launch_delay and the synchronizations table.",
-    }
-    found = [advice[bound] for bound in frame["bound"].unique(maintain_order=True)]
-    if any((part["kind"] == "python").any() for part in trace.groups("spans", "kind")):
+    """How long steps take, what would help and what it may save, and what makes the verdict doubtful."""
+    found = step_sentences(trace) + advise(trace)
+    slowed = frame.filter(pl.col("bound").is_in(["launch", "host"]) & pl.col("unprofiled_step_ns").is_null())
+    if slowed.height and any((part["kind"] == "python").any() for part in trace.groups("spans", "kind")):
         found.append(
             "The profiler recorded Python calls, which slows the host by several times: a run without with_stack may "
-            "not be launch-bound at all."
+            "be bound by something else."
         )
     if not trace.manifest.complete:
         found.append("The trace is cut off; this judges the part that is there.")

@@ -35,3 +35,13 @@ def api_kind(api: pl.Expr) -> pl.Expr:
     for name, pattern in reversed(_KINDS):
         kind = pl.when(api.str.contains(pattern)).then(pl.lit(name)).otherwise(kind)
     return pl.when(api.is_null()).then(pl.lit("unknown")).otherwise(kind)
+
+
+def waits_for_device(api: pl.Expr) -> pl.Expr:
+    """Whether a function returns only when device work is done: a synchronisation, or a copy that is not asynchronous.
+
+    StreamWaitEvent makes a stream wait, not the host.
+    """
+    return api.str.contains(
+        r"^(cuda|cu|hip)(Device|Stream|Event|Ctx|Context|Thread)Synchronize|^(cuda|cu|hip)Memcpy(\dD|[HDA]to[HDA]|With|ToSymbol|FromSymbol|Peer|ToArray|FromArray)*(Stream|Array)?$"
+    )

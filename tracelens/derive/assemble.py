@@ -9,6 +9,7 @@ import polars as pl
 
 from tracelens.allocator import give_back
 from tracelens.capture import Diagnostics
+from tracelens.derive.activities import list_activities
 from tracelens.derive.ancestry import nearest
 from tracelens.derive.api_names import api_kind, strip_version
 from tracelens.derive.device_limits import complete_devices
@@ -19,7 +20,8 @@ from tracelens.derive.linking import Callers
 from tracelens.derive.modules import list_layers, mark_modules
 from tracelens.derive.nesting import nest
 from tracelens.derive.sites import find_sites
-from tracelens.derive.steps import mark_phases, mark_steps, step_intervals
+from tracelens.derive.phases import mark_phases
+from tracelens.derive.steps import StepTimes, find_marks, mark_steps
 from tracelens.schemas import TABLES
 from tracelens.store import Store
 
@@ -51,14 +53,16 @@ def assemble(
         said = pool.submit(_said_of_calls, calls["raw_api"])
         ahead = None if store else pool.submit(_look_ahead, raw, calls, said, main_process, has_ops=has_ops)
         spans, enclosing = _nested(spans, calls, diagnostics)
-        steps = step_intervals(spans)
-        spans, calls = mark_steps(spans, steps), mark_steps(calls, steps)
+        marks = find_marks(spans)
+        spans, calls = mark_steps(spans, marks), mark_steps(calls, marks)
         sites, at = find_sites(spans, enclosing, calls["start_ns"])
     calls = calls.with_columns(*said.result(), enclosing, *at).with_row_index("api_call_id")
     contexts = _contexts(spans) if has_ops and "kernels" in raw else None
     tables = _Tables(store)
     tables.small["layers"] = list_layers(spans)
     tables.small["sites"] = sites
+    tables.small["activities"] = list_activities(spans, calls, marks)
+    steps = StepTimes(marks, calls["start_ns"])
     nodes = raw.pop("graph_nodes", _NOTHING)
     made = spans_of_nodes(nodes, spans) if nodes.height else _NOTHING
     finished = [_declared("spans", spans)]
@@ -77,7 +81,10 @@ def assemble(
         )
         if name == "kernels":
             work = _classified(mark_nodes(work, made) if made.height else work, contexts)
+        if name != "synchronizations":
+            steps.take(name, work)
         tables.add(name, _declared(name, work))
+    tables.small["steps"] = steps.steps()
     tables.add("api_calls", _declared("api_calls", calls))
     for name in ("allocations", "counters", "collectives"):
         if name in raw:

@@ -1,51 +1,96 @@
-"""Splitting each device's time into computing, communicating, copying and idle, by step."""
+"""Splitting each device's time into computing, communicating, copying and idle by cause, step by step."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
 import polars as pl
 
-from tracelens.derive.ancestry import is_worth_a_kernel, prepare
-from tracelens.derive.intervals import END, added_ns, on_one_line
-from tracelens.derive.lookup import rows_of
+from tracelens.derive.completing import activities_of, steps_of
+from tracelens.derive.idle import idle_pieces
+from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 _KEY = ["rank", "device_id", "step"]
-_MEASURES = ["compute_ns", "communication_ns", "copy_ns", "kernels_ns", "all_ns", "starved_ns"]
 _COMPUTE, _COMMUNICATION, _COPY = range(3)
+_UNIONS = {
+    "compute_ns": (_COMPUTE,),
+    "communication_ns": (_COMMUNICATION,),
+    "copy_ns": (_COPY,),
+    "kernels_ns": (_COMPUTE, _COMMUNICATION),
+    "all_ns": (_COMPUTE, _COMMUNICATION, _COPY),
+}
 
 
-def break_down(trace: Trace, *, in_steps: bool = False) -> pl.DataFrame:
-    """A row a rank, device and step, and one (step null) for the whole trace: the columns of TIME_BREAKDOWN.
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """`frame` has the columns of TIME_BREAKDOWN; `pieces` the idle time, as `idle_pieces` gives it."""
 
-    With `in_steps` the whole is left out of ranks that mark steps.
+    frame: pl.DataFrame
+    pieces: pl.DataFrame
 
-    Lengths are of interval unions, so overlapping work counts once; exposed time is what no other work hides. The
-    definitions of compute and idle are those of HTA's temporal breakdown.
+
+_made: WeakKeyDictionary[Trace, Breakdown] = WeakKeyDictionary()
+
+
+def break_down(trace: Trace) -> Breakdown:
+    """A row a rank, device and step, and one (step null) from a device's first to its last work.
+
+    Lengths are of interval unions, so overlapping work counts once; exposed time is what no other work hides. Work
+    counts in the step in whose time it runs. The definitions of compute and idle are those of HTA's temporal breakdown.
+    Several analyses ask for it, so it is kept with the trace.
     """
-    prepare(trace.height("kernels"))
+    if trace not in _made:
+        _made[trace] = _break_down(trace)
+    return _made[trace]
+
+
+def _break_down(trace: Trace) -> Breakdown:
     work = _device_work(trace)
-    marked = work.filter(pl.col("step").is_not_null())
-    unmarked = work.filter(~pl.col("rank").is_in(marked["rank"].unique().implode())) if in_steps else work
-    whole = _lengths(unmarked, _KEY[:2]).with_columns(step=pl.lit(None, pl.Int64))
-    frame = pl.concat([_lengths(marked, _KEY), whole], how="diagonal")
+    steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+    pieces = idle_pieces(trace, work, pl.concat([steps, _recorded(trace, steps["rank"].unique())]))
+    rows = [
+        _of_device(part, steps.filter(pl.col("rank") == rank))
+        for (rank, _), part in sorted(work.partition_by("rank", "device_id", as_dict=True, maintain_order=True).items())
+    ]
+    length = pl.col("end_ns") - pl.col("start_ns")
+    in_steps = pieces.drop_nulls("step").group_by(*_KEY, "cause").agg(length.sum())
+    whole = pieces.filter("within").group_by(*_KEY[:2], "cause").agg(length.sum())
+    idle = pl.concat([in_steps, whole.with_columns(step=pl.lit(None, pl.Int64)).select(in_steps.columns)])
+    by_cause = idle.with_columns(pl.col("cause").cast(pl.String)).pivot("cause", index=_KEY, values="end_ns")
+    by_cause = by_cause.rename({name: f"idle_{name}_ns" for name in by_cause.columns if name not in _KEY})
+    names = [f"idle_{cause}_ns" for cause in CAUSES]
+    frame = pl.concat(rows).join(by_cause, on=_KEY, how="left", nulls_equal=True)
+    frame = frame.with_columns(
+        (pl.col(name) if name in frame.columns else pl.lit(None, pl.Int64)).fill_null(0).alias(name) for name in names
+    )
     frame = frame.join(_collective_wait(trace), on=_KEY, how="left").with_columns(
         exposed_communication_ns=pl.col("kernels_ns") - pl.col("compute_ns"),
         exposed_copy_ns=pl.col("all_ns") - pl.col("kernels_ns"),
         idle_ns=pl.col("window_ns") - pl.col("all_ns"),
     )
-    share = ["compute", "exposed_communication", "exposed_copy", "idle"]
     window = pl.when(pl.col("window_ns") > 0).then(pl.col("window_ns"))
-    frame = frame.with_columns((pl.col(f"{name}_ns") / window).alias(f"{name}_frac") for name in share)
-    return TIME_BREAKDOWN.conform(frame.sort("rank", "device_id", "step", nulls_last=False))
+    shares = ["compute", "exposed_communication", "exposed_copy", "idle"]
+    frame = frame.with_columns((pl.col(f"{name}_ns") / window).alias(f"{name}_frac") for name in shares)
+    return Breakdown(TIME_BREAKDOWN.conform(frame.sort("rank", "device_id", "step", nulls_last=False)), pieces)
+
+
+def _recorded(trace: Trace, marked: pl.Series) -> pl.DataFrame:
+    """Of each rank that marks no steps the time in which something of its host is known, as one window without a step."""
+    end = pl.col("start_ns") + pl.col("duration_ns")
+    known = activities_of(trace).filter(~pl.col("rank").is_in(marked.implode())).group_by("rank")
+    found = known.agg(start_ns=pl.col("start_ns").min(), end_ns=end.max())
+    return found.select("rank", pl.lit(None, pl.Int64).alias("step"), "start_ns", "end_ns")
 
 
 def _device_work(trace: Trace) -> pl.DataFrame:
-    """All device work in order of start: the key, start_ns, duration_ns, work, and when its call returned.
+    """All device work by start: rank, device_id, start_ns, duration_ns, process_id, api_call_id, work.
 
     `work` is compute, communication or copy.
     """
-    columns = [*_KEY, "start_ns", "duration_ns", "api_call_id"]
+    columns = ["rank", "device_id", "start_ns", "duration_ns", "api_call_id"]
     kind = pl.when("is_communication").then(_COMMUNICATION).otherwise(_COMPUTE)
     work = pl.concat(
         [
@@ -56,8 +101,6 @@ def _device_work(trace: Trace) -> pl.DataFrame:
             ),
         ]
     )
-    returned = _returned(trace, work.select("rank", "api_call_id"))
-    work = work.drop("api_call_id").with_columns(returned=returned)
     return work.select(pl.all().gather(_order(work["start_ns"], work["duration_ns"])))
 
 
@@ -71,74 +114,48 @@ def _order(starts: pl.Series, durations: pl.Series) -> pl.Series:
     return order.scatter(together, tied.sort("start", "duration", "row")["row"])
 
 
-def _returned(trace: Trace, wanted: pl.DataFrame) -> pl.Series:
-    """When each call, named by its rank and id, returned; null for one that is not there."""
-    ends = _ends_by_id(trace, wanted["rank"])
-    if ends is not None:
-        at = wanted["api_call_id"]
-        return ends.gather(at.set(~at.is_between(0, len(ends) - 1), None))
-    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", "duration_ns")
-    call = rows_of(calls["rank"], calls["api_call_id"], wanted)
-    return calls["start_ns"].gather(call) + calls["duration_ns"].gather(call)
+def _of_device(work: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+    """The measures of one device's work, by start: a row a step, and one for all of it."""
+    ends = work["start_ns"] + work["duration_ns"]
+    whole = pl.DataFrame([(None, work["start_ns"][0], ends.max())], schema=["step", "start_ns", "end_ns"], orient="row")
+    windows = pl.concat([whole.cast({"step": pl.Int64}), steps.select("step", "start_ns", "end_ns")])
+    sums = {name: _covered(work, ends, kinds, windows) for name, kinds in _UNIONS.items()}
+    return windows.with_columns(
+        pl.lit(work["rank"][0], pl.Int32).alias("rank"),
+        pl.lit(work["device_id"][0], pl.Int32).alias("device_id"),
+        window_ns=pl.col("end_ns") - pl.col("start_ns"),
+        last_collective_ns=_last_collective(work, windows),
+        **sums,
+    ).drop("start_ns", "end_ns")
 
 
-def _ends_by_id(trace: Trace, ranks: pl.Series) -> pl.Series | None:
-    """The ends of calls where their ids are rows, as in a trace of one rank as it was collected; else None."""
-    ends: list[pl.Series] = []
-    n_rows = 0
-    if ranks.min() != ranks.max():
-        return None
-    for part in trace.groups("api_calls", "rank", "api_call_id", "start_ns", "duration_ns"):
-        numbers = pl.int_range(n_rows, n_rows + part.height, dtype=pl.Int64, eager=True)
-        if not (part["rank"] == ranks.first()).all() or not (part["api_call_id"] == numbers).all():
-            return None
-        ends.append(part.select(END).to_series())
-        n_rows += part.height
-    return pl.concat(ends) if ends else None
+def _covered(work: pl.DataFrame, ends: pl.Series, kinds: tuple[int, ...], windows: pl.DataFrame) -> pl.Series:
+    """How much of each window the union of the work of some kinds covers."""
+    starts = work["start_ns"]
+    if len(kinds) < len(_UNIONS["all_ns"]):
+        rows = work["work"].is_in(kinds)
+        starts, ends = starts.filter(rows), ends.filter(rows)
+    reached = ends.cum_max()
+    begins = (starts > reached.shift(1)).fill_null(value=True).arg_true()
+    lows = starts.gather(begins)
+    highs = reached.gather((begins.shift(-1).cast(pl.Int64) - 1).fill_null(len(starts) - 1))
+    before = (highs - lows).cum_sum().shift(1, fill_value=0)
+
+    def until(moments: pl.Series) -> pl.Series:
+        at = lows.search_sorted(moments, side="right").cast(pl.Int64) - 1
+        at = at.set(at < 0, None)
+        piece = pl.DataFrame({"at": moments, "low": lows.gather(at), "high": highs.gather(at), "sum": before.gather(at)})
+        return piece.select((pl.col("sum") + pl.min_horizontal("at", "high") - pl.col("low")).fill_null(0)).to_series()
+
+    return until(windows["end_ns"]) - until(windows["start_ns"])
 
 
-def _lengths(work: pl.DataFrame, by: list[str]) -> pl.DataFrame:
-    """The measures of each group of device work, which is in order of start."""
-    line = on_one_line(work, by)
-    if line is None:
-        return pl.concat([_lengths(part, by) for part in work.partition_by(by, maintain_order=True)])
-    kind = pl.col("work")
-    returned = pl.col("returned") + line.groups["shift"].gather(line.rows["group"])
-    rows = line.rows.with_columns(returned)
-    sums = None
-    if is_worth_a_kernel(rows["group"]):
-        from tracelens.derive import ancestry_fast  # noqa: PLC0415 - needs NumPy, which comes with numba
-
-        found = ancestry_fast.lengths(rows, line.groups.height)
-        sums = None if found is None else ancestry_fast.frame(found, _MEASURES).with_columns(line.groups["group"])
-    sums = _sums(rows) if sums is None else sums
-    collectives = line.rows.filter(kind == _COMMUNICATION).group_by("group", maintain_order=True)
-    return (
-        line.groups.select("group", *by, window_ns=pl.col("high") - pl.col("low"))
-        .join(sums, on="group")
-        .join(collectives.agg(last_collective_ns=pl.col("duration_ns").last()), on="group", how="left")
-        .drop("group")
-    )
-
-
-def _sums(rows: pl.DataFrame) -> pl.DataFrame:
-    """The measures of each group of rows of a `Line`, by whole columns."""
-    kind, start, group, returned = pl.col("work"), pl.col("start_ns"), pl.col("group"), pl.col("returned")
-    free_since = END.cum_max().shift(1)
-    # Idle time before work whose call had not returned when the device fell idle, up to the call's return. Work whose
-    # call is not known says nothing of the host.
-    waited = pl.when(returned < start).then(returned).otherwise(start) - free_since
-    counts = (start > free_since) & (group == group.shift(1)) & returned.is_not_null()
-    measures = (
-        added_ns(kind == _COMPUTE),
-        added_ns(kind == _COMMUNICATION),
-        added_ns(kind == _COPY),
-        added_ns(kind != _COPY),
-        added_ns(),
-        pl.when(counts).then(waited.clip(0)).otherwise(0),
-    )
-    named = (measure.alias(name) for measure, name in zip(measures, _MEASURES, strict=True))
-    return rows.select("group", *named).group_by("group").agg(pl.all().sum())
+def _last_collective(work: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
+    """The duration of the last communication kernel that starts in each window; null where none does."""
+    own = work.filter(pl.col("work") == _COMMUNICATION)
+    after = own["start_ns"].search_sorted(windows["end_ns"], side="left").cast(pl.Int64)
+    first = own["start_ns"].search_sorted(windows["start_ns"], side="left").cast(pl.Int64)
+    return own["duration_ns"].gather((after - 1).set(after <= first, None))
 
 
 def _collective_wait(trace: Trace) -> pl.DataFrame:

@@ -1,155 +1,214 @@
-"""Which step of the program, and which part of it, a moment or a span belongs to."""
+"""Steps of a program: where they are marked, which one a moment belongs to, and how long each took."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
 
 import polars as pl
 
-from tracelens.derive.ancestry import nearest
 from tracelens.derive.distinct import each_once
-from tracelens.derive.lookup import held
+from tracelens.derive.moments import during
+from tracelens.errors import UsageError
 
-STEP_NAME = r"^(?:ProfilerStep#|step )(\d+)$"
+PATTERN_VARIABLE = "TRACELENS_STEP"
+"""Environment variable with a regular expression for the names of spans that mark steps, instead of the known marks."""
 
-_MARKERS = (
-    (
-        "backward",
-        r"^autograd::engine::evaluate_function|^CompiledFunctionBackward|^## Call CompiledFxGraph .* backward",
-    ),
-    ("optimizer", r"^Optimizer\.(?:step|zero_grad)#"),
-)
-_ANNOTATIONS = (("forward", r"(?i)\bforward\b"), ("backward", r"(?i)\bbackward\b"), ("optimizer", r"(?i)\boptimizer\b"))
-_PHASES = ("forward", "backward", "optimizer", "other")
-_OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
+FAMILIES = {
+    "profiler": r"^ProfilerStep#(\d+)$",
+    "annotation": r"(?i)^(?:(?:train(?:ing)?|test|val(?:idation)?|eval)[ _-]?)?(?:step|iter(?:ation)?)[ _#:-]*(\d+)$",
+    "server": r"^(?:execute_\w|step\[)",
+}
+"""Names of spans that mark steps, outermost first: torch's own, what programs write, vLLM's and SGLang's batches."""
+
+_MARKS = {
+    "process_id": pl.Int64, "thread_id": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "until_ns": pl.Int64,
+    "step": pl.Int64, "window": pl.Int64, "name": pl.String,
+}  # fmt: skip
+_MAX_DIGITS = 18
 
 
-def step_intervals(spans: pl.DataFrame) -> pl.DataFrame:
-    """process_id, start_ns, end_ns, step of every step the program or profiler marked, sorted by start."""
-    return (
-        spans.filter(pl.col("kind").is_in(["annotation", "nvtx"]))
-        .select(
-            "process_id",
-            "start_ns",
-            end_ns=pl.col("start_ns") + pl.col("duration_ns"),
-            step=pl.col("name").cast(pl.String).str.extract(STEP_NAME).cast(pl.Int64, strict=False),
-        )
-        .drop_nulls("step")
-        .sort("start_ns")
+def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
+    """The marks of steps in spans (process_id, thread_id, kind, name, start_ns, duration_ns), by start.
+
+    A row a mark: process_id, thread_id, start_ns, end_ns, until_ns (where the next mark of the process begins; of a
+    window's last one, its end), step, window, name. Of marks of several sorts those are taken that come first in
+    FAMILIES and of which there are two at least; of marks within each other the outer ones. A step has the number that
+    its name tells, unless names tell none or a process tells one twice: then marks are counted from 0. A window is a
+    run of steps whose numbers follow on. `pattern` replaces the known marks, spans of any kind; a group in it, where
+    it has one, tells the number.
+    """
+    found = _named(spans, pattern if pattern is not None else os.environ.get(PATTERN_VARIABLE) or None)
+    chosen = _chosen(found)
+    return _windows(_numbered(chosen)).select(pl.col(name).cast(dtype) for name, dtype in _MARKS.items())
+
+
+def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+    """The frame with `step`: the one whose mark was the last to begin in the process before start_ns.
+
+    Null before the first, and after the end of a window's last mark. Where marks of several threads overlap, the later
+    one counts.
+    """
+    return during(frame, marks.with_columns(end_ns="until_ns"), "step", pl.Int64)
+
+
+def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> pl.DataFrame:
+    """The steps: step, name, start_ns, duration_ns, host_ns, window; by start.
+
+    A step ends when the host has begun the next one and the device has finished what was launched before, whichever is
+    later. A window's first step begins with its mark, or when earlier work ends; its last one ends with its own mark,
+    or with the last device work launched in it. `ends` (step, end_ns) says when the device work that a step launched
+    ended, `loose` (launch_ns, end_ns) the same of work that no step launched; launch_ns is null where the launch came
+    before the trace began.
+    """
+    one_each = marks.group_by("step", maintain_order=True).agg(
+        pl.col("name", "window").first(), pl.col("start_ns").min(), pl.col("end_ns", "until_ns").max()
+    )
+    steps = one_each.sort("start_ns", "step")
+    is_last = (pl.col("window") != pl.col("window").shift(-1)).fill_null(value=True)
+    last_end = ends.group_by("step").agg(pl.col("end_ns").max().alias("done"))
+    steps = steps.join(last_end, on="step", how="left", maintain_order="left").with_columns(
+        is_last=is_last, host_end=pl.when(is_last).then("end_ns").otherwise(pl.col("start_ns").shift(-1))
+    )
+    before = _done_by(loose, steps["start_ns"])
+    done = pl.max_horizontal("done", _done_by(loose, steps["host_end"])).cum_max().forward_fill()
+    steps = steps.with_columns(end=pl.max_horizontal("host_end", done).cum_max())
+    begins = pl.max_horizontal("start_ns", before, pl.col("end").shift(1))
+    return steps.select(
+        "step",
+        "name",
+        start_ns=begins,
+        duration_ns=pl.col("end") - begins,
+        host_ns=pl.col("host_end") - pl.col("start_ns"),
+        window="window",
     )
 
 
-def mark_steps(frame: pl.DataFrame, intervals: pl.DataFrame) -> pl.DataFrame:
-    """The frame with `step`: the step of its process that was under way at start_ns; null outside any."""
-    return _during(frame, intervals, "step", pl.Int64)
+class StepTimes:
+    """The table of steps, from the device work that is given table by table, as `link_work` gives it."""
+
+    def __init__(self, marks: pl.DataFrame, call_starts: pl.Series) -> None:
+        """`call_starts`: of API calls, by api_call_id."""
+        self._marks = marks
+        self._call_starts = call_starts
+        self._ends: list[pl.DataFrame] = []
+        self._loose: list[pl.DataFrame] = []
+        self._kernel_starts: list[pl.Series] = []
+
+    def take(self, name: str, work: pl.DataFrame) -> None:
+        """Look at the work of a table (step, start_ns, duration_ns, api_call_id, link)."""
+        if not self._marks.height:
+            return
+        end = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
+        found = work.select("step", end_ns=end)
+        self._ends.append(found.drop_nulls("step").group_by("step").agg(pl.col("end_ns").max()))
+        rows = found["step"].is_null().arg_true()
+        loose = work.select("start_ns", "api_call_id", "link")[rows]
+        launched = self._call_starts.gather(loose["api_call_id"]).cast(pl.Int64)
+        # Work without a call was launched before the trace, or else by its own start.
+        unknown = pl.when(pl.col("link") == "pre_window").then(None).otherwise(pl.col("start_ns").cast(pl.Int64))
+        at = loose.select(pl.when(launched.is_null()).then(unknown).otherwise(launched)).to_series()
+        self._loose.append(pl.DataFrame([at.alias("launch_ns"), found["end_ns"].gather(rows)]))
+        if name == "kernels":
+            self._kernel_starts.append(work["start_ns"])
+
+    def steps(self) -> pl.DataFrame:
+        """The table of steps but for the rank; without columns where nothing marks steps."""
+        if not self._marks.height:
+            return pl.DataFrame()
+        ends = pl.concat(self._ends) if self._ends else pl.DataFrame(schema={"step": pl.Int64, "end_ns": pl.Int64})
+        loose = pl.concat(self._loose) if self._loose else pl.DataFrame(schema=dict.fromkeys(("launch_ns", "end_ns"), pl.Int64))
+        found = list_steps(self._marks, ends, loose)
+        starts = pl.concat(self._kernel_starts).sort() if self._kernel_starts else pl.Series([], dtype=pl.Int64)
+        edges = found.select("start_ns", end=pl.col("start_ns") + pl.col("duration_ns"))
+        first, after = (starts.search_sorted(edges[edge]).cast(pl.Int64) for edge in ("start_ns", "end"))
+        return found.with_columns(n_kernels=after - first)
 
 
-def _during(
-    frame: pl.DataFrame, intervals: pl.DataFrame, label: str, dtype: pl.DataType | type[pl.DataType]
-) -> pl.DataFrame:
-    """The frame with the label of the interval of its process that was under way at start_ns, of several the latest."""
-    if not intervals.height or not frame.height:
-        return frame.with_columns(pl.lit(None, dtype).alias(label))
-    pieces = _pieces(intervals, label)
-    asked = frame.select(pl.col("process_id").cast(pl.Int64), "start_ns")
-    order = None if asked["start_ns"].is_sorted() else asked["start_ns"].arg_sort()
-    ordered = asked if order is None else asked[order]
-    processes = {
-        edge for column in (asked["process_id"], pieces["process_id"]) for edge in (column.min(), column.max())
-    }
-    if len(processes) == 1:
-        # Rows that need not be told apart are counted, not looked at: a tenth of the time.
-        found = _runs(ordered["start_ns"], pieces, label)
+def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
+    """The last end of the work (launch_ns, end_ns) that was launched before each moment; null where none was."""
+    ordered = work.sort("launch_ns", nulls_last=False)
+    reached = ordered["end_ns"].cum_max()
+    n_launched = ordered["launch_ns"].fill_null(-(2**63)).search_sorted(moments, side="left").cast(pl.Int64)
+    return reached.gather((n_launched - 1).set(n_launched == 0, None)).alias("done_by")
+
+
+def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
+    """The spans that a name makes marks: process_id, thread_id, start_ns, end_ns, name, number (text), family."""
+    if pattern is None:
+        spans = spans.filter(pl.col("kind").is_in(["annotation", "nvtx"]))
+        families = list(FAMILIES.values())
     else:
-        joined = ordered.join_asof(pieces, on="start_ns", by="process_id", check_sortedness=False)
-        is_in = pl.col("start_ns") < pl.col("end_ns")
-        found = joined.select(pl.when(is_in).then(pl.col(label)).alias(label)).to_series()
-    return frame.with_columns(found if order is None else found.gather(order.arg_sort()))
-
-
-def _runs(starts: pl.Series, pieces: pl.DataFrame, label: str) -> pl.Series:
-    """The label of the piece that each of the sorted moments lies in, null outside: as many times as there are."""
-    first, after = (starts.search_sorted(pieces[edge]).cast(pl.Int64) for edge in ("start_ns", "end_ns"))
-    within = pl.DataFrame({label: pieces[label], "at": first, "n": after - first})
-    before = pl.DataFrame({"at": after.shift(1, fill_value=0), "n": first - after.shift(1, fill_value=0)})
-    last = int(after[-1])
-    rest = pl.DataFrame({"at": [last], "n": [len(starts) - last]})
-    # What lies before a piece comes first where that is nothing.
-    runs = pl.concat([before, rest, within], how="diagonal").filter(pl.col("n") > 0).sort("at")
-    return held(runs[label].shrink_dtype(), runs["at"], len(starts))
-
-
-def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
-    """Disjoint pieces of time sorted by start, each with the label of the latest-started interval then under way.
-
-    Intervals nest (a loop's own `step 0` inside ProfilerStep#3), so after an inner one the outer one goes on.
-    """
-    intervals = intervals.with_columns(pl.col("process_id").cast(pl.Int64))
-    ordered = intervals.filter(pl.col("end_ns") > pl.col("start_ns"))
-    ordered = ordered.sort("process_id", "start_ns", "end_ns", descending=[False, False, True])
-    columns = ordered.select("process_id", "start_ns", "end_ns", label)
-    is_apart = (pl.col("start_ns") >= pl.col("end_ns").shift()) | pl.col("process_id").diff().ne(0)
-    if columns.select(is_apart.all()).item():
-        return columns.sort("start_ns")
-    pieces: list[tuple[int, int, int, object]] = []
-    for (process,), group in ordered.group_by("process_id", maintain_order=True):
-        under_way: list[tuple[int, object]] = []
-        cursor = 0
-        for start, end, word in [*group.select("start_ns", "end_ns", label).iter_rows(), (None, None, None)]:
-            while under_way and (start is None or under_way[-1][0] <= start):
-                over, its = under_way.pop()
-                if over > cursor:
-                    pieces.append((process, cursor, over, its))
-                    cursor = over
-            if start is None:
-                break
-            if under_way and start > cursor:
-                pieces.append((process, cursor, start, under_way[-1][1]))
-            under_way.append((end, word))
-            cursor = start
-    return pl.DataFrame(
-        pieces, schema=intervals.select("process_id", "start_ns", "end_ns", label).schema, orient="row"
-    ).sort("start_ns")
-
-
-def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
-    """The phase of each span: its own marker's or nearest ancestor's, else the annotation that was open at its start.
-
-    Markers: autograd's evaluate_function and compiled backward graphs, Optimizer.step and zero_grad, annotations and
-    NVTX ranges that say forward, backward or optimizer, and module calls (forward).
-    """
-    kind = pl.col("kind")
-    said = kind.is_in(["annotation", "nvtx"])
-    own = pl.coalesce(
-        "marked",
-        pl.when((pl.col("forward_thread_id") > 0) & (kind == "op")).then(_code("backward")),
-        pl.when(said).then("annotated"),
-        pl.when((kind == "module") | pl.col("is_compiled")).then(_code("forward")),
+        families = [pattern]
+    try:
+        said = each_once(spans["name"], lambda name: _by_name(name, families)).struct.unnest()
+    except pl.exceptions.ComputeError as error:
+        raise UsageError(f"{pattern!r} is no regular expression for the names of steps: {error}") from error
+    columns = spans.select(
+        pl.col("process_id", "thread_id", "start_ns").cast(pl.Int64),
+        end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
+        name="name",
     )
-    names = each_once(spans["name"], _by_name).struct.unnest()
-    marked = spans.select("kind", "forward_thread_id", *names).select(phase=own, said=said)
-    inherited = nearest(parent, marked["phase"])
-    times = spans.select("process_id", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
-    annotations = times.with_columns(marked["phase"]).filter(marked["said"] & marked["phase"].is_not_null())
-    lost = inherited.is_null().arg_true()
-    open_then = _during(times[lost].select("process_id", "start_ns"), annotations, "phase", pl.UInt8)["phase"]
-    return pl.Series("phase", _PHASES).cast(pl.Categorical).gather(inherited.scatter(lost, open_then))
+    is_mark = said["family"].is_not_null()
+    return pl.concat([columns.filter(is_mark), said.filter(is_mark)], how="horizontal").with_columns(
+        pl.col("name").cast(pl.String), pl.col("number").cast(pl.String)
+    )
 
 
-def _by_name(name: pl.Expr) -> pl.Expr:
-    """What a name says: the phase it marks, the phase it is if an annotation's, and if it is a compiled region's."""
+def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
+    """Which of the patterns a name meets first, from 0 on, and the digits that it tells."""
+    family = pl.coalesce(
+        pl.when(name.str.contains(words)).then(pl.lit(place, pl.UInt8)) for place, words in enumerate(families)
+    )
+    number = pl.coalesce(
+        name.str.extract(words).str.extract(r"^(\d+)$") if _has_group(words) else pl.lit(None, pl.String)
+        for words in families
+    )
+    # A number past what an integer holds is no count of steps.
+    too_long = number.str.len_bytes() > _MAX_DIGITS
     return pl.struct(
-        marked=_first(name, _MARKERS),
-        annotated=_first(name, (*_ANNOTATIONS, ("other", _OTHER))),
-        is_compiled=name.str.contains(r"^Torch-Compiled Region|^CompiledFunction$"),
+        family=pl.when(too_long.fill_null(value=False)).then(None).otherwise(family), number=number.fill_null("")
     )
 
 
-def _first(name: pl.Expr, rules: Iterable[tuple[str, str]]) -> pl.Expr:
-    """The number of the first phase whose pattern is found."""
-    return pl.coalesce(pl.when(name.str.contains(pattern)).then(_code(phase)) for phase, pattern in rules)
+def _has_group(pattern: str) -> bool:
+    """Whether a pattern captures anything."""
+    return pl.select(pl.lit("").str.extract_groups(pattern)).to_series().struct.fields != []
 
 
-def _code(phase: str) -> pl.Expr:
-    """The phase's number, narrow: it goes up and down the whole tree of spans."""
-    return pl.lit(_PHASES.index(phase), pl.UInt8)
+def _chosen(found: pl.DataFrame) -> pl.DataFrame:
+    """The marks of one sort, none within another of its thread but for those that tell the same number."""
+    candidates = []
+    for _, family in sorted(found.partition_by("family", as_dict=True).items()):
+        ordered = family.sort("process_id", "thread_id", "start_ns", "end_ns", descending=[False, False, False, True])
+        reached = pl.col("end_ns").cum_max().shift(1).over("process_id", "thread_id")
+        is_inner = (pl.col("end_ns") <= reached).fill_null(value=False)
+        candidates += [ordered.filter(~is_inner), ordered.filter(is_inner)]
+    several = [marks for marks in candidates if marks.select(pl.struct("number", "start_ns").n_unique()).item() > 1]
+    whole = [marks for marks in candidates if marks.height]
+    return (several or whole or [found])[0].sort("start_ns", "end_ns")
+
+
+def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
+    """The marks with `step` and `told`, the number their name tells; those of one step in a process become one mark."""
+    told = pl.when(pl.col("number") != "").then(pl.col("number")).cast(pl.Int64)
+    marks = marks.with_columns(told=told).sort("process_id", "start_ns", "end_ns")
+    # Marks that tell the same number, none of another between them, are of one step: several threads may mark it.
+    is_new = (
+        pl.col("told").is_null() | (pl.col("told") != pl.col("told").shift(1)) | pl.col("told").shift(1).is_null()
+    ).fill_null(value=True)
+    place = is_new.cum_sum().over("process_id") - 1
+    marks = marks.with_columns(place=place.cast(pl.Int64))
+    marks = marks.group_by("process_id", "place", maintain_order=True).agg(
+        pl.col("thread_id", "start_ns", "told", "name").first(), pl.col("end_ns").max()
+    )
+    repeats = marks["told"].has_nulls() or bool(marks.select(pl.struct("process_id", "told").is_duplicated().any()).item())
+    return marks.with_columns(step=pl.col("place" if repeats else "told"))
+
+
+def _windows(marks: pl.DataFrame) -> pl.DataFrame:
+    """The marks, by start, with `window` and `until_ns`."""
+    follows = pl.col("told").is_null() | (pl.col("told") == pl.col("told").shift(1) + 1)
+    window = ((~follows).fill_null(value=False).cum_sum()).over("process_id")
+    marks = marks.sort("process_id", "start_ns").with_columns(window=window)
+    following = pl.col("start_ns").shift(-1).over("process_id", "window")
+    return marks.with_columns(until_ns=following.fill_null(pl.col("end_ns"))).sort("start_ns", "step")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import polars as pl
 
 from tracelens.report import Section
+from tracelens.schemas.events import CAUSES
 from tracelens.views.chart_parts import TOP, Drawing, Subject, bars, density, points, split_bars
 
 _MEASURES = (
@@ -61,13 +62,12 @@ def _no_chart(_: Section) -> Sequence[Drawing | None]:
 
 
 def _time_breakdown(section: Section) -> Sequence[Drawing | None]:
-    frame = single_steps(section.frame).with_columns(quiet_ns=pl.col("idle_ns") - pl.col("starved_ns"))
+    frame = single_steps(section.frame)
     parts = {
         "compute_ns": "compute",
         "exposed_communication_ns": "exposed communication",
         "exposed_copy_ns": "exposed copy",
-        "starved_ns": "waiting for the host",
-        "quiet_ns": "idle",
+        **{f"idle_{cause}_ns": f"idle: {cause}" for cause in CAUSES},
     }
     subject = Subject(section, frame, _named(frame, "step"), "What the GPU did", in_order=True)
     return [split_bars(subject, parts, stacked=True)]

@@ -2,14 +2,17 @@
 
 from collections.abc import Sequence
 
+from tracelens.schemas.events import CAUSES
+
 _GRID, _BLOCK = tuple(f"grid_{a}" for a in "xyz"), tuple(f"block_{a}" for a in "xyz")
 
 VIEW_COLUMNS: dict[str, tuple[str, ...]] = {
     "verdict": ("rank", "bound", "value", "unit", "evidence"),
+    "idle_gaps": ("rank", "device_id", "cause", "what", "idle_ns", "share_frac", "n_gaps", "longest_ns"),
     "data_quality": ("rank", "status", "check", "value", "unit", "text"),
     "time_breakdown": (
         "rank", "device_id", "step", "window_ns", "compute_frac", "idle_frac", "exposed_copy_frac",
-        "exposed_communication_frac", "starved_ns", "collective_wait_ns",
+        "exposed_communication_frac", *(f"idle_{cause}_ns" for cause in CAUSES), "collective_wait_ns",
     ),
     "top_kernels": ("rank", "name", "library", "primitive", "duration_total_ns", "share_frac", "n_calls"),
     "top_ops": ("rank", "name", "n_calls", "cuda_total_ns", "cuda_self_ns", "cpu_self_ns", "duration_total_ns"),

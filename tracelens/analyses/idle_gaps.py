@@ -1,0 +1,60 @@
+"""Why each device was idle, and where in the program that comes from."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.breakdown import break_down
+from tracelens.derive.completing import steps_of
+from tracelens.derive.idle_places import idle_places, judged_pieces, judged_time
+from tracelens.schemas.results.time import IDLE_GAPS
+from tracelens.trace import Trace
+
+_MATTERS = 0.01
+"""API calls of a kind are told of where they take this share of step time."""
+_KINDS = {"sync": "that wait for the device", "memory": "that allocate or release", "other": "of other kinds"}
+
+
+def idle_gaps(trace: Trace) -> pl.DataFrame:
+    """A row a rank, device, cause and place, most idle time first.
+
+    Over all steps; of a rank that marks none, over all that was recorded. `share_frac` is of that time. The rows'
+    idle_ns add up to what time_breakdown has of the steps. Raises MissingTableError without kernels.
+    """
+    trace.require("idle_gaps", "kernels")
+    made = break_down(trace)
+    found = idle_places(trace, judged_pieces(made))
+    shares = judged_time(made).select("rank", "device_id", "judged_ns")
+    found = found.join(shares, on=["rank", "device_id"], how="left", maintain_order="left")
+    return IDLE_GAPS.conform(found.with_columns(share_frac=pl.col("idle_ns") / pl.col("judged_ns")))
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
+    """What the causes rest on, and the API calls that take much of the steps."""
+    found = []
+    if "steps" not in trace.manifest.empty_tables and not steps_of(trace).height:
+        found.append("The trace marks no steps, so all that was recorded is looked at.")
+    unknown = frame.filter(pl.col("cause") == "unknown")["idle_ns"].sum()
+    if unknown:
+        found.append(
+            f"Of {unknown / 1e6:.2f} ms nothing tells who launched the next work: its call came before the capture, or "
+            "API calls were not recorded."
+        )
+    return found + _calls_that_matter(trace)
+
+
+def _calls_that_matter(trace: Trace) -> list[str]:
+    """A sentence a kind of API calls that takes a share of the steps' time on the host."""
+    steps = steps_of(trace)
+    calls, words = trace.coded("api_calls", "kind", "step", "duration_ns")
+    by_kind = calls.drop_nulls("step").group_by("kind").agg(
+        n=pl.len(), total=pl.col("duration_ns").sum(), longest=pl.col("duration_ns").max()
+    )
+    host = steps["host_ns"].sum()
+    sums = {words["kind"][kind]: row for kind, *row in by_kind.iter_rows()}
+    return [
+        f"API calls {what}: {sums[kind][0]:,} in all steps, {sums[kind][1] / 1e6:.2f} ms, the longest "
+        f"{sums[kind][2] / 1e6:.2f} ms."
+        for kind, what in _KINDS.items()
+        if kind in sums and sums[kind][1] > _MATTERS * host
+    ]

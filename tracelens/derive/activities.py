@@ -1,0 +1,274 @@
+"""What the host threads that launch device work did meanwhile: stretches of time with one cause each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.api_names import waits_for_device
+from tracelens.derive.distinct import each_once
+from tracelens.derive.places import between, describe
+
+PAUSE_NS = 100_000
+"""A pause between two ops that is shorter than this belongs to issuing them: a framework's own Python takes 1 to 50 µs
+between ops. Where the profiler recorded Python calls, which slows them by several times, STACKS_SLOW_BY as much."""
+STACKS_SLOW_BY = 4
+
+_LAUNCHES = ("kernel_launch", "graph_launch", "memcpy", "memset")
+_LOADS = r"^(cuda|cu|hip)(Module(Load|Unload)|Library(Load|Unload)|Link|CtxCreate|DevicePrimaryCtxRetain|Init$|InitDevice|GraphInstantiate)|^(nvrtc|hiprtc)Compile"
+_INPUT = (
+    # torch's and other loaders, by their own names; what a program's annotations say of loading data.
+    r"DataLoader|_next_data|^torch/utils/data/|/torch/utils/data/|webdataset/|ffcv/|nvidia/dali|^dali|datasets/iterable_dataset|petastorm/"
+    r"|(?i)^\W*(?:data|dataset|loader|input|batch)s?(?:[ _-]?(?:load(?:ing|er)?|fetch(?:ing)?|time|wait|next|prep(?:aration|rocessing)?))?\W*$"
+    r"|(?i)^\W*(?:load|fetch|get|next|read|prepare|wait[ _-]for)[ _-]?(?:the[ _-])?(?:next[ _-])?(?:data|batch|input|sample)(?:es|s)?\W*$"
+)
+_LOADING = (
+    # dynamo_timed's regions, and the Python of compilers and of imports.
+    r"\(dynamo_timed\)|^(?:.*/)?torch/(?:_dynamo/(?:convert_frame|output_graph)|_inductor/(?:compile_fx|graph|codecache|async_compile))\.py"
+    r"|^(?:.*/)?triton/(?:compiler|runtime/(?:build|autotuner))|^(?:.*/)?torch/utils/cpp_extension\.py|^<frozen importlib"
+)
+_CLASSES = ("loading", "call", "input", "computing", "launch", "host")
+"""What may go on at once on a thread, what counts first: a call of the API within compilation is part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """Spans and calls of one thread, by start, each with `row`, its row in the whole table, start_ns and end_ns."""
+
+    process_id: int
+    thread_id: int
+    spans: pl.DataFrame
+    calls: pl.DataFrame
+    is_main: bool
+
+
+def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+    """The activities of every thread that launches device work or marks steps: the table but for the rank.
+
+    `spans` has parent_id (row number), kind, name, process_id, thread_id, start_ns, duration_ns; `calls` likewise kind,
+    api, and span_id as row number. Within a thread activities do not overlap. A stretch that no span covers is one only
+    on a process's main thread (the one that marks steps, else the one that launches most): elsewhere a thread of which
+    nothing is recorded waits for others to give it work.
+    """
+    found = [_of_lane(lane, spans) for lane in _lanes(spans, calls, marks)]
+    columns = ("process_id", "thread_id", "start_ns", "duration_ns", "cause", "what", "span_id", "api_call_id")
+    found = [frame.select(columns) for frame in found if frame.height]
+    return pl.concat(found).sort("start_ns") if found else pl.DataFrame()
+
+
+def _lanes(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> Iterable[_Lane]:
+    """The threads that matter, each with its spans and calls."""
+    key = ["process_id", "thread_id"]
+    launching = calls.filter(pl.col("kind").is_in(_LAUNCHES)).group_by(key).len()
+    if not launching.height:
+        launching = spans.filter(pl.col("kind") == "op").group_by(key).len()
+    launching = launching.select(*(pl.col(name).cast(pl.Int64) for name in key), n="len")
+    marking = marks.select(key).unique().with_columns(n=pl.lit(2**62, pl.Int64))
+    ranked = pl.concat([launching.select(*key, pl.col("n").cast(pl.Int64)), marking]).group_by(key).agg(pl.max("n"))
+    ranked = ranked.drop_nulls().sort("process_id", "n", "thread_id", descending=[False, True, False])
+    ranked = ranked.with_columns(is_main=pl.col("process_id").is_first_distinct())
+    for process, thread, _, is_main in ranked.iter_rows():
+        yield _Lane(process, thread, _of_thread(spans, process, thread), _of_thread(calls, process, thread), is_main)
+
+
+def _of_thread(frame: pl.DataFrame, process: int, thread: int) -> pl.DataFrame:
+    """Rows of a thread by start, with their row in the frame and end_ns."""
+    is_mine = (frame["process_id"] == process) & (frame["thread_id"] == thread)
+    rows = is_mine.arg_true().alias("row")
+    names = [name for name in ("kind", "name", "api", "span_id") if name in frame.columns]
+    part = frame.select(*names, "start_ns", "duration_ns")
+    part = part if len(rows) == frame.height else part[rows]
+    return part.select(
+        rows, *names, pl.col("start_ns").cast(pl.Int64), end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
+    ).sort("start_ns", maintain_order=True)
+
+
+def _of_lane(lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
+    """The activities of one thread."""
+    classes = _classes(lane)
+    segments = _overlaid(classes)
+    if not segments.height:
+        return segments
+    if lane.is_main:
+        segments = _without_gaps(segments)
+    pause = PAUSE_NS * (STACKS_SLOW_BY if (lane.spans["kind"] == "python").any() else 1)
+    is_short = (pl.col("class") == _CLASSES.index("host")) & (pl.col("end_ns") - pl.col("start_ns") < pause)
+    segments = _joined(
+        segments.with_columns(pl.when(is_short).then(_CLASSES.index("launch")).otherwise("class").alias("class"))
+    )
+    return _described(segments, lane, spans)
+
+
+def _classes(lane: _Lane) -> list[pl.DataFrame]:
+    """Of each class the intervals, disjoint and by start: start_ns, end_ns, row (of a call, else null), cause."""
+    spans, calls = lane.spans, lane.calls
+    marked = each_once(spans["name"], _by_name) if spans.height else pl.Series("name", [], pl.UInt8)
+    is_op = spans["kind"] == "op"
+    has_stacks = bool((spans["kind"] == "python").any())
+    pause = PAUSE_NS * (STACKS_SLOW_BY if has_stacks else 1)
+    ops, others = spans.filter(is_op), spans.filter(~is_op & (spans["kind"] != "overhead"))
+    computing = _computing(ops, calls) if calls.height else ops.clear()
+    busy = pl.concat([_union(ops.select("start_ns", "end_ns")), _union(calls.select("start_ns", "end_ns"))])
+    intervals = {
+        "loading": _union(spans.filter(marked == 1)),
+        "call": _causing(calls),
+        "input": _union(spans.filter(marked == 0)),
+        "computing": _union(computing),
+        "launch": _union(busy.sort("start_ns"), pause),
+        "host": _union(others),
+    }
+    causes = {"computing": "host", "call": None}
+    return [
+        found.with_columns(cause=pl.lit(causes.get(name, name), pl.String), row=pl.lit(None, pl.Int64))
+        if "cause" not in found.columns
+        else found
+        for name, found in intervals.items()
+    ]
+
+
+def _by_name(name: pl.Expr) -> pl.Expr:
+    """0 of a span that loads data, 1 of one that compiles or imports, else null."""
+    return (
+        pl.when(name.str.contains(_INPUT))
+        .then(pl.lit(0, pl.UInt8))
+        .when(name.str.contains(_LOADING))
+        .then(pl.lit(1, pl.UInt8))
+    )
+
+
+def _causing(calls: pl.DataFrame) -> pl.DataFrame:
+    """Calls that wait for the device, allocate or load: start_ns, end_ns, cause, row; the outer one of nested calls."""
+    kind, api = pl.col("kind").cast(pl.String), pl.col("api").cast(pl.String)
+    cause = (
+        pl.when(api.str.contains(_LOADS)).then(pl.lit("loading"))
+        .when(waits_for_device(api)).then(pl.lit("sync"))
+        .when(kind == "memory").then(pl.lit("allocation"))
+    )  # fmt: skip
+    found = calls.select("start_ns", "end_ns", "row", cause=cause).drop_nulls("cause")
+    found = found.filter(pl.col("end_ns") > pl.col("start_ns"))
+    reached = pl.col("end_ns").cum_max().shift(1)
+    return found.filter((pl.col("start_ns") >= reached).fill_null(value=True)).with_columns(pl.col("row").cast(pl.Int64))
+
+
+def _computing(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Ops that compute on the host: none of the API's functions is called in them, for all the time they take."""
+    long = ops.filter(pl.col("end_ns") - pl.col("start_ns") >= PAUSE_NS)
+    first, after = (calls["start_ns"].search_sorted(long[edge]) for edge in ("start_ns", "end_ns"))
+    return long.filter(first == after)
+
+
+def _union(intervals: pl.DataFrame, pause: int = 0) -> pl.DataFrame:
+    """The intervals (start_ns, end_ns; by start) joined where they overlap, touch or stand less than `pause` apart."""
+    reached = intervals["end_ns"].cum_max()
+    firsts = (intervals["start_ns"] > reached.shift(1) + max(pause - 1, 0)).fill_null(value=True).arg_true()
+    lasts = pl.concat([firsts.slice(1), firsts.clear().extend_constant(intervals.height, 1)]) - 1
+    if not intervals.height:
+        return pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64})
+    joined = pl.DataFrame({"start_ns": intervals["start_ns"].gather(firsts), "end_ns": reached.gather(lasts)})
+    return joined.filter(pl.col("end_ns") > pl.col("start_ns"))
+
+
+def _overlaid(classes: list[pl.DataFrame]) -> pl.DataFrame:
+    """Segments by start, each of the first class under way in it: start_ns, end_ns, class, at (row in the class)."""
+    edges = pl.concat([part[edge] for part in classes for edge in ("start_ns", "end_ns")]).unique().sort()
+    begins, ends = edges.head(max(len(edges) - 1, 0)), edges.slice(1)
+    columns = {"start_ns": begins, "end_ns": ends.alias("end_ns")}
+    chosen = pl.DataFrame(columns).with_columns(
+        pl.lit(None, pl.Int8).alias("class"), at=pl.lit(None, pl.Int64), cause=pl.lit(None, pl.String)
+    )
+    for number, part in enumerate(classes):
+        if not part.height:
+            continue
+        at = part["start_ns"].search_sorted(begins, side="right").cast(pl.Int64) - 1
+        at = at.set(at < 0, None)
+        is_in = (begins < part["end_ns"].gather(at)).fill_null(value=False) & chosen["class"].is_null()
+        chosen = chosen.with_columns(
+            pl.when(is_in).then(pl.lit(number, pl.Int8)).otherwise("class").alias("class"),
+            at=pl.when(is_in).then(part["row"].gather(at)).otherwise("at"),
+            cause=pl.when(is_in).then(part["cause"].gather(at)).otherwise("cause"),
+        )
+    return _joined(chosen.drop_nulls("class"))
+
+
+def _without_gaps(segments: pl.DataFrame) -> pl.DataFrame:
+    """The segments, and between them those of the host of which nothing is recorded."""
+    following = segments["start_ns"].shift(-1)
+    missing = segments.select(start_ns="end_ns", end_ns=following).filter(pl.col("end_ns") > pl.col("start_ns"))
+    missing = missing.with_columns(
+        pl.lit(_CLASSES.index("host"), pl.Int8).alias("class"), at=pl.lit(None, pl.Int64), cause=pl.lit("host")
+    )
+    return _joined(pl.concat([segments, missing.select(segments.columns)]).sort("start_ns"))
+
+
+def _joined(segments: pl.DataFrame) -> pl.DataFrame:
+    """Segments that touch and are of one class and call, as one."""
+    same = ["class", "at"]
+    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in same)
+    is_new = differs | (pl.col("start_ns") != pl.col("end_ns").shift(1)).fill_null(value=True)
+    number = segments.select(is_new.cum_sum()).to_series()
+    grouped = segments.with_columns(number.alias("number")).group_by("number", maintain_order=True)
+    launch = _CLASSES.index("launch")
+    return grouped.agg(
+        pl.col("start_ns", "class", "at").first(),
+        pl.col("end_ns").last(),
+        cause=pl.when(pl.col("class").first() == launch).then(pl.lit("launch")).otherwise(pl.col("cause").first()),
+    ).drop("number")
+
+
+def _described(segments: pl.DataFrame, lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
+    """The activities that segments are, with what and span_id: of a call the span around it, else the innermost one
+    that covers at least half of the stretch."""
+    is_call = pl.col("at").is_not_null()
+    is_named = is_call | (pl.col("class") != _CLASSES.index("launch"))
+    segments = segments.with_row_index("segment").with_columns(is_call=is_call)
+    called = segments.filter("is_call").with_columns(pl.col("at").alias("row"))
+    called = called.join(
+        lane.calls.select(pl.col("row").cast(pl.Int64), "api", "span_id"), on="row", how="left", maintain_order="left"
+    )
+    rest = segments.filter(is_named & ~is_call).select("segment", "start_ns", "end_ns")
+    rest = rest.with_columns(_around(spans, lane.spans, (rest["start_ns"] + rest["end_ns"]) // 2))
+    named = describe(spans, pl.concat([called.select("segment", "api", "span_id"), rest], how="diagonal_relaxed"))
+    bare = named.filter(pl.col("what").is_null()).select("segment", "span_id").join(rest, on="segment", how="left")
+    middle = (bare["start_ns"] + bare["end_ns"]) // 2
+    named = named.drop_nulls("what").vstack(bare.select("segment", "span_id", _between(spans, lane, middle)))
+    return segments.join(named, on="segment", how="left", maintain_order="left").select(
+        process_id=pl.lit(lane.process_id, pl.Int64),
+        thread_id=pl.lit(lane.thread_id, pl.Int64),
+        start_ns="start_ns",
+        duration_ns=pl.col("end_ns") - pl.col("start_ns"),
+        cause="cause",
+        what="what",
+        span_id="span_id",
+        api_call_id=pl.when("is_call").then("at"),
+    )
+
+
+def _around(spans: pl.DataFrame, own: pl.DataFrame, moments: pl.Series) -> pl.Series:
+    """The row of the innermost span around each moment of a thread; null where there is none."""
+    last = own["start_ns"].search_sorted(moments, side="right").cast(pl.Int64) - 1
+    row = own["row"].cast(pl.Int64).gather(last.set(last < 0, None))
+    while True:
+        is_over = spans["start_ns"].gather(row).cast(pl.Int64) + spans["duration_ns"].gather(row) <= moments
+        if not is_over.any():
+            return row.alias("span_id")
+        row = row.zip_with(~is_over.fill_null(value=False), spans["parent_id"].gather(row).cast(pl.Int64))
+
+
+def _between(spans: pl.DataFrame, lane: _Lane, moments: pl.Series) -> pl.Series:
+    """What a thread did last before each moment at which nothing is recorded, and what it does next."""
+    own, is_span = (lane.spans, True) if lane.spans.height else (lane.calls, False)
+    after = own["start_ns"].search_sorted(moments, side="right").cast(pl.Int64)
+    names = own["name" if is_span else "api"]
+    following = names.gather(after.set(after == own.height, None))
+    row = own["row"].cast(pl.Int64).gather((after - 1).set(after == 0, None))
+    while is_span and row.count():
+        above = spans["parent_id"].gather(row).cast(pl.Int64)
+        ended = spans["start_ns"].gather(above).cast(pl.Int64) + spans["duration_ns"].gather(above) <= moments
+        if not ended.any():
+            break
+        row = above.zip_with(ended.fill_null(value=False), row)
+    before = spans["name"].gather(row) if is_span else names.gather((after - 1).set(after == 0, None))
+    said = pl.DataFrame({"before": before.cast(pl.String), "after": following.cast(pl.String)})
+    return said.select(between(pl.col("before"), pl.col("after"))).to_series().alias("what")

@@ -1,0 +1,163 @@
+"""What would help a program, as far as its trace shows it, and what it may save a step at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.breakdown import break_down
+from tracelens.derive.casts import casts_after_copies
+from tracelens.derive.idle_places import idle_places, judged_pieces, judged_time
+from tracelens.derive.intervals import covered_ns
+from tracelens.derive.lookup import grouped
+from tracelens.trace import Trace
+
+_WORTH_IT = 0.02
+"""Advice is given where it may save this share of the time."""
+_MANY = 5
+_UNFUSED_LAUNCHES = 20
+"""An optimizer that launches more kernels a step than this, and none for many tensors at a time, is not fused."""
+_LARGE_SCORES = 128 * 128
+
+_BY_CAUSE = {
+    "input": "Have input ready before it is asked for",
+    "allocation": "Allocate outside the loop, and keep what is allocated",
+    "sync": "Avoid the wait for the device",
+    "loading": "Load and compile before the steps: warm up, keep shapes fixed",
+    "host": "Do this elsewhere, less often, or while the device is busy",
+}
+_BY_LOADER = {
+    "_SingleProcess": "The data loader works in the main process; give it workers (num_workers)",
+    "_MultiProcessing": "The loader's workers do not keep up; more of them, or cheaper decoding",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A trace's idle places, its kernels by site and primitive, and how many rank steps there are (1 where unmarked)."""
+
+    trace: Trace
+    places: pl.DataFrame
+    kernels: pl.DataFrame
+    judged: dict[str, int]
+    n_steps: int
+
+    @property
+    def unit(self) -> str:
+        return "a step" if self.judged["n_steps"] else "in all"
+
+
+def advise(trace: Trace) -> list[str]:
+    """Sentences, the one that may save most first: what to do, where, what it may save at most, the section that shows it.
+
+    Savings are upper bounds for one change alone: what the device idles for that cause, or the kernels take.
+    """
+    made = break_down(trace)
+    times = judged_time(made)
+    judged = times.select(pl.exclude("rank", "device_id").sum()).row(0, named=True)
+    found = _Found(trace, idle_places(trace, judged_pieces(made)), _kernels(trace), judged, max(judged["n_steps"], 1))
+    given = [one for rule in (_idle, _copies, _optimizer, _layout, _attention, _communication) for one in rule(found)]
+    worth = [(saved, text, section) for saved, text, section in given if saved >= _WORTH_IT * judged["judged_ns"]]
+    worth.sort(key=lambda one: -one[0])
+    return [
+        f"{text}: up to {saved / found.n_steps / 1e6:.2f} ms {found.unit} ({saved / judged['judged_ns']:.0%}; see {section})."
+        for saved, text, section in worth[:_MANY]
+    ]
+
+
+_Advice = tuple[int, str, str]
+
+
+def _idle(found: _Found) -> Iterator[_Advice]:
+    """Of each cause of idle time the place with most of it."""
+    by_place = found.places.group_by("cause", "what", maintain_order=True).agg(pl.col("idle_ns").sum())
+    for (cause,), part in by_place.partition_by("cause", as_dict=True, maintain_order=True).items():
+        top = part.sort("idle_ns", descending=True, maintain_order=True)
+        what, saved = top["what"][0], int(top["idle_ns"][0])
+        if cause == "launch":
+            words = "Launch less: a CUDA graph or torch.compile would remove most launches, larger batches make them matter less"
+            yield int(part["idle_ns"].sum()), words, "idle_gaps, dispatch_depth"
+        elif cause in _BY_CAUSE:
+            words = next((say for loader, say in _BY_LOADER.items() if loader in (what or "")), _BY_CAUSE[cause])
+            yield saved, f"{words} ({what})" if what else words, "idle_gaps"
+
+
+def _copies(found: _Found) -> Iterator[_Advice]:
+    """Copies from pageable memory that nothing hides, and copies wider than what is computed with."""
+    copies = found.trace.select(
+        "memcpys", "rank", "device_id", "memcpy_id", "direction", "source_memory", "size_bytes", "start_ns", "duration_ns"
+    )
+    copies = copies.filter((pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0))
+    if not copies.height:
+        return
+    kernels = found.trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
+    copies = copies.with_columns(exposed=pl.col("duration_ns") - covered_ns(copies, kernels, ["rank", "device_id"]))
+    pageable = copies.filter(pl.col("source_memory") == "pageable")["exposed"].sum()
+    words = "Pin the host memory of copies to the device, and copy with non_blocking=True, so that kernels hide them"
+    yield int(pageable), words, "copy_cost"
+    casts = casts_after_copies(found.trace).join(copies, on=["rank", "memcpy_id"])
+    wide = 1 - pl.col("written_bytes") / pl.col("read_bytes")
+    saved = casts.filter(pl.col("read_bytes") > pl.col("written_bytes")).select((pl.col("exposed") * wide).sum()).item()
+    yield int(saved or 0), "Cast before copying: what is copied is cast to a narrower type on the device", "copy_cost"
+
+
+def _kernels(trace: Trace) -> pl.DataFrame:
+    """Kernels by rank, site and primitive: n, ns, n_fused (for many tensors at a time), and the site's op and phase."""
+    kernels, words = trace.coded("kernels", "rank", "site_id", "primitive", "duration_ns")
+    by_site = grouped(kernels, ["rank", "site_id", "primitive"], [pl.len().alias("n"), pl.col("duration_ns").sum().alias("ns")])
+    primitive = words["primitive"].gather(by_site["primitive"])
+    sites = trace.select("sites", "rank", "site_id", "op", "phase", "module_path")
+    return by_site.with_columns(primitive.alias("primitive")).join(sites, on=["rank", "site_id"], how="left")
+
+
+def _optimizer(found: _Found) -> Iterator[_Advice]:
+    """An optimizer that takes the tensors one by one: what the device idles for its launches."""
+    own = found.kernels.filter(pl.col("phase") == "optimizer")
+    n_launches = own["n"].sum() / found.n_steps
+    fused = own["op"].str.contains("foreach|fused").fill_null(value=False)
+    if n_launches < _UNFUSED_LAUNCHES or own.filter(fused)["n"].sum() * 2 > own["n"].sum():
+        return
+    idle = found.places.filter((pl.col("cause") == "launch") & pl.col("what").is_in(own["op"].drop_nulls().unique().implode()))
+    share = own["n"].sum() / max(found.kernels.filter(pl.col("op").is_in(own["op"].unique().implode()))["n"].sum(), 1)
+    words = f"Use a fused optimizer (foreach=True or fused=True): it launches {n_launches:,.0f} kernels a step one by one"
+    yield int(idle["idle_ns"].sum() * share), words, "dispatch_depth"
+
+
+def _layout(found: _Found) -> Iterator[_Advice]:
+    """Transposes around convolutions."""
+    of_convolutions = (pl.col("primitive") == "layout") & pl.col("op").str.contains("conv")
+    saved = found.kernels.filter(of_convolutions.fill_null(value=False))["ns"].sum()
+    yield int(saved), "Keep images in channels_last: convolutions transpose their operands", "layer_attribution"
+
+
+def _attention(found: _Found) -> Iterator[_Advice]:
+    """Softmax over large scores between batched products, where no fused attention kernel does both."""
+    softmax = found.kernels.filter((pl.col("primitive") == "softmax") & pl.col("op").str.contains(r"^aten::_?softmax"))
+    saved = int(softmax["ns"].sum())
+    if saved < _WORTH_IT * found.judged["judged_ns"] or not _has_large_scores(found.trace):
+        return
+    products = found.kernels["op"].str.contains(r"^aten::(bmm|baddbmm|matmul)$").fill_null(value=False)
+    if products.any():
+        words = "Use scaled_dot_product_attention: softmax over large scores runs between batched matrix products"
+        yield saved, words, "top_kernels"
+
+
+def _has_large_scores(trace: Trace) -> bool:
+    """Whether a softmax is over a batch of large matrices, by the shapes that were recorded."""
+    for part in trace.groups("spans", "name", "input_shapes"):
+        own = part.filter(pl.col("name").cast(pl.String).str.contains(r"^aten::_softmax$"))
+        shapes = own["input_shapes"].cast(pl.String).str.extract(r"^\[\[(?:\d+, ?)+(\d+, ?\d+)\]").drop_nulls()
+        sizes = shapes.str.split(",").list.eval(pl.element().str.strip_chars().cast(pl.Int64)).list.agg(pl.element().product())
+        if (sizes >= _LARGE_SCORES).any():
+            return True
+    return False
+
+
+def _communication(found: _Found) -> Iterator[_Advice]:
+    """Communication that no computation hides, and waiting for other ranks."""
+    words = "Overlap communication with computing (buckets, a later wait)"
+    yield int(found.judged["communication_ns"]), words, "time_breakdown"
+    words = "Give all ranks equally much to do: collectives wait for the slowest rank"
+    yield int(found.judged["waiting_ns"]), words, "time_breakdown"
