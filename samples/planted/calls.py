@@ -1,0 +1,196 @@
+"""Planted causes in calls of the device library: sync, allocation, loading."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator, Iterator
+from typing import Any
+
+import torch
+from parts import DEVICE, LARGE, ON_GPU, WIDTH, Training, inputs, planted, synchronize
+from torch import nn
+
+# -- sync --------------------------------------------------------------------------------------------------------------
+
+SYNC = r"cudaStreamSynchronize|cudaMemcpyAsync|cudaDeviceSynchronize|cudaEventSynchronize"
+
+
+def narrow(n_layers: int) -> nn.ModuleList:
+    """Layers whose work takes a few microseconds each."""
+    return nn.ModuleList(nn.Linear(256, 256) for _ in range(n_layers)).to(DEVICE)
+
+
+@planted("sync", f"{SYNC}|aten::(item|_local_scalar_dense|is_nonzero)", where=f"{SYNC}|aten::item|watch")
+def sync_item() -> Generator[None]:
+    """A number read from the device after each layer."""
+
+    def watch(x: torch.Tensor) -> float:
+        return x.mean().item()
+
+    layers, batch = narrow(40), inputs(256, 256)
+    while True:
+        x, history = batch, []
+        with torch.no_grad():
+            for layer in layers:
+                x = layer(x)
+                history.append(watch(x))
+        yield
+
+
+@planted("sync", SYNC, where=f"{SYNC}|synchronize", marks="step")
+def sync_synchronize() -> Generator[None]:
+    """A synchronisation after each layer, as timing by hand leaves behind."""
+    layers, batch = narrow(60), inputs(256, 256)
+    while True:
+        x, took = batch, []
+        with torch.no_grad():
+            for layer in layers:
+                began = time.perf_counter()
+                x = layer(x).relu()
+                synchronize()
+                took.append(time.perf_counter() - began)
+        yield
+
+
+@planted("sync", f"{SYNC}|aten::(nonzero|index|masked_select)")
+def sync_nonzero() -> Generator[None]:
+    """Boolean masks: the host must know how many rows are left."""
+    layers, batch = narrow(40), inputs(256, 256)
+    while True:
+        x = batch
+        with torch.no_grad():
+            for layer in layers:
+                x = layer(batch)
+                x = x[x > 0]
+        yield
+
+
+@planted("sync", f"{SYNC}|aten::(to|_to_copy|copy_)", where=f"{SYNC}|aten::(to|_to_copy|copy_)|clip", marks="step")
+def sync_cpu() -> Generator[None]:
+    """A decision on the host in every layer, from a small tensor copied there."""
+
+    def clip(x: torch.Tensor) -> torch.Tensor:
+        largest = x.abs().max().cpu()
+        return x / 2 if largest > 1 else x
+
+    layers, batch = narrow(30), inputs(256, 256)
+    while True:
+        x = batch
+        with torch.no_grad():
+            for layer in layers:
+                x = clip(layer(x))
+        yield
+
+
+# -- allocation --------------------------------------------------------------------------------------------------------
+
+ALLOCATION = r"cudaMalloc|cudaFree|cudaHostAlloc|cudaHostRegister|cudaMallocHost|cuMem"
+
+
+@planted("allocation", ALLOCATION, where=f"{ALLOCATION}|empty_cache")
+def alloc_empty_cache() -> Generator[None]:
+    """The allocator's cache emptied in every step, as a cure for running out of memory."""
+    training, batch = Training(), inputs()
+    size = 1 << 26 if ON_GPU else 1 << 16
+    while True:
+        buffers = [torch.empty(size, dtype=torch.uint8, device=DEVICE) for _ in range(24)]
+        for buffer in buffers:
+            buffer[:1024].fill_(1)
+        training.step(batch)
+        del buffers, buffer
+        torch.cuda.empty_cache()
+        yield
+
+
+@planted("allocation", ALLOCATION, variables={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+def alloc_uncached() -> Generator[None]:
+    """No caching allocator: every tensor is a cudaMalloc, and a cudaFree that waits for the device."""
+    training, batch = Training(), inputs()
+    while True:
+        training.step(batch)
+        yield
+
+
+@planted("allocation", ALLOCATION, marks="step")
+def alloc_growing() -> Generator[None]:
+    """Tensors a little larger in each step: none of the blocks that are free will do."""
+    training, batch = Training(), inputs()
+    size = 24 << 20 if ON_GPU else 1 << 16
+    while True:
+        size += (2 << 20) if ON_GPU else 1024
+        buffers = [torch.empty(size, dtype=torch.uint8, device=DEVICE) for _ in range(24)]
+        for buffer in buffers:
+            buffer[:1024].fill_(1)
+        training.step(batch)
+        del buffers, buffer
+        yield
+
+
+@planted("allocation", ALLOCATION, where=f"{ALLOCATION}|pin_memory")
+def alloc_pinned() -> Generator[None]:
+    """Each batch pinned anew, and kept: pinned memory is allocated in every step."""
+    training = Training()
+    batch, kept = torch.rand(LARGE // 4, WIDTH), []
+    while True:
+        kept.append(batch.pin_memory() if ON_GPU else batch.clone())
+        training.step(kept[-1][:WIDTH].to(DEVICE, non_blocking=True))
+        yield
+
+
+# -- loading -----------------------------------------------------------------------------------------------------------
+
+
+def first_calls() -> Iterator[list[Callable[[], Any]]]:
+    """For each step, functions that have not run in this process before: their kernels are not loaded yet."""
+    x = torch.rand(256, 256, device=DEVICE) + 0.5
+    image = torch.rand(4, 8, 32, 32, device=DEVICE)
+    yield [lambda: x + 1, x.sum]
+    yield [lambda: x @ x, x.sort, lambda: x.topk(4), lambda: x.cumsum(1), lambda: x.softmax(1), x.tanh, x.sqrt]
+    yield [lambda: nn.functional.conv2d(image, image), x.half, x.argmax, lambda: x.half() @ x.half(), x.double, x.exp]
+    yield [lambda: torch.fft.rfft(x), x.mode, x.histc, lambda: x.double() @ x.double(), lambda: x.kthvalue(3), x.erf]
+    while True:
+        yield [lambda: x.cumprod(1), lambda: x.bfloat16() @ x.bfloat16(), lambda: x.logcumsumexp(0), x.median]
+
+
+@planted("loading", "[Ll]azy|[Ll]oad|aten::|cudaLaunchKernel", fresh=True, variables={"CUDA_MODULE_LOADING": "LAZY"})
+def loading_first_calls() -> Generator[None]:
+    """The first steps of a process: kernels and libraries are loaded when they are first called."""
+    for functions in first_calls():
+        for function in functions:
+            function()
+        yield
+
+
+COMPILED = {
+    "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1",
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+}
+
+
+@planted("loading", "[Cc]ompile|dynamo|inductor", rounds=1, stacks=False, variables=COMPILED)
+def loading_recompiles() -> Generator[None]:
+    """torch.compile of one shape at a time, and another shape in every step."""
+    torch._dynamo.config.recompile_limit = 1000  # noqa: SLF001 - the module's public name is this one
+    training, batch, table = Training(), inputs(), inputs(4096)
+    scale = torch.compile(lambda x: (x.sin() * 2).softmax(-1).sum(0), dynamic=False)
+    rows = 64
+    while True:
+        rows += 8
+        scale(table[:rows])
+        training.step(batch)
+        yield
+
+
+@planted("loading", bare="loading|host|launch", where="compile|triton|JIT|run", rounds=1, needs_gpu=True)
+def loading_triton() -> Generator[None]:
+    """A Triton kernel with a constant that changes: each step compiles it anew."""
+    from kernel import BLOCK, scale  # noqa: PLC0415 - only here is Triton needed
+
+    training, batch = Training(), inputs()
+    factor = os.getpid()  # no cache of an earlier process has it
+    while True:
+        factor += 1
+        scale[(batch.numel() // BLOCK,)](batch, factor, BLOCK)
+        training.step(batch)
+        yield

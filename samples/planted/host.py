@@ -1,0 +1,232 @@
+"""Planted causes on the host: input, its other work, and too little work at all."""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import tempfile
+import time
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from parts import DEVICE, ON_GPU, PICTURE, WIDTH, Pictures, Rows, Training, decode, inputs, planted
+from torch.profiler import record_function
+from torch.utils.data import DataLoader, IterableDataset
+
+# -- input -------------------------------------------------------------------------------------------------------------
+
+
+@planted("input", "DataLoader", where="decode|__getitem__|DataLoader", cpu=True)
+def input_main_process() -> Generator[None]:
+    """A loader without workers: the main process decodes."""
+    training = Training()
+    for batch in DataLoader(Pictures(), batch_size=4):
+        training.step(batch.flatten(0, 1).to(DEVICE))
+        yield
+
+
+@planted("input", "DataLoader", cpu=True)
+def input_slow_workers() -> Generator[None]:
+    """Two workers that cannot keep up: the main process waits for them."""
+    training = Training()
+    for batch in DataLoader(Pictures(), batch_size=6, num_workers=2, prefetch_factor=1):
+        training.step(batch.flatten(0, 1).to(DEVICE))
+        yield
+
+
+class SlowToPin:
+    """A batch that takes its time to be pinned."""
+
+    def __init__(self, rows: list[torch.Tensor]) -> None:
+        self.rows = torch.cat(rows)
+
+    def pin_memory(self) -> SlowToPin:
+        """Called by the loader's pinning thread."""
+        time.sleep(0.010)
+        self.rows = self.rows.pin_memory()
+        return self
+
+
+@planted("input", "DataLoader")
+def input_pin_thread() -> Generator[None]:
+    """The worker is fast, but the thread that pins batches is not."""
+    training = Training()
+    loader = DataLoader(Rows(), 4, num_workers=1, prefetch_factor=1, pin_memory=ON_GPU, collate_fn=SlowToPin)
+    for batch in loader:
+        training.step(batch.rows.to(DEVICE, non_blocking=True))
+        yield
+
+
+def read_batches() -> Iterator[torch.Tensor]:
+    """A dataset as people write it: a plain generator."""
+    while True:
+        yield torch.cat([decode(PICTURE) for _ in range(4)])
+
+
+@planted("input", "data", where="data|read_batches|decode", marks="step")
+def input_generator() -> Generator[None]:
+    """A plain Python generator that reads and decodes, in an annotation of its own."""
+    training = Training()
+    batches = read_batches()
+    while True:
+        with record_function("data"):
+            batch = next(batches)
+        training.step(batch.to(DEVICE))
+        yield
+
+
+class Stream(IterableDataset[torch.Tensor]):
+    """Pictures one after the other."""
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        while True:
+            yield decode(PICTURE)
+
+
+def pad(rows: list[torch.Tensor]) -> torch.Tensor:
+    """Copy rows into a batch, number by number."""
+    batch = torch.stack(rows)
+    for row in batch.numpy():
+        for line in row:
+            line[:] = sorted(line)
+    return batch
+
+
+@planted("input", "DataLoader", where="pad|decode|DataLoader")
+def input_collate() -> Generator[None]:
+    """A collate function in Python, in the main process."""
+    training = Training()
+    for batch in DataLoader(Stream(), batch_size=2, collate_fn=pad):
+        training.step(batch.flatten(0, 1).to(DEVICE))
+        yield
+
+
+# -- host --------------------------------------------------------------------------------------------------------------
+
+
+@planted("host", where="throttle|sleep", cpu=True)
+def host_sleep() -> Generator[None]:
+    """A pause in every step, as polling and rate limits make them."""
+
+    def throttle() -> None:
+        time.sleep(0.008)
+
+    training, batch = Training(), inputs()
+    while True:
+        training.step(batch)
+        throttle()
+        yield
+
+
+@planted("host", "preprocess", where="preprocess|augment", marks="step")
+def host_numpy() -> Generator[None]:
+    """NumPy prepares the batch on the host, in an annotation."""
+
+    def augment(pixels: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        for _ in range(6):
+            pixels = np.sqrt(np.abs(np.roll(pixels, 1, axis=0) - pixels.mean(axis=0))) + 0.1
+        return pixels.astype(np.float32)
+
+    training, pixels = Training(), np.random.default_rng(0).random((WIDTH // 2, WIDTH))
+    while True:
+        with record_function("preprocess"):
+            batch = torch.from_numpy(augment(pixels))
+        training.step(batch.to(DEVICE))
+        yield
+
+
+@planted("host", where="perplexity")
+def host_python() -> Generator[None]:
+    """A metric computed in a Python loop after each step."""
+
+    def perplexity(words: list[int]) -> float:
+        total = 0.0
+        for i in range(len(words)):
+            total += (words[i] * 31 % 1009) ** 0.5
+        return total / len(words)
+
+    training, batch = Training(), inputs()
+    words = [i * i % 997 for i in range(100_000)]
+    while True:
+        training.step(batch)
+        perplexity(words)
+        yield
+
+
+@planted("host", where="save|_legacy_save|checkpoint", cpu=True)
+def host_checkpoint() -> Generator[None]:
+    """A checkpoint in every step, of weights that lie on the host as well."""
+    training, batch = Training(), inputs()
+    weights = {f"layer{i}": torch.rand(512, 1024) for i in range(8)}
+    with tempfile.TemporaryDirectory() as folder:
+
+        def checkpoint() -> None:
+            torch.save(weights, Path(folder) / "checkpoint.pt")
+
+        while True:
+            training.step(batch)
+            checkpoint()
+            yield
+
+
+@planted("host", where="log_to|flush|fsync|write", marks="step")
+def host_log() -> Generator[None]:
+    """Line after line written to a log, each of them down to the disk."""
+
+    def log_to(file: io.TextIOWrapper) -> None:
+        for i in range(100):
+            file.write(f"parameter {i}: gradient {i / 7:.6f} update {i / 11:.6f}\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    training, batch = Training(), inputs()
+    with tempfile.TemporaryFile("w") as file:
+        while True:
+            training.step(batch)
+            log_to(file)
+            yield
+
+
+@planted("host", "aten::(sort|topk|unique)", where="rank_scores|aten::sort")
+def host_cpu_tensors() -> Generator[None]:
+    """Work on tensors that lie on the host: ops, but none that launches anything."""
+
+    def rank_scores(scores: torch.Tensor) -> torch.Tensor:
+        return scores.sort(dim=-1, descending=True).indices
+
+    training, batch, scores = Training(), inputs(), torch.rand(200_000)
+    while True:
+        training.step(batch)
+        rank_scores(scores)
+        yield
+
+
+@planted("host", where="collect|host_collect")
+def host_collect() -> Generator[None]:
+    """The garbage collector called by hand, with many objects alive."""
+    training, batch = Training(), inputs()
+    gc.collect()
+    gc.freeze()  # what is imported does not count
+    alive = [[i] for i in range(300_000)]
+    while True:
+        training.step(batch)
+        gc.collect()
+        assert alive
+        yield
+
+
+# -- too little to judge -----------------------------------------------------------------------------------------------
+
+
+@planted("too little to judge", cause="host", rounds=1)
+def little_work() -> Generator[None]:
+    """One tiny kernel, and a long sleep."""
+    x = torch.rand(64, device=DEVICE)
+    while True:
+        x.add_(1)
+        time.sleep(0.25)
+        yield

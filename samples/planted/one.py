@@ -1,0 +1,161 @@
+"""One planted program in this process: `one.py NAME TAKES DIR`, started by run.py, which sets its environment.
+
+TAKES is any of time (steps without the profiler), plain and stacks (a trace without and with Python stacks), joined by
+commas; the result is a line of JSON on standard output. `one.py --list` prints the table of programs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import os
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Generator
+from importlib import metadata
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from parts import DEVICE, ON_GPU, Program
+from programs import PROGRAMS
+from torch.profiler import ProfilerActivity, profile, record_function, schedule
+
+N_WARM_UP = 5
+N_SETTLE = 4  # steps with the profiler ready but not recording, in which loaders use up what they read ahead
+N_RECORDED = 3
+
+
+def synchronize_all() -> None:
+    """Wait for every device."""
+    for device in range(torch.cuda.device_count() if ON_GPU else 0):
+        torch.cuda.synchronize(device)
+
+
+def step_ms(steps: Generator[None], rounds: int) -> float:
+    """Median over rounds of three steps of a step's time, by the host's clock with a synchronisation at both ends."""
+    took = []
+    for _ in range(rounds):
+        synchronize_all()
+        began = time.perf_counter_ns()
+        for _ in islice(steps, N_RECORDED):
+            pass
+        synchronize_all()
+        took.append((time.perf_counter_ns() - began) / N_RECORDED / 1e6)
+    return statistics.median(took)
+
+
+def trace(program: Program, steps: Generator[None], stacks: bool, path: Path) -> None:
+    """Record three steps, marked as the program wants them, and write the trace, freed of paths."""
+    options: dict[str, Any] = {
+        "activities": [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if ON_GPU else [])],
+        "record_shapes": True,
+        "with_stack": stacks,
+        "with_modules": stacks,
+        "on_trace_ready": lambda profiler: write(profiler, path),
+    }
+    if program.marks == "profiler":
+        n_settle = 1 if program.fresh or program.rounds == 1 else N_SETTLE
+        plan = schedule(wait=0, warmup=n_settle, active=N_RECORDED, repeat=1)
+        with profile(schedule=plan, **options) as profiler:
+            for _ in islice(steps, n_settle + N_RECORDED):
+                profiler.step()
+        return
+    with profile(activities=options["activities"]):  # the first profiler of a process takes long to start
+        next(steps)
+    synchronize_all()
+    with profile(**options):
+        for i in range(N_RECORDED):
+            with record_function(f"step {i}"):
+                next(steps)
+
+
+def write(profiler: profile, path: Path) -> None:
+    """Export a trace, compressed, without the folders of this machine."""
+    with tempfile.TemporaryDirectory() as folder:
+        exported = Path(folder) / path.name.removesuffix(".gz")
+        profiler.export_chrome_trace(str(exported))
+        text = clean(exported.read_text().replace(folder + "/", ""))
+    with path.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
+        packed.write(text.encode())
+
+
+def clean(text: str) -> str:
+    """A trace's text with paths cut to what follows the folder of packages, or to the file's name; no host name."""
+    text = re.sub(r'"/[^"\n]*?/(?:site-packages|dist-packages|lib/python[\d.]+)/', '"', text)
+    text = re.sub(r'"host_name": "[^"]*"', '"host_name": "host"', text)
+    return re.sub(r'"/(?:[^"/\n ]+/)+([^"/\n]*)"', r'"\1"', text)
+
+
+def n_warm_up(program: Program, takes: list[str]) -> int:
+    """Steps that are not measured; a trace's own first step does it where the first ones are what is planted."""
+    if program.fresh:
+        return int(takes == ["time"])
+    return 1 if program.rounds == 1 else N_WARM_UP
+
+
+def measure(program: Program, takes: list[str], out: Path) -> dict[str, Any]:
+    """Take what is asked for, in this order: time, plain, stacks."""
+    rank = int(os.environ.get("RANK", "0"))
+    files: dict[str, str] = {}
+    took = None
+    torch.zeros(1, device=DEVICE)
+    steps = program.steps()
+    for _ in islice(steps, n_warm_up(program, takes)):
+        pass
+    if "time" in takes:
+        took = round(step_ms(steps, 1 if program.fresh else program.rounds), 4)
+    for take in ("plain", "stacks"):
+        if take in takes:
+            parts = [program.name, *([f"rank{rank}"] if program.ranks > 1 else []), *(["stacks"] * (take == "stacks"))]
+            files[take] = ".".join(parts) + ".pt.trace.json.gz"
+            synchronize_all()
+            trace(program, steps, take == "stacks", out / files[take])
+    synchronize_all()
+    steps.close()
+    return {"program": program.name, "rank": rank, "step_ms": took, "files": files}
+
+
+def listed() -> dict[str, Any]:
+    """The table of programs as JSON has it, and versions."""
+    fields = {name: dataclasses.asdict(program) for name, program in PROGRAMS.items()}
+    for row in fields.values():
+        del row["steps"]
+    found = {"torch": torch.__version__, "device": torch.cuda.get_device_name() if ON_GPU else "cpu"}
+    for package in ("numpy", "triton"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {"programs": fields, "versions": found}
+
+
+def main() -> None:
+    """Run one program once told to go on, or print the table."""
+    if sys.argv[1] == "--list":
+        print(json.dumps(listed()))
+        return
+    name, takes, out = sys.argv[1:]
+    program = PROGRAMS[name]
+    sys.stdin.readline()
+    if program.needs_gpu and not ON_GPU:
+        print("needs a GPU")
+        return
+    if program.ranks > 1:
+        if ON_GPU:
+            torch.cuda.set_device(int(os.environ["RANK"]))
+        dist.init_process_group("nccl" if ON_GPU else "gloo")
+    print(json.dumps(measure(program, takes.split(","), Path(out))), flush=True)
+    if program.ranks > 1:
+        dist.barrier()
+        dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
