@@ -26,7 +26,12 @@ TIME_BREAKDOWN = Table(
         RANK,
         Column("device_id", pl.Int32, "Device."),
         STEP,
-        Column("window_ns", pl.Int64, "The step's duration, see steps; of the whole, from the first to the last GPU event.", "ns"),
+        Column(
+            "window_ns",
+            pl.Int64,
+            "The step's duration, see steps; of the whole, from the first to the last GPU event.",
+            "ns",
+        ),
         Column("compute_ns", pl.Int64, "Time with at least one kernel running that does not communicate.", "ns"),
         Column("communication_ns", pl.Int64, "Time with at least one communication kernel running.", "ns"),
         Column("copy_ns", pl.Int64, "Time with at least one copy or memset running.", "ns"),
@@ -130,7 +135,9 @@ IDLE_GAPS = Table(
         Column(
             "cause",
             pl.String,
-            "What the thread that launches the next work did meanwhile: " + "; ".join(f"{k}: {v[:-1]}" for k, v in IDLE.items()) + ".",
+            "What the thread that launches the next work did meanwhile: "
+            + "; ".join(f"{k}: {v[:-1]}" for k, v in IDLE.items())
+            + ".",
             values=CAUSES,
         ),
         Column(
@@ -163,11 +170,25 @@ VERDICT = Table(
             values=BOUNDS,
         ),
         Column("evidence", pl.String, "The measure behind it, in words: cause, share of step time and place."),
-        Column("value", pl.Float64, "The measure: the bound's share of step time, without what the profiler adds.", "1", nullable=True),
+        Column(
+            "value",
+            pl.Float64,
+            "The measure: the bound's share of step time, without what the profiler adds.",
+            "1",
+            nullable=True,
+        ),
         Column("unit", pl.String, "Its unit.", nullable=True),
-        Column("what", pl.String, "The place in the program that most of it comes from, as in idle_gaps.", nullable=True),
+        Column(
+            "what", pl.String, "The place in the program that most of it comes from, as in idle_gaps.", nullable=True
+        ),
         Column("step_ns", pl.Int64, "Median duration of a step, as profiled.", "ns", nullable=True),
-        Column("unprofiled_step_ns", pl.Int64, "Duration of a step without the profiler, where the capture knows it.", "ns", nullable=True),
+        Column(
+            "unprofiled_step_ns",
+            pl.Int64,
+            "Duration of a step without the profiler, where the capture knows it.",
+            "ns",
+            nullable=True,
+        ),
     ),
 )
 

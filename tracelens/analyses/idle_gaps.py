@@ -47,8 +47,10 @@ def _calls_that_matter(trace: Trace) -> list[str]:
     """A sentence a kind of API calls that takes a share of the steps' time on the host."""
     steps = steps_of(trace)
     calls, words = trace.coded("api_calls", "kind", "step", "duration_ns")
-    by_kind = calls.drop_nulls("step").group_by("kind").agg(
-        n=pl.len(), total=pl.col("duration_ns").sum(), longest=pl.col("duration_ns").max()
+    by_kind = (
+        calls.drop_nulls("step")
+        .group_by("kind")
+        .agg(n=pl.len(), total=pl.col("duration_ns").sum(), longest=pl.col("duration_ns").max())
     )
     host = steps["host_ns"].sum()
     sums = {words["kind"][kind]: row for kind, *row in by_kind.iter_rows()}

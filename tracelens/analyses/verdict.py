@@ -9,8 +9,7 @@ import polars as pl
 from tracelens.capture import unprofiled_step_ns
 from tracelens.derive.advice import advise
 from tracelens.derive.breakdown import Breakdown, break_down
-from tracelens.derive.idle import CAUSE
-from tracelens.derive.idle_places import idle_places, judged_pieces, judged_time
+from tracelens.derive.idle_places import busy_places, idle_places, judged_pieces, judged_time, profiler_time
 from tracelens.derive.step_times import step_sentences, step_times
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import VERDICT
@@ -20,6 +19,8 @@ _BUSY = 0.8
 """A device that computes for this share of the time has little else to win."""
 _LITTLE = 0.1
 """Nor has one where nothing else takes this share."""
+_MINOR = 0.25
+"""Nor where nothing else takes this much of what computing takes."""
 _NEAR = 0.5
 """The second largest cause is told where it is this much of the largest, and _LITTLE of the time."""
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
@@ -40,7 +41,6 @@ _PARTS = {
     "dependency": "launched work waits for another stream, copy or device",
     "unknown": "the device is idle, and nothing tells why,",
 }
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def verdict(trace: Trace) -> pl.DataFrame:
     """A row a rank: what limits it.
 
     Judged over whole steps; of a rank that marks none, over all that was recorded. A device that computes at least 80 %
-    of that time, or where nothing else takes 10 %, is compute-bound; else the largest share of the rest is the bound:
+    of that time, or where nothing else takes 10 % of it or a quarter of what computing takes, is compute-bound; else the largest share of the rest is the bound:
     exposed communication or copies, waiting in collectives for other ranks, or a cause of idle time. Where the capture
     knows how long steps take without the profiler, what it adds is first taken from launching, then from the host's
     other work: device work takes as long either way. Raises MissingTableError without kernels.
@@ -73,8 +73,14 @@ def verdict(trace: Trace) -> pl.DataFrame:
     made = break_down(trace)
     steps = {rank: (n, median) for rank, n, median, *_ in step_times(trace).iter_rows()}
     n_kernels = trace.heights("kernels")
+    added = profiler_time(trace, made)
     judged = [
-        _rank(trace, row, n_kernels[row["rank"]], *steps.get(row["rank"], (0, None)))
+        _rank(
+            trace,
+            row | {"added": added.get(row["rank"], 0)},
+            n_kernels[row["rank"]],
+            *steps.get(row["rank"], (0, None)),
+        )
         for row in _by_rank(judged_time(made)).iter_rows(named=True)
     ]
     places = _places(trace, made, judged)
@@ -96,8 +102,9 @@ def _rank(trace: Trace, row: dict[str, int], n_kernels: int, n_steps: int, step_
     total = max(sum(parts.values()), 1)
     unprofiled = unprofiled_step_ns(trace, row["rank"]) if n_steps else None
     profiled_frac = parts["compute"] / total
+    parts["host"] -= row["added"]
     if unprofiled is not None:
-        added = max(total - unprofiled * n_steps, 0)
+        added = max(total - row["added"] - unprofiled * n_steps, 0)
         for name in _ADDED_BY_PROFILER:
             taken = min(added, parts[name])
             parts[name], added = parts[name] - taken, added - taken
@@ -106,7 +113,7 @@ def _rank(trace: Trace, row: dict[str, int], n_kernels: int, n_steps: int, step_
 
 
 def _is_too_little(rank: _Rank) -> bool:
-    """Whether a few kernels, or hardly any time of the device, are all there is: steps that repeat may tell all the same."""
+    """Whether a few kernels, or hardly any time of the device, are all there is; steps that repeat may tell more."""
     scarce = 1 - sum(rank.share(name) for name in (*CAUSES,)) < _SCARCE
     few = rank.n_kernels < _HANDFUL
     if rank.n_steps < _SEVERAL_STEPS:
@@ -127,13 +134,13 @@ def _said(rank: _Rank, places: dict[tuple[int, str], str]) -> dict[str, object]:
     """The verdict on a rank."""
     first, second = sorted(_PARTS, key=rank.share, reverse=True)[:2]
     computing = rank.share("compute")
-    bound = "compute" if computing >= _BUSY or rank.share(first) < _LITTLE else first
+    is_minor = rank.share(first) < max(_LITTLE, _MINOR * computing)
+    bound = "compute" if computing >= _BUSY or is_minor else first
     of_step = "of step time" if rank.n_steps else "of the time"
-    said = f"the device computes {computing:.1%} {of_step}"
-    what = None
+    what = places.get((rank.rank, bound))
+    at = f", mostly in {what}" if what else ""
+    said = f"the device computes {computing:.1%} {of_step}{at}"
     if bound != "compute":
-        what = places.get((rank.rank, first))
-        at = f", mostly in {what}" if what else ""
         said = f"{_PARTS[first]} {rank.share(first):.1%} {of_step}{at}; it computes {computing:.1%}"
     other = second if bound != "compute" else first
     if rank.share(other) >= max(_LITTLE, _NEAR * rank.share(bound) if bound != "compute" else 0):
@@ -151,14 +158,12 @@ def _said(rank: _Rank, places: dict[tuple[int, str], str]) -> dict[str, object]:
 
 
 def _places(trace: Trace, made: Breakdown, judged: list[_Rank]) -> dict[tuple[int, str], str]:
-    """The place with most idle time of each rank's causes that a verdict may tell of."""
+    """The place that most of each part comes from which a verdict may tell of, by rank and part."""
     told = [(rank.rank, cause) for rank in judged for cause in CAUSES if rank.share(cause) >= _LITTLE]
-    wanted = pl.DataFrame(told, schema={"rank": pl.Int32, "cause": CAUSE}, orient="row")
-    pieces = judged_pieces(made)
-    if wanted["cause"].n_unique() < len(CAUSES):
-        pieces = pieces.filter(pl.col("cause").is_in(wanted["cause"].unique().implode()))
-    found = idle_places(trace, pieces).drop_nulls("what").unique(["rank", "cause"], keep="first", maintain_order=True)
-    return {(rank, cause): what for rank, cause, what in found.select("rank", "cause", "what").iter_rows()}
+    pieces = judged_pieces(made).filter(pl.col("cause").is_in({cause for _, cause in told}))
+    idle = idle_places(trace, pieces).drop_nulls("what").unique(["rank", "cause"], keep="first", maintain_order=True)
+    places = {(rank, cause): what for rank, cause, what in idle.select("rank", "cause", "what").iter_rows()}
+    return busy_places(trace) | places
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:

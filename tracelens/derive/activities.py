@@ -11,6 +11,8 @@ from tracelens.derive.api_names import waits_for_device
 from tracelens.derive.distinct import each_once
 from tracelens.derive.places import between, describe
 
+PROFILER = "the profiler's own work"
+"""The place of time that the profiler takes for itself in a thread, as where it makes a buffer for activities."""
 PAUSE_NS = 100_000
 """A pause between two ops that is shorter than this belongs to issuing them: a framework's own Python takes 1 to 50 µs
 between ops. Where the profiler recorded Python calls, which slows them by several times, STACKS_SLOW_BY as much."""
@@ -29,18 +31,22 @@ _LOADING = (
     r"\(dynamo_timed\)|^(?:.*/)?torch/(?:_dynamo/(?:convert_frame|output_graph)|_inductor/(?:compile_fx|graph|codecache|async_compile))\.py"
     r"|^(?:.*/)?triton/(?:compiler|runtime/(?:build|autotuner))|^(?:.*/)?torch/utils/cpp_extension\.py|^<frozen importlib"
 )
-_CLASSES = ("loading", "call", "input", "computing", "launch", "host")
+_CLASSES = ("profiler", "loading", "call", "waiting", "input", "computing", "launch", "host")
 """What may go on at once on a thread, what counts first: a call of the API within compilation is part of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Lane:
-    """Spans and calls of one thread, by start, each with `row`, its row in the whole table, start_ns and end_ns."""
+    """Spans and calls of one thread, by start, each with `row`, its row in the whole table, start_ns and end_ns.
+
+    `overhead` holds the profiler's own work in the thread; torch tells it of thread 0, whichever ran it.
+    """
 
     process_id: int
     thread_id: int
     spans: pl.DataFrame
     calls: pl.DataFrame
+    overhead: pl.DataFrame
     is_main: bool
 
 
@@ -69,8 +75,11 @@ def _lanes(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> Ite
     ranked = pl.concat([launching.select(*key, pl.col("n").cast(pl.Int64)), marking]).group_by(key).agg(pl.max("n"))
     ranked = ranked.drop_nulls().sort("process_id", "n", "thread_id", descending=[False, True, False])
     ranked = ranked.with_columns(is_main=pl.col("process_id").is_first_distinct())
+    overhead = spans.filter(pl.col("kind") == "overhead").select("process_id", "thread_id", "start_ns", "duration_ns")
+    overhead = overhead.with_columns(end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"))
     for process, thread, _, is_main in ranked.iter_rows():
-        yield _Lane(process, thread, _of_thread(spans, process, thread), _of_thread(calls, process, thread), is_main)
+        own, called = _of_thread(spans, process, thread), _of_thread(calls, process, thread)
+        yield _Lane(process, thread, own, called, _stopped_by(overhead, own, called), is_main)
 
 
 def _of_thread(frame: pl.DataFrame, process: int, thread: int) -> pl.DataFrame:
@@ -81,8 +90,22 @@ def _of_thread(frame: pl.DataFrame, process: int, thread: int) -> pl.DataFrame:
     part = frame.select(*names, "start_ns", "duration_ns")
     part = part if len(rows) == frame.height else part[rows]
     return part.select(
-        rows, *names, pl.col("start_ns").cast(pl.Int64), end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
+        rows,
+        *names,
+        pl.col("start_ns").cast(pl.Int64),
+        end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
     ).sort("start_ns", maintain_order=True)
+
+
+def _stopped_by(overhead: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """The profiler's own work that a thread stood still for: nothing begins in it there meanwhile.
+
+    torch tells of no thread that the work was done in; it is done in one that calls the API.
+    """
+    begins = pl.concat([spans.filter(pl.col("kind") != "overhead")["start_ns"], calls["start_ns"]]).sort()
+    rows = overhead.select(pl.col("start_ns").cast(pl.Int64), "end_ns").sort("start_ns")
+    first, after = (begins.search_sorted(rows[edge], side="left").cast(pl.Int64) for edge in ("start_ns", "end_ns"))
+    return rows.filter((first == after) & (first > 0))
 
 
 def _of_lane(lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
@@ -111,15 +134,18 @@ def _classes(lane: _Lane) -> list[pl.DataFrame]:
     ops, others = spans.filter(is_op), spans.filter(~is_op & (spans["kind"] != "overhead"))
     computing = _computing(ops, calls) if calls.height else ops.clear()
     busy = pl.concat([_union(ops.select("start_ns", "end_ns")), _union(calls.select("start_ns", "end_ns"))])
+    causing = _causing(calls)
     intervals = {
+        "profiler": _union(lane.overhead),
         "loading": _union(spans.filter(marked == 1)),
-        "call": _causing(calls),
+        "call": causing,
+        "waiting": _waiting(spans, causing, calls),
         "input": _union(spans.filter(marked == 0)),
         "computing": _union(computing),
         "launch": _union(busy.sort("start_ns"), pause),
         "host": _union(others),
     }
-    causes = {"computing": "host", "call": None}
+    causes = {"computing": "host", "profiler": "host"}
     return [
         found.with_columns(cause=pl.lit(causes.get(name, name), pl.String), row=pl.lit(None, pl.Int64))
         if "cause" not in found.columns
@@ -149,7 +175,24 @@ def _causing(calls: pl.DataFrame) -> pl.DataFrame:
     found = calls.select("start_ns", "end_ns", "row", cause=cause).drop_nulls("cause")
     found = found.filter(pl.col("end_ns") > pl.col("start_ns"))
     reached = pl.col("end_ns").cum_max().shift(1)
-    return found.filter((pl.col("start_ns") >= reached).fill_null(value=True)).with_columns(pl.col("row").cast(pl.Int64))
+    return found.filter((pl.col("start_ns") >= reached).fill_null(value=True)).with_columns(
+        pl.col("row").cast(pl.Int64)
+    )
+
+
+def _waiting(spans: pl.DataFrame, causing: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Ops that wait for the device, as aten::item: the innermost op around each such call, with the call's row."""
+    waits = causing.filter(pl.col("cause") == "sync").join(
+        calls.select(pl.col("row").cast(pl.Int64), span=pl.col("span_id").cast(pl.Int64)),
+        on="row",
+        how="left",
+        maintain_order="left",
+    )
+    ops = spans.select(pl.col("row").cast(pl.Int64).alias("span"), "kind", op_start="start_ns", op_end="end_ns")
+    found = waits.join(ops.filter(pl.col("kind") == "op"), on="span", how="inner", maintain_order="left")
+    found = found.select(start_ns="op_start", end_ns="op_end", row="row", cause="cause").sort("start_ns", "end_ns")
+    reached = pl.col("end_ns").cum_max().shift(1)
+    return found.filter((pl.col("start_ns") >= reached).fill_null(value=True))
 
 
 def _computing(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -219,15 +262,17 @@ def _joined(segments: pl.DataFrame) -> pl.DataFrame:
 
 def _described(segments: pl.DataFrame, lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
     """The activities that segments are, with what and span_id: of a call the span around it, else the innermost one
-    that covers at least half of the stretch."""
+    that covers at least half of the stretch.
+    """
     is_call = pl.col("at").is_not_null()
     is_named = is_call | (pl.col("class") != _CLASSES.index("launch"))
     segments = segments.with_row_index("segment").with_columns(is_call=is_call)
+    segments = segments.with_columns(what=pl.when(pl.col("class") == _CLASSES.index("profiler")).then(pl.lit(PROFILER)))
     called = segments.filter("is_call").with_columns(pl.col("at").alias("row"))
     called = called.join(
         lane.calls.select(pl.col("row").cast(pl.Int64), "api", "span_id"), on="row", how="left", maintain_order="left"
     )
-    rest = segments.filter(is_named & ~is_call).select("segment", "start_ns", "end_ns")
+    rest = segments.filter(is_named & ~is_call & pl.col("what").is_null()).select("segment", "start_ns", "end_ns")
     rest = rest.with_columns(_around(spans, lane.spans, (rest["start_ns"] + rest["end_ns"]) // 2))
     named = describe(spans, pl.concat([called.select("segment", "api", "span_id"), rest], how="diagonal_relaxed"))
     bare = named.filter(pl.col("what").is_null()).select("segment", "span_id").join(rest, on="segment", how="left")
@@ -239,7 +284,7 @@ def _described(segments: pl.DataFrame, lane: _Lane, spans: pl.DataFrame) -> pl.D
         start_ns="start_ns",
         duration_ns=pl.col("end_ns") - pl.col("start_ns"),
         cause="cause",
-        what="what",
+        what=pl.coalesce("what", "what_right"),
         span_id="span_id",
         api_call_id=pl.when("is_call").then("at"),
     )

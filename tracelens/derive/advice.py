@@ -87,7 +87,15 @@ def _idle(found: _Found) -> Iterator[_Advice]:
 def _copies(found: _Found) -> Iterator[_Advice]:
     """Copies from pageable memory that nothing hides, and copies wider than what is computed with."""
     copies = found.trace.select(
-        "memcpys", "rank", "device_id", "memcpy_id", "direction", "source_memory", "size_bytes", "start_ns", "duration_ns"
+        "memcpys",
+        "rank",
+        "device_id",
+        "memcpy_id",
+        "direction",
+        "source_memory",
+        "size_bytes",
+        "start_ns",
+        "duration_ns",
     )
     copies = copies.filter((pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0))
     if not copies.height:
@@ -106,7 +114,9 @@ def _copies(found: _Found) -> Iterator[_Advice]:
 def _kernels(trace: Trace) -> pl.DataFrame:
     """Kernels by rank, site and primitive: n, ns, n_fused (for many tensors at a time), and the site's op and phase."""
     kernels, words = trace.coded("kernels", "rank", "site_id", "primitive", "duration_ns")
-    by_site = grouped(kernels, ["rank", "site_id", "primitive"], [pl.len().alias("n"), pl.col("duration_ns").sum().alias("ns")])
+    by_site = grouped(
+        kernels, ["rank", "site_id", "primitive"], [pl.len().alias("n"), pl.col("duration_ns").sum().alias("ns")]
+    )
     primitive = words["primitive"].gather(by_site["primitive"])
     sites = trace.select("sites", "rank", "site_id", "op", "phase", "module_path")
     return by_site.with_columns(primitive.alias("primitive")).join(sites, on=["rank", "site_id"], how="left")
@@ -119,9 +129,13 @@ def _optimizer(found: _Found) -> Iterator[_Advice]:
     fused = own["op"].str.contains("foreach|fused").fill_null(value=False)
     if n_launches < _UNFUSED_LAUNCHES or own.filter(fused)["n"].sum() * 2 > own["n"].sum():
         return
-    idle = found.places.filter((pl.col("cause") == "launch") & pl.col("what").is_in(own["op"].drop_nulls().unique().implode()))
+    idle = found.places.filter(
+        (pl.col("cause") == "launch") & pl.col("what").is_in(own["op"].drop_nulls().unique().implode())
+    )
     share = own["n"].sum() / max(found.kernels.filter(pl.col("op").is_in(own["op"].unique().implode()))["n"].sum(), 1)
-    words = f"Use a fused optimizer (foreach=True or fused=True): it launches {n_launches:,.0f} kernels a step one by one"
+    words = (
+        f"Use a fused optimizer (foreach=True or fused=True): it launches {n_launches:,.0f} kernels a step one by one"
+    )
     yield int(idle["idle_ns"].sum() * share), words, "dispatch_depth"
 
 
@@ -149,7 +163,11 @@ def _has_large_scores(trace: Trace) -> bool:
     for part in trace.groups("spans", "name", "input_shapes"):
         own = part.filter(pl.col("name").cast(pl.String).str.contains(r"^aten::_softmax$"))
         shapes = own["input_shapes"].cast(pl.String).str.extract(r"^\[\[(?:\d+, ?)+(\d+, ?\d+)\]").drop_nulls()
-        sizes = shapes.str.split(",").list.eval(pl.element().str.strip_chars().cast(pl.Int64)).list.agg(pl.element().product())
+        sizes = (
+            shapes.str.split(",")
+            .list.eval(pl.element().str.strip_chars().cast(pl.Int64))
+            .list.agg(pl.element().product())
+        )
         if (sizes >= _LARGE_SCORES).any():
             return True
     return False

@@ -19,8 +19,8 @@ from tracelens.derive.kernel_classes import classify
 from tracelens.derive.linking import Callers
 from tracelens.derive.modules import list_layers, mark_modules
 from tracelens.derive.nesting import nest
-from tracelens.derive.sites import find_sites
 from tracelens.derive.phases import mark_phases
+from tracelens.derive.sites import find_sites
 from tracelens.derive.steps import StepTimes, find_marks, mark_steps
 from tracelens.schemas import TABLES
 from tracelens.store import Store

@@ -144,7 +144,9 @@ def _covered(work: pl.DataFrame, ends: pl.Series, kinds: tuple[int, ...], window
     def until(moments: pl.Series) -> pl.Series:
         at = lows.search_sorted(moments, side="right").cast(pl.Int64) - 1
         at = at.set(at < 0, None)
-        piece = pl.DataFrame({"at": moments, "low": lows.gather(at), "high": highs.gather(at), "sum": before.gather(at)})
+        piece = pl.DataFrame(
+            {"at": moments, "low": lows.gather(at), "high": highs.gather(at), "sum": before.gather(at)}
+        )
         return piece.select((pl.col("sum") + pl.min_horizontal("at", "high") - pl.col("low")).fill_null(0)).to_series()
 
     return until(windows["end_ns"]) - until(windows["start_ns"])

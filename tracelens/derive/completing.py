@@ -1,4 +1,5 @@
-"""Steps and activities of a trace: as it holds them, or derived where it was collected before there were such tables."""
+"""Steps and activities of a trace: as it holds them, or derived where it was collected before there were such
+tables."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def _table(trace: Trace, name: str) -> pl.DataFrame:
     if trace not in _derived:
         parts = [_of_rank(trace, rank) for rank in trace.manifest.ranks]
         _derived[trace] = {
-            table: pl.concat([TABLES[table].empty(), *(TABLES[table].conform(part[table]) for part in parts if part[table].height)])
+            table: pl.concat(
+                [TABLES[table].empty(), *(TABLES[table].conform(part[table]) for part in parts if part[table].height)]
+            )
             for table in ("steps", "activities")
         }
     return _derived[trace][name]
@@ -46,14 +49,19 @@ def _of_rank(trace: Trace, rank: int) -> dict[str, pl.DataFrame]:
         trace.select(name, "rank", *columns).filter(pl.col("rank") == rank)
         for name, columns in (("spans", _SPANS), ("api_calls", _CALLS))
     )
-    spans, calls = spans.sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True), calls.sort("start_ns")
+    spans, calls = (
+        spans.sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True),
+        calls.sort("start_ns"),
+    )
     spans = spans.with_columns(parent_id=_row(spans, "span_id", "parent_id"))
     calls_ = calls.with_columns(span_id=_found(spans, "span_id", calls, "span_id"))
     marks = find_marks(spans)
     marked = mark_steps(calls.select("process_id", "start_ns"), marks)
     times = StepTimes(marks, calls["start_ns"])
     for name in _WORK:
-        work = trace.select(name, "rank", "start_ns", "duration_ns", "api_call_id", "link").filter(pl.col("rank") == rank)
+        work = trace.select(name, "rank", "start_ns", "duration_ns", "api_call_id", "link").filter(
+            pl.col("rank") == rank
+        )
         row = _found(calls, "api_call_id", work, "api_call_id")
         times.take(name, work.with_columns(row.alias("api_call_id"), marked["step"].gather(row)))
     activities = list_activities(spans, calls_, marks)

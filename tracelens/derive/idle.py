@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.completing import activities_of, steps_of
+from tracelens.derive.completing import activities_of
 from tracelens.derive.lookup import rows_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
+LOADING_NS = 1_000_000
+"""An op that launches takes microseconds; one that takes this long before the first use of a kernel loads it."""
 LATENCY_NS = 10_000
 """Work may start this much after its launching call returned before it counts as waiting for other work."""
 
@@ -29,9 +31,17 @@ class HostTime:
     `lanes` has a frame (start_ns, end_ns, cause, activity) a (process, thread).
     """
 
+    trace: Trace
+    rank: int
     calls: pl.DataFrame
     lanes: dict[tuple[int, int], pl.DataFrame]
     mains: dict[int, tuple[int, int]]
+
+    def first_uses(self) -> pl.Series:
+        """The calls (api_call_id) that launched a kernel as the first of its name."""
+        kernels, _ = self.trace.coded("kernels", "rank", "name", "start_ns", "api_call_id")
+        own = kernels.filter(pl.col("rank") == self.rank).sort("start_ns")
+        return own.filter(pl.col("name").is_first_distinct())["api_call_id"].drop_nulls()
 
 
 def cut(queries: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
@@ -71,7 +81,7 @@ def idle_pieces(trace: Trace, work: pl.DataFrame, windows: pl.DataFrame) -> pl.D
     found: list[pl.DataFrame] = []
     n_gaps = 0
     for rank, own in _by_rank(work):
-        host = _host_time(rank, calls, activities)
+        host = _host_time(trace, rank, calls, activities)
         of_rank = windows.filter(pl.col("rank") == rank)
         for device, device_work in _by(own, "device_id"):
             gaps = _gaps(device_work, of_rank, host).with_columns(gap=pl.int_range(pl.len(), dtype=pl.Int64) + n_gaps)
@@ -94,7 +104,7 @@ def _by(frame: pl.DataFrame, column: str) -> list[tuple[int, pl.DataFrame]]:
     return [(int(key[0]), part) for key, part in sorted(frame.partition_by(column, as_dict=True).items())]
 
 
-def _host_time(rank: int, calls: pl.DataFrame, activities: pl.DataFrame) -> HostTime:
+def _host_time(trace: Trace, rank: int, calls: pl.DataFrame, activities: pl.DataFrame) -> HostTime:
     """What is known of the rank's host."""
     own = calls if calls["rank"].min() == calls["rank"].max() == rank else calls.filter(pl.col("rank") == rank)
     mine = activities.with_row_index("activity").filter(pl.col("rank") == rank)
@@ -108,7 +118,7 @@ def _host_time(rank: int, calls: pl.DataFrame, activities: pl.DataFrame) -> Host
     known = {lane: int((part["end_ns"] - part["start_ns"]).sum()) for lane, part in lanes.items()}
     for lane in sorted(known, key=lambda lane: (-known[lane], lane)):
         mains.setdefault(lane[0], lane)
-    return HostTime(own, lanes, mains)
+    return HostTime(trace, rank, own, lanes, mains)
 
 
 def _gaps(work: pl.DataFrame, windows: pl.DataFrame, host: HostTime) -> pl.DataFrame:
@@ -117,16 +127,26 @@ def _gaps(work: pl.DataFrame, windows: pl.DataFrame, host: HostTime) -> pl.DataF
     start_ns, end_ns, the launching call's returned (when), process_id, thread_id, next_call, within.
     """
     start, reached = work["start_ns"], (work["start_ns"] + work["duration_ns"]).cum_max()
-    low = min((edge for edge in (start.min(), windows["start_ns"].min()) if edge is not None))
-    high = max((edge for edge in (reached.max(), windows["end_ns"].max()) if edge is not None))
+    low = min(edge for edge in (start.min(), windows["start_ns"].min()) if edge is not None)
+    high = max(edge for edge in (reached.max(), windows["end_ns"].max()) if edge is not None)
     before = reached.shift(1, fill_value=low)
     rows = (start > before).arg_true()
     call = work["api_call_id"].gather(rows)
     # A replayed graph's later kernels wait for its earlier ones, whether or not the call has returned.
-    is_same = (call == work["api_call_id"].gather((rows.cast(pl.Int64) - 1).set(rows == 0, None))).fill_null(value=False)
-    at = rows_of(host.calls["rank"], host.calls["api_call_id"], pl.DataFrame([work["rank"].gather(rows), call.alias("id")]))
+    is_same = (call == work["api_call_id"].gather((rows.cast(pl.Int64) - 1).set(rows == 0, None))).fill_null(
+        value=False
+    )
+    at = rows_of(
+        host.calls["rank"], host.calls["api_call_id"], pl.DataFrame([work["rank"].gather(rows), call.alias("id")])
+    )
     begins = host.calls["start_ns"].gather(at)
-    returned = (begins + host.calls["duration_ns"].gather(at)).zip_with(~is_same, pl.Series([low - LATENCY_NS]).new_from_index(0, len(rows))) if len(rows) else begins
+    returned = (
+        (begins + host.calls["duration_ns"].gather(at)).zip_with(
+            ~is_same, pl.Series([low - LATENCY_NS]).new_from_index(0, len(rows))
+        )
+        if len(rows)
+        else begins
+    )
     gaps = pl.DataFrame(
         {
             "start_ns": before.gather(rows), "end_ns": start.gather(rows), "returned": returned, "next_call": call,
@@ -166,10 +186,8 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     pieces = [part.with_columns(activity=none["activity"]).select(columns) for part in others]
     pieces += [part.select(columns) for part in _on_host(on_host, host)]
     whole = _refilled(pl.concat(pieces).sort("gap", "start_ns"))
-    facts = gaps.select("gap", "next_call", "within")
-    first = int(gaps["gap"][0]) if gaps.height else 0
-    at = whole["gap"] - first
-    return whole.with_columns(facts["next_call"].gather(at), facts["within"].gather(at))
+    at = whole["gap"] - (int(gaps["gap"][0]) if gaps.height else 0)
+    return _first_uses(whole.with_columns(gaps["next_call"].gather(at), gaps["within"].gather(at)), host)
 
 
 def _on_host(queries: pl.DataFrame, host: HostTime) -> list[pl.DataFrame]:
@@ -226,6 +244,20 @@ def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
         cause=pl.when(is_refill).then(pl.lit("sync", CAUSE)).otherwise("cause"),
         activity=pl.when(is_refill).then(waited).otherwise("activity"),
     )
+
+
+def _first_uses(pieces: pl.DataFrame, host: HostTime) -> pl.DataFrame:
+    """The pieces, long launching before the first kernel of its name as loading.
+
+    Libraries and kernels are loaded when they are first used, inside the op or the launch, and no profiler tells of it.
+    """
+    launching = pieces.filter(pl.col("cause") == "launch").group_by("gap", "next_call")
+    long = launching.agg(ns=(pl.col("end_ns") - pl.col("start_ns")).sum()).filter(pl.col("ns") >= LOADING_NS)
+    if not long.height:
+        return pieces
+    chosen = long.filter(pl.col("next_call").is_in(host.first_uses().implode()))["gap"].implode()
+    loads = (pl.col("cause") == "launch") & pl.col("gap").is_in(chosen)
+    return pieces.with_columns(cause=pl.when(loads).then(pl.lit("loading", CAUSE)).otherwise("cause"))
 
 
 def _with_steps(pieces: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:

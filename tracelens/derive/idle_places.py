@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 
+from tracelens.derive.activities import PROFILER
 from tracelens.derive.breakdown import Breakdown
 from tracelens.derive.completing import activities_of
-from tracelens.derive.lookup import rows_of
+from tracelens.derive.lookup import grouped, rows_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
+
+_LONGEST = 60
 
 
 def judged_pieces(made: Breakdown) -> pl.DataFrame:
@@ -31,8 +36,10 @@ def idle_places(trace: Trace, pieces: pl.DataFrame) -> pl.DataFrame:
     is_new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in ("gap", *key))
     runs = placed.select(is_new.fill_null(value=True)).to_series()
     if not runs.all():
-        placed = placed.with_columns(run=runs.cum_sum()).group_by("run", maintain_order=True).agg(
-            pl.col("rank", "device_id", "gap", "cause", "what", "start_ns").first(), pl.col("ns").sum()
+        placed = (
+            placed.with_columns(run=runs.cum_sum())
+            .group_by("run", maintain_order=True)
+            .agg(pl.col("rank", "device_id", "gap", "cause", "what", "start_ns").first(), pl.col("ns").sum())
         )
     found = placed.group_by(key).agg(
         idle_ns=pl.col("ns").sum(),
@@ -47,7 +54,9 @@ def idle_places(trace: Trace, pieces: pl.DataFrame) -> pl.DataFrame:
 def _words(trace: Trace, pieces: pl.DataFrame) -> pl.Series:
     """The place of each piece, as Categorical."""
     what = activities_of(trace)["what"].cast(pl.Categorical).gather(pieces["activity"]).alias("what")
-    rows = (pieces["activity"].is_null() | (what.is_null() & (pieces["cause"] == "launch"))) & pieces["next_call"].is_not_null()
+    rows = (pieces["activity"].is_null() | (what.is_null() & (pieces["cause"] == "launch"))) & pieces[
+        "next_call"
+    ].is_not_null()
     at = rows.arg_true()
     return what.scatter(at, _ops(trace, pieces.select("rank", "next_call")[at])) if len(at) else what
 
@@ -65,6 +74,42 @@ def _ops(trace: Trace, launches: pl.DataFrame) -> pl.Series:
         own = words["api"].cast(pl.Categorical).gather(names["api"].gather(call.gather(missing)))
         op = op.scatter(missing, own)
     return op
+
+
+def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
+    """By rank and part (compute, communication, waiting, copy) the kernel or sort of copy that takes most of it."""
+    kernels, words = trace.coded("kernels", "rank", "name", "is_communication", "duration_ns")
+    sums = grouped(kernels, ["rank", "name", "is_communication"], [pl.col("duration_ns").sum()])
+    most = sums.sort("duration_ns", "name", descending=[True, False]).unique(
+        ["rank", "is_communication"], keep="first", maintain_order=True
+    )
+    found: dict[tuple[int, str], str] = {}
+    for rank, name, is_communication, _ in most.iter_rows():
+        parts = ("communication", "waiting") if is_communication else ("compute",)
+        found |= dict.fromkeys(((rank, part) for part in parts), _short_kernel(words["name"][name]))
+    copies = trace.select("memcpys", "rank", "direction", "source_memory", "destination_memory", "duration_ns")
+    by_sort = copies.group_by(pl.exclude("duration_ns")).agg(pl.col("duration_ns").sum())
+    for rank, direction, source, destination, _ in by_sort.sort("duration_ns", "direction").iter_rows():
+        found[rank, "copy"] = f"{direction} copies from {source} to {destination} memory"
+    return found
+
+
+def _short_kernel(name: str) -> str:
+    """A kernel's name without its template arguments and parameters, cut where it is long."""
+    bare = re.sub(r"^void ", "", name).replace("(anonymous namespace)", "")
+    bare = re.sub(r"[<(].*", "", bare) or name
+    return bare if len(bare) <= _LONGEST else bare[: _LONGEST - 1] + "…"
+
+
+def profiler_time(trace: Trace, made: Breakdown) -> dict[int, int]:
+    """Idle ns of the judged time, by rank, that the profiler took for itself in threads; part of the cause host."""
+    activities = activities_of(trace)
+    rows = (activities["what"] == PROFILER).fill_null(value=False)
+    if not rows.any():
+        return {}
+    pieces = judged_pieces(made)
+    own = pieces.filter(rows.gather(pieces["activity"]).fill_null(value=False))
+    return dict(own.group_by("rank").agg((pl.col("end_ns") - pl.col("start_ns")).sum()).iter_rows())
 
 
 def judged_time(made: Breakdown) -> pl.DataFrame:

@@ -36,15 +36,15 @@ def describe(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
     named = named.join(innermost, on="segment", how="left", maintain_order="left")
     whole = pl.concat_list(pl.col("text").fill_null([]), pl.col("api").cast(pl.String)).list.drop_nulls()
     what = whole.list.eval(pl.element().filter(pl.element() != pl.element().shift(1).fill_null(""))).list.join(" > ")
-    return named.select(
-        "segment", span_id="span", what=pl.when(what == "").then(None).otherwise(what)
-    )
+    return named.select("segment", span_id="span", what=pl.when(what == "").then(None).otherwise(what))
 
 
 def between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
     """A stretch of which nothing is recorded, by what came before and after it."""
     before, after = (
-        pl.when(name.str.contains(_UNTOLD)).then(pl.lit("the step's begin" if first else "the step's end")).otherwise(shortened(name))
+        pl.when(name.str.contains(_UNTOLD))
+        .then(pl.lit("the step's begin" if first else "the step's end"))
+        .otherwise(shortened(name))
         for name, first in ((before, True), (after, False))
     )
     return (
@@ -101,10 +101,16 @@ def _told(chains: pl.DataFrame) -> pl.DataFrame:
         leaf=pl.when(told).then(level).min().over("segment"),
     )
     flagged = flagged.with_columns(above=pl.when(is_own & (level > pl.col("loader"))).then(level).min().over("segment"))
-    chosen = pl.any_horizontal((level == pl.col(mark)).fill_null(value=False) for mark in ("loader", "own", "said", "op", "leaf", "above"))
+    chosen = pl.any_horizontal(
+        (level == pl.col(mark)).fill_null(value=False) for mark in ("loader", "own", "said", "op", "leaf", "above")
+    )
     # The function that the program's own one called says more than the innermost of a library.
     chosen = chosen | (level == pl.col("own") - 1).fill_null(value=False)
     is_call = pl.col("api").is_not_null()
     is_inner_op = (kind == "op") & (level != pl.col("op")) & is_call
     text = shortened(name)
-    return flagged.filter(chosen & told & ~is_inner_op).sort("segment", "level", descending=[False, True]).select("segment", text=text)
+    return (
+        flagged.filter(chosen & told & ~is_inner_op)
+        .sort("segment", "level", descending=[False, True])
+        .select("segment", text=text)
+    )

@@ -13,8 +13,8 @@ _MANY_RANKS = 4
 def step_times(trace: Trace) -> pl.DataFrame:
     """A row a rank that marks steps: n_steps, median_ns, low_ns, high_ns of their durations."""
     ns = pl.col("duration_ns")
-    found = steps_of(trace).group_by("rank").agg(
-        n_steps=pl.len(), median_ns=ns.median(), low_ns=ns.min(), high_ns=ns.max()
+    found = (
+        steps_of(trace).group_by("rank").agg(n_steps=pl.len(), median_ns=ns.median(), low_ns=ns.min(), high_ns=ns.max())
     )
     return found.sort("rank")
 

@@ -116,7 +116,11 @@ class StepTimes:
         if not self._marks.height:
             return pl.DataFrame()
         ends = pl.concat(self._ends) if self._ends else pl.DataFrame(schema={"step": pl.Int64, "end_ns": pl.Int64})
-        loose = pl.concat(self._loose) if self._loose else pl.DataFrame(schema=dict.fromkeys(("launch_ns", "end_ns"), pl.Int64))
+        loose = (
+            pl.concat(self._loose)
+            if self._loose
+            else pl.DataFrame(schema=dict.fromkeys(("launch_ns", "end_ns"), pl.Int64))
+        )
         found = list_steps(self._marks, ends, loose)
         starts = pl.concat(self._kernel_starts).sort() if self._kernel_starts else pl.Series([], dtype=pl.Int64)
         edges = found.select("start_ns", end=pl.col("start_ns") + pl.col("duration_ns"))
@@ -201,7 +205,9 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
     marks = marks.group_by("process_id", "place", maintain_order=True).agg(
         pl.col("thread_id", "start_ns", "told", "name").first(), pl.col("end_ns").max()
     )
-    repeats = marks["told"].has_nulls() or bool(marks.select(pl.struct("process_id", "told").is_duplicated().any()).item())
+    repeats = marks["told"].has_nulls() or bool(
+        marks.select(pl.struct("process_id", "told").is_duplicated().any()).item()
+    )
     return marks.with_columns(step=pl.col("place" if repeats else "told"))
 
 
