@@ -6,7 +6,7 @@ import polars as pl
 
 from tracelens.derive.breakdown import break_down
 from tracelens.derive.completing import steps_of
-from tracelens.derive.idle_places import idle_places, judged_pieces, judged_time
+from tracelens.derive.idle_places import idle_places, judged_time
 from tracelens.schemas.results.time import IDLE_GAPS
 from tracelens.trace import Trace
 
@@ -23,7 +23,7 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
     """
     trace.require("idle_gaps", "kernels")
     made = break_down(trace)
-    found = idle_places(trace, judged_pieces(made))
+    found = idle_places(trace)
     shares = judged_time(made).select("rank", "device_id", "judged_ns")
     found = found.join(shares, on=["rank", "device_id"], how="left", maintain_order="left")
     return IDLE_GAPS.conform(found.with_columns(share_frac=pl.col("idle_ns") / pl.col("judged_ns")))

@@ -8,8 +8,8 @@ import polars as pl
 
 from tracelens.capture import unprofiled_step_ns
 from tracelens.derive.advice import advise
-from tracelens.derive.breakdown import Breakdown, break_down
-from tracelens.derive.idle_places import busy_places, idle_places, judged_pieces, judged_time, profiler_time
+from tracelens.derive.breakdown import break_down
+from tracelens.derive.idle_places import busy_places, idle_places, judged_time, profiler_time
 from tracelens.derive.step_times import step_sentences, step_times
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import VERDICT
@@ -73,7 +73,7 @@ def verdict(trace: Trace) -> pl.DataFrame:
     made = break_down(trace)
     steps = {rank: (n, median) for rank, n, median, *_ in step_times(trace).iter_rows()}
     n_kernels = trace.heights("kernels")
-    added = profiler_time(trace, made)
+    added = profiler_time(trace)
     judged = [
         _rank(
             trace,
@@ -83,7 +83,7 @@ def verdict(trace: Trace) -> pl.DataFrame:
         )
         for row in _by_rank(judged_time(made)).iter_rows(named=True)
     ]
-    places = _places(trace, made, judged)
+    places = _places(trace)
     rows = [_too_little(rank) if _is_too_little(rank) else _said(rank, places) for rank in judged]
     return VERDICT.conform(pl.DataFrame(rows, schema=VERDICT.schema))
 
@@ -157,11 +157,9 @@ def _said(rank: _Rank, places: dict[tuple[int, str], str]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _places(trace: Trace, made: Breakdown, judged: list[_Rank]) -> dict[tuple[int, str], str]:
-    """The place that most of each part comes from which a verdict may tell of, by rank and part."""
-    told = [(rank.rank, cause) for rank in judged for cause in CAUSES if rank.share(cause) >= _LITTLE]
-    pieces = judged_pieces(made).filter(pl.col("cause").is_in({cause for _, cause in told}))
-    idle = idle_places(trace, pieces).drop_nulls("what").unique(["rank", "cause"], keep="first", maintain_order=True)
+def _places(trace: Trace) -> dict[tuple[int, str], str]:
+    """The place that most of each part of a rank's time comes from, by rank and part."""
+    idle = idle_places(trace).drop_nulls("what").unique(["rank", "cause"], keep="first", maintain_order=True)
     places = {(rank, cause): what for rank, cause, what in idle.select("rank", "cause", "what").iter_rows()}
     return busy_places(trace) | places
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from tracelens.derive.breakdown import break_down
 from tracelens.derive.casts import casts_after_copies
-from tracelens.derive.idle_places import idle_places, judged_pieces, judged_time
+from tracelens.derive.idle_places import idle_places, judged_time
 from tracelens.derive.intervals import covered_ns
 from tracelens.derive.lookup import grouped
 from tracelens.trace import Trace
@@ -57,7 +57,7 @@ def advise(trace: Trace) -> list[str]:
     made = break_down(trace)
     times = judged_time(made)
     judged = times.select(pl.exclude("rank", "device_id").sum()).row(0, named=True)
-    found = _Found(trace, idle_places(trace, judged_pieces(made)), _kernels(trace), judged, max(judged["n_steps"], 1))
+    found = _Found(trace, idle_places(trace), _kernels(trace), judged, max(judged["n_steps"], 1))
     given = [one for rule in (_idle, _copies, _optimizer, _layout, _attention, _communication) for one in rule(found)]
     worth = [(saved, text, section) for saved, text, section in given if saved >= _WORTH_IT * judged["judged_ns"]]
     worth.sort(key=lambda one: -one[0])
@@ -98,7 +98,7 @@ def _copies(found: _Found) -> Iterator[_Advice]:
         "duration_ns",
     )
     copies = copies.filter((pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0))
-    if not copies.height:
+    if copies["duration_ns"].sum() < _WORTH_IT * found.judged["judged_ns"]:
         return
     kernels = found.trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
     copies = copies.with_columns(exposed=pl.col("duration_ns") - covered_ns(copies, kernels, ["rank", "device_id"]))

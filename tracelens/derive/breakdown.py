@@ -8,7 +8,8 @@ from weakref import WeakKeyDictionary
 import polars as pl
 
 from tracelens.derive.completing import activities_of, steps_of
-from tracelens.derive.idle import idle_pieces
+from tracelens.derive.idle import DeviceIdle, idle_time
+from tracelens.derive.lookup import grouped
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
@@ -26,10 +27,14 @@ _UNIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """`frame` has the columns of TIME_BREAKDOWN; `pieces` the idle time, as `idle_pieces` gives it."""
+    """`frame` has the columns of TIME_BREAKDOWN; `devices` the idle time of each device.
+
+    `idle` adds it up: idle_ns by rank, device_id, step, cause and within.
+    """
 
     frame: pl.DataFrame
-    pieces: pl.DataFrame
+    devices: list[DeviceIdle]
+    idle: pl.DataFrame
 
 
 _made: WeakKeyDictionary[Trace, Breakdown] = WeakKeyDictionary()
@@ -50,16 +55,17 @@ def break_down(trace: Trace) -> Breakdown:
 def _break_down(trace: Trace) -> Breakdown:
     work = _device_work(trace)
     steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
-    pieces = idle_pieces(trace, work, pl.concat([steps, _recorded(trace, steps["rank"].unique())]))
+    devices = idle_time(trace, work, pl.concat([steps, _recorded(trace, steps["rank"].unique())]))
     rows = [
         _of_device(part, steps.filter(pl.col("rank") == rank))
         for (rank, _), part in sorted(work.partition_by("rank", "device_id", as_dict=True, maintain_order=True).items())
     ]
-    length = pl.col("end_ns") - pl.col("start_ns")
-    in_steps = pieces.drop_nulls("step").group_by(*_KEY, "cause").agg(length.sum())
-    whole = pieces.filter("within").group_by(*_KEY[:2], "cause").agg(length.sum())
+    sums = pl.concat([_idle_sums(one) for one in devices])
+    ns = pl.col("idle_ns").sum()
+    in_steps = sums.drop_nulls("step").group_by(*_KEY, "cause").agg(ns)
+    whole = sums.filter("within").group_by(*_KEY[:2], "cause").agg(ns)
     idle = pl.concat([in_steps, whole.with_columns(step=pl.lit(None, pl.Int64)).select(in_steps.columns)])
-    by_cause = idle.with_columns(pl.col("cause").cast(pl.String)).pivot("cause", index=_KEY, values="end_ns")
+    by_cause = idle.pivot("cause", index=_KEY, values="idle_ns")
     by_cause = by_cause.rename({name: f"idle_{name}_ns" for name in by_cause.columns if name not in _KEY})
     names = [f"idle_{cause}_ns" for cause in CAUSES]
     frame = pl.concat(rows).join(by_cause, on=_KEY, how="left", nulls_equal=True)
@@ -74,7 +80,19 @@ def _break_down(trace: Trace) -> Breakdown:
     window = pl.when(pl.col("window_ns") > 0).then(pl.col("window_ns"))
     shares = ["compute", "exposed_communication", "exposed_copy", "idle"]
     frame = frame.with_columns((pl.col(f"{name}_ns") / window).alias(f"{name}_frac") for name in shares)
-    return Breakdown(TIME_BREAKDOWN.conform(frame.sort("rank", "device_id", "step", nulls_last=False)), pieces)
+    return Breakdown(TIME_BREAKDOWN.conform(frame.sort("rank", "device_id", "step", nulls_last=False)), devices, sums)
+
+
+def _idle_sums(device: DeviceIdle) -> pl.DataFrame:
+    """The lengths of a device's idle pieces by step, cause and whether they lie within its work."""
+    length = pl.col("end_ns") - pl.col("start_ns")
+    numbers = device.pieces.select("step", "within", pl.col("cause").to_physical(), ns=length)
+    found = grouped(numbers, ["step", "cause", "within"], [pl.col("ns").sum().alias("idle_ns")])
+    return found.with_columns(
+        pl.Series("cause", CAUSES).gather(found["cause"]),
+        rank=pl.lit(device.rank, pl.Int32),
+        device_id=pl.lit(device.device_id, pl.Int32),
+    )
 
 
 def _recorded(trace: Trace, marked: pl.Series) -> pl.DataFrame:

@@ -1,12 +1,14 @@
-"""Why a device was idle: every nanosecond of it, by what the thread that launches the next work did then."""
+"""Why a device was idle: every nanosecond of it, by what the thread that launches the next work did."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import polars as pl
 
 from tracelens.derive.completing import activities_of
+from tracelens.derive.cutting import cut
 from tracelens.derive.lookup import rows_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
@@ -18,15 +20,16 @@ LATENCY_NS = 10_000
 
 CAUSE = pl.Enum(CAUSES)
 _PIECES = {
-    "rank": pl.Int32, "device_id": pl.Int32, "step": pl.Int64, "gap": pl.Int64, "start_ns": pl.Int64,
-    "end_ns": pl.Int64, "cause": CAUSE, "activity": pl.Int64, "next_call": pl.Int64, "within": pl.Boolean,
+    "step": pl.Int64, "gap": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "cause": CAUSE, "activity": pl.Int64,
+    "call": pl.Int64, "within": pl.Boolean, "is_alone": pl.Boolean,
 }  # fmt: skip
-_QUERY = ("gap", "start_ns", "end_ns")
+_QUERY = ("row", "start_ns", "end_ns")
+_FOUND = {"row": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "cause": CAUSE, "activity": pl.Int64}
 
 
 @dataclass(frozen=True, slots=True)
 class HostTime:
-    """What is known of a rank's host: its calls by api_call_id, the activities of each thread, and who is the main one.
+    """What is known of a rank's host: its calls, the activities of each thread, and each process's main thread.
 
     `lanes` has a frame (start_ns, end_ns, cause, activity) a (process, thread).
     """
@@ -41,204 +44,192 @@ class HostTime:
         """The calls (api_call_id) that launched a kernel as the first of its name."""
         kernels, _ = self.trace.coded("kernels", "rank", "name", "start_ns", "api_call_id")
         own = kernels.filter(pl.col("rank") == self.rank).sort("start_ns")
-        return own.filter(pl.col("name").is_first_distinct())["api_call_id"].drop_nulls()
+        ids = own.filter(pl.col("name").is_first_distinct())["api_call_id"].drop_nulls()
+        return rows_of(
+            self.calls["rank"],
+            self.calls["api_call_id"],
+            pl.DataFrame([own["rank"].head(1).new_from_index(0, len(ids)), ids]),
+        )
 
 
-def cut(queries: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
-    """The pieces into which segments (start_ns, end_ns; disjoint, by start) cut each query (start_ns, end_ns, …).
+@dataclass(frozen=True, slots=True)
+class DeviceIdle:
+    """The idle time of a device in pieces of one cause and one step: the columns of _PIECES, in no order.
 
-    The queries' columns with the piece's times, and `at`: the row of the segment that it lies in, null outside of any.
+    `gap` numbers the times of nothing running that the pieces are of; `activity` is a row of `activities_of` the trace,
+    `call` of its API calls: the one that launched what came next; `within` says that the piece lies between the
+    device's first and last work, `is_alone` that it is its gap's only one of its cause.
     """
-    edges = pl.concat([segments["start_ns"], segments["end_ns"]]).sort()
-    first = edges.search_sorted(queries["start_ns"], side="right").cast(pl.Int64)
-    last = edges.search_sorted(queries["end_ns"], side="left").cast(pl.Int64)
-    tiles = queries.with_columns(tile=first, n=(last - first).clip(0))
-    several = tiles.filter(pl.col("n") > 0)
-    if several.height:
-        apart = several.with_columns(tile=pl.int_ranges("tile", pl.col("tile") + pl.col("n") + 1)).explode("tile")
-        tile = apart["tile"]
-        lows = edges.gather((tile - 1).set(tile == 0, None))
-        highs = edges.gather(tile.set(tile == len(edges), None))
-        apart = apart.with_columns(
-            start_ns=pl.max_horizontal("start_ns", lows), end_ns=pl.min_horizontal("end_ns", highs)
-        ).filter(pl.col("end_ns") > pl.col("start_ns"))
-        tiles = pl.concat([tiles.filter(pl.col("n") == 0), apart])
-    # Between the k-th edge and the next there is a segment where k is odd.
-    at = pl.when(pl.col("tile") % 2 == 1).then((pl.col("tile") - 1) // 2)
-    return tiles.with_columns(at=at).drop("tile", "n")
+
+    rank: int
+    device_id: int
+    pieces: pl.DataFrame
 
 
-def idle_pieces(trace: Trace, work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """The idle time of each device, in pieces of one cause and one step: the columns of _PIECES.
+def idle_time(trace: Trace, work: pl.DataFrame, windows: pl.DataFrame) -> list[DeviceIdle]:
+    """The idle time of each device, by rank and device.
 
     `work` is all device work by start (rank, device_id, start_ns, duration_ns, api_call_id), `windows` the time that is
-    looked at (rank, start_ns, end_ns, step), disjoint in a rank. `activity` is a row of the table of activities (of
-    `activities_of`), `next_call` the api_call_id of the call that launched what came next; `within` says that the piece
-    lies between the device's first and last work. A gap is numbered over all.
+    looked at (rank, start_ns, end_ns, step), disjoint in a rank.
     """
     activities = activities_of(trace)
     calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", "duration_ns", "process_id", "thread_id")
-    found: list[pl.DataFrame] = []
-    n_gaps = 0
-    for rank, own in _by_rank(work):
+    found: list[DeviceIdle] = []
+    for rank, own in by_value(work, "rank"):
         host = _host_time(trace, rank, calls, activities)
-        of_rank = windows.filter(pl.col("rank") == rank)
-        for device, device_work in _by(own, "device_id"):
-            gaps = _gaps(device_work, of_rank, host).with_columns(gap=pl.int_range(pl.len(), dtype=pl.Int64) + n_gaps)
-            n_gaps += gaps.height
-            pieces = _with_steps(_caused(gaps, host), of_rank)
-            found.append(pieces.with_columns(rank=pl.lit(rank, pl.Int32), device_id=pl.lit(device, pl.Int32)))
-    pieces = [frame.select(pl.col(name).cast(dtype) for name, dtype in _PIECES.items()) for frame in found]
-    return pl.concat(pieces) if pieces else pl.DataFrame(schema=_PIECES)
+        of_rank = windows.filter(pl.col("rank") == rank).sort("start_ns", "end_ns")
+        of_rank = of_rank.filter(pl.col("end_ns") > pl.col("start_ns"))
+        for device, device_work in by_value(own, "device_id"):
+            gaps = _gaps(device_work, of_rank, host)
+            pieces = pl.concat([_caused(part, host) for part in _in_steps(gaps, of_rank)])
+            found.append(DeviceIdle(rank, device, _settled(pieces, host).select(*_PIECES)))
+    return found
 
 
-def _by_rank(frame: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
-    return _by(frame, "rank")
-
-
-def _by(frame: pl.DataFrame, column: str) -> list[tuple[int, pl.DataFrame]]:
-    """The rows of each value, by value; one alone is not copied."""
+def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The rows of each value, by value; of one alone nothing is copied."""
     values = frame[column]
     if values.min() == values.max():
-        return [(values[0], frame)] if frame.height else []
-    return [(int(key[0]), part) for key, part in sorted(frame.partition_by(column, as_dict=True).items())]
+        if frame.height:
+            yield int(values[0]), frame
+        return
+    for (value,), part in sorted(frame.partition_by(column, as_dict=True).items()):
+        yield int(value), part
 
 
 def _host_time(trace: Trace, rank: int, calls: pl.DataFrame, activities: pl.DataFrame) -> HostTime:
     """What is known of the rank's host."""
-    own = calls if calls["rank"].min() == calls["rank"].max() == rank else calls.filter(pl.col("rank") == rank)
     mine = activities.with_row_index("activity").filter(pl.col("rank") == rank)
-    mine = mine.with_columns(end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+    mine = mine.select(
+        "process_id", "thread_id", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"),
+        cause=pl.col("cause").cast(CAUSE), activity=pl.col("activity").cast(pl.Int64),
+    )  # fmt: skip
     lanes = {
-        (process, thread): part.select("start_ns", "end_ns", "cause", pl.col("activity").cast(pl.Int64))
+        (process, thread): part.drop("process_id", "thread_id").sort("start_ns")
         for (process, thread), part in mine.partition_by("process_id", "thread_id", as_dict=True).items()
     }
     # The main thread is the one of which most time is known.
-    mains: dict[int, tuple[int, int]] = {}
     known = {lane: int((part["end_ns"] - part["start_ns"]).sum()) for lane, part in lanes.items()}
+    mains: dict[int, tuple[int, int]] = {}
     for lane in sorted(known, key=lambda lane: (-known[lane], lane)):
         mains.setdefault(lane[0], lane)
-    return HostTime(trace, rank, own, lanes, mains)
+    return HostTime(trace, rank, calls, lanes, mains)
 
 
 def _gaps(work: pl.DataFrame, windows: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """The times at which a device does nothing, from the first window's start to the last one's end.
+    """The times at which a device does nothing, from the first window's start to the last one's end, by start.
 
-    start_ns, end_ns, the launching call's returned (when), process_id, thread_id, next_call, within.
+    start_ns, end_ns, the launching call's returned (when), process_id, thread_id, call (row of the table), within.
     """
     start, reached = work["start_ns"], (work["start_ns"] + work["duration_ns"]).cum_max()
-    low = min(edge for edge in (start.min(), windows["start_ns"].min()) if edge is not None)
-    high = max(edge for edge in (reached.max(), windows["end_ns"].max()) if edge is not None)
+    low = min(edge for edge in (start[0], windows["start_ns"].min()) if edge is not None)
+    high = max(edge for edge in (reached[-1], windows["end_ns"].max()) if edge is not None)
     before = reached.shift(1, fill_value=low)
     rows = (start > before).arg_true()
     call = work["api_call_id"].gather(rows)
+    at = rows_of(host.calls["rank"], host.calls["api_call_id"], pl.DataFrame([work["rank"].gather(rows), call]))
+    returned = host.calls["start_ns"].gather(at) + host.calls["duration_ns"].gather(at)
     # A replayed graph's later kernels wait for its earlier ones, whether or not the call has returned.
-    is_same = (call == work["api_call_id"].gather((rows.cast(pl.Int64) - 1).set(rows == 0, None))).fill_null(
-        value=False
-    )
-    at = rows_of(
-        host.calls["rank"], host.calls["api_call_id"], pl.DataFrame([work["rank"].gather(rows), call.alias("id")])
-    )
-    begins = host.calls["start_ns"].gather(at)
-    returned = (
-        (begins + host.calls["duration_ns"].gather(at)).zip_with(
-            ~is_same, pl.Series([low - LATENCY_NS]).new_from_index(0, len(rows))
-        )
-        if len(rows)
-        else begins
-    )
+    is_same = (call == work["api_call_id"].gather((rows.cast(pl.Int64) - 1).set(rows == 0, None))).arg_true()
     gaps = pl.DataFrame(
         {
-            "start_ns": before.gather(rows), "end_ns": start.gather(rows), "returned": returned, "next_call": call,
+            "start_ns": before.gather(rows), "end_ns": start.gather(rows),
+            "returned": returned.scatter(is_same, low - LATENCY_NS), "call": at,
             "process_id": host.calls["process_id"].gather(at), "thread_id": host.calls["thread_id"].gather(at),
             "within": rows > 0,
         }
     )  # fmt: skip
     last = int(reached[-1])
-    if high > last:
-        process = work["process_id"].mode()[0] if "process_id" in work.columns else next(iter(host.mains), None)
-        end = gaps.clear().vstack(
-            pl.DataFrame(
-                [{"start_ns": last, "end_ns": high, "returned": high, "next_call": None, "process_id": process,
-                  "thread_id": host.mains.get(process, (None, None))[1], "within": False}],
-                schema=gaps.schema,
-            )
-        )  # fmt: skip
-        gaps = pl.concat([gaps, end])
-    return gaps
+    if high <= last:
+        return gaps
+    # What comes after all work is judged by the main thread; of several processes, that of most activity.
+    process, thread = next(iter(host.mains.values()), (None, None))
+    returns = high if host.mains else None
+    end = pl.DataFrame([(last, high, returns, None, process, thread, False)], schema=gaps.schema, orient="row")
+    return pl.concat([gaps, end])
+
+
+def _in_steps(gaps: pl.DataFrame, windows: pl.DataFrame) -> list[pl.DataFrame]:
+    """The gaps in pieces of one step each: the first piece of every gap, and the few others, each by start.
+
+    With `gap`, the row of each before, `step`, null outside of windows, and is_whole.
+    """
+    pieces = cut(gaps["start_ns"], gaps["end_ns"], windows)
+    row = pl.int_range(gaps.height, dtype=pl.Int64, eager=True).alias("gap")
+    is_whole = pl.repeat(True, gaps.height, dtype=pl.Boolean, eager=True).scatter(pieces.more["row"], False)
+    first = gaps.with_columns(pieces.ends_ns, row, windows["step"].gather(pieces.at), is_whole=is_whole)
+    if not pieces.more.height:
+        return [first]
+    rows = pieces.more["row"]
+    step = windows["step"].gather(pieces.more["at"])
+    others = first[rows].with_columns(*pieces.more.select("start_ns", "end_ns"), rows.alias("gap"), step)
+    return [first, others]
 
 
 def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """The gaps in pieces of one cause: gap, start_ns, end_ns, cause, activity, next_call, within."""
-    returned = pl.col("returned").clip(pl.col("start_ns"), pl.col("end_ns"))
-    launched = (pl.col("returned") + LATENCY_NS).clip(pl.col("start_ns"), pl.col("end_ns"))
-    edges = gaps.with_columns(host_end=returned, launch_end=launched, known=pl.col("returned").is_not_null())
-    none = {"cause": pl.lit(None, CAUSE), "activity": pl.lit(None, pl.Int64)}
-    known = edges.filter("known")
-    parts = [
-        known.select("gap", "start_ns", end_ns="host_end", process_id="process_id", thread_id="thread_id"),
-        known.select("gap", start_ns="host_end", end_ns="launch_end", cause=pl.lit("launch", CAUSE)),
-        known.select("gap", start_ns="launch_end", end_ns="end_ns", cause=pl.lit("dependency", CAUSE)),
-        edges.filter(~pl.col("known")).select(*_QUERY, cause=pl.lit("unknown", CAUSE)),
-    ]
-    on_host, *others = (part.filter(pl.col("end_ns") > pl.col("start_ns")) for part in parts)
-    columns = [*_QUERY, "cause", "activity"]
-    pieces = [part.with_columns(activity=none["activity"]).select(columns) for part in others]
-    pieces += [part.select(columns) for part in _on_host(on_host, host)]
-    whole = _refilled(pl.concat(pieces).sort("gap", "start_ns"))
-    at = whole["gap"] - (int(gaps["gap"][0]) if gaps.height else 0)
-    return _first_uses(whole.with_columns(gaps["next_call"].gather(at), gaps["within"].gather(at)), host)
-
-
-def _on_host(queries: pl.DataFrame, host: HostTime) -> list[pl.DataFrame]:
-    """The pieces of time (gap, start_ns, end_ns, process_id, thread_id) by what their thread did.
-
-    A thread of which nothing is recorded, or which only runs Python, may wait for another that works: what that one did
-    counts first.
-    """
-    found: list[pl.DataFrame] = []
-    for (process, thread), own in queries.partition_by("process_id", "thread_id", as_dict=True).items():
-        left = own.select(_QUERY)
-        is_known = (process, thread) in host.lanes
-        if is_known:
-            pieces = _looked_up(left, host.lanes[process, thread])
-            told = (pl.col("cause") != "host").fill_null(value=False)
-            found.append(pieces.filter(told))
-            left = pieces.filter(~told)
-        for lane, activities in host.lanes.items():
-            if lane == (process, thread) or lane[0] != process or not left.height:
-                continue
-            busy = activities.filter(pl.col("cause") != "host")
-            pieces = _looked_up(left.select(_QUERY), busy)
-            found.append(pieces.drop_nulls("cause"))
-            left = pieces.filter(pl.col("cause").is_null())
-        for lane in dict.fromkeys([(process, thread), host.mains.get(process)]):
-            if lane in host.lanes and left.height:
-                pieces = _looked_up(left.select(_QUERY), host.lanes[lane])
-                found.append(pieces.drop_nulls("cause"))
-                left = pieces.filter(pl.col("cause").is_null())
-        nothing = pl.lit("host" if host.lanes else "unknown", CAUSE)
-        found.append(left.select(*_QUERY, cause=nothing, activity=pl.lit(None, pl.Int64)))
-    return found
-
-
-def _looked_up(queries: pl.DataFrame, activities: pl.DataFrame) -> pl.DataFrame:
-    """The queries in pieces with the cause and row of a thread's activity then, null where it has none."""
-    pieces = cut(queries.select(_QUERY), activities)
-    at = pieces["at"]
-    return pieces.select(
-        *_QUERY, cause=activities["cause"].cast(CAUSE).gather(at), activity=activities["activity"].gather(at)
+    """The gaps in pieces of one cause: the columns of _PIECES but for rank and device."""
+    returned, start, end = gaps["returned"], gaps["start_ns"], gaps["end_ns"]
+    times = gaps.select(
+        host_end=pl.col("returned").clip(pl.col("start_ns"), pl.col("end_ns")),
+        launch_end=(pl.col("returned") + LATENCY_NS).clip(pl.col("start_ns"), pl.col("end_ns")),
     )
+    host_end, launch_end = times.get_columns()
+    on_host, several = _on_host(gaps, host_end, host)
+    # Launching that lasts until the call returned goes on for as long as work takes to start.
+    row = on_host["row"]
+    goes_on = (on_host["cause"] == "launch") & (on_host["end_ns"] == host_end.gather(row))
+    on_host = on_host.with_columns(on_host["end_ns"].zip_with(~goes_on, launch_end.gather(row)))
+    is_told = pl.repeat(False, gaps.height, dtype=pl.Boolean, eager=True).scatter(row.filter(goes_on), True)
+    late = ((launch_end > host_end) & ~is_told).fill_null(value=False).arg_true()
+    pieces = pl.concat(
+        [
+            on_host,
+            _part(late, host_end, launch_end, "launch"),
+            _part((end > launch_end).fill_null(value=False).arg_true(), launch_end, end, "dependency"),
+            _part(returned.is_null().arg_true(), start, end, "unknown"),
+        ]
+    )
+    is_alone = gaps["is_whole"].scatter(several, False).scatter(late, False)
+    facts = [gaps[name].gather(pieces["row"]) for name in ("gap", "step", "call", "within")]
+    return pieces.drop("row").with_columns(*facts, is_alone.gather(pieces["row"]).alias("is_alone"))
+
+
+def _part(rows: pl.Series, starts: pl.Series, ends: pl.Series, cause: str) -> pl.DataFrame:
+    """Pieces of some gaps with one cause that no activity tells."""
+    return pl.DataFrame(
+        {"row": rows.cast(pl.Int64), "start_ns": starts.gather(rows), "end_ns": ends.gather(rows)}
+    ).with_columns(cause=pl.lit(cause, CAUSE), activity=pl.lit(None, pl.Int64))
+
+
+def _settled(pieces: pl.DataFrame, host: HostTime) -> pl.DataFrame:
+    """The pieces; of gaps that a wait for the device or a first use explains, launching has that cause."""
+    cause, gap = pieces["cause"], pieces["gap"]
+    waits = gap.filter(cause == "sync").unique()
+    rows = gap.is_in(waits.implode()).arg_true() if len(waits) else waits.clear()
+    if len(rows):
+        waiting = pieces.select("gap", "start_ns", "cause", "activity")[rows].with_columns(rows.alias("piece"))
+        refilled = _refilled(waiting.sort("gap", "start_ns"))
+        pieces = pieces.with_columns(
+            pieces["activity"].scatter(refilled["piece"], refilled["activity"]),
+            pieces["is_alone"].scatter(rows, False),
+            cause.to_physical().scatter(refilled["piece"], refilled["cause"].to_physical()).alias("cause"),
+        )
+        pieces = pieces.with_columns(pl.Series("cause", CAUSES, dtype=CAUSE).gather(pieces["cause"]))
+    launching = pieces.filter((pl.col("cause") == "launch") & (pl.col("end_ns") - pl.col("start_ns") >= LOADING_NS))
+    if launching.height:
+        # Libraries and kernels are loaded when they are first used, inside op or launch, and no profiler tells of it.
+        loads = launching.filter(pl.col("call").is_in(host.first_uses().implode()))["gap"].unique()
+        is_loading = (pl.col("cause") == "launch") & pl.col("gap").is_in(loads.implode())
+        if len(loads):
+            pieces = pieces.with_columns(cause=pl.when(is_loading).then(pl.lit("loading", CAUSE)).otherwise("cause"))
+    return pieces
 
 
 def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
     """The pieces, launching that follows a wait for the device in the same gap as part of what that wait costs."""
-    waits = pl.col("cause") == "sync"
-    if not pieces.select(waits.any()).item():
-        return pieces
     is_new = pl.col("gap") != pl.col("gap").shift(1)
-    wait = pl.when(waits).then("activity").when(is_new | (pl.col("cause") != "launch")).then(pl.lit(-1))
-    waited = wait.forward_fill()
+    wait = pl.when(pl.col("cause") == "sync").then("activity")
+    waited = wait.when(is_new | (pl.col("cause") != "launch")).then(pl.lit(-1)).forward_fill()
     is_refill = (pl.col("cause") == "launch") & (waited >= 0)
     return pieces.with_columns(
         cause=pl.when(is_refill).then(pl.lit("sync", CAUSE)).otherwise("cause"),
@@ -246,22 +237,73 @@ def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _first_uses(pieces: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """The pieces, long launching before the first kernel of its name as loading.
+def _on_host(gaps: pl.DataFrame, host_end: pl.Series, host: HostTime) -> tuple[pl.DataFrame, pl.Series]:
+    """The time until calls returned, in pieces by what their thread did: row of the gap, times, cause, activity.
 
-    Libraries and kernels are loaded when they are first used, inside the op or the launch, and no profiler tells of it.
+    And the rows of gaps that have several pieces. A thread of which nothing is recorded, or which only runs Python, may
+    wait for another that works: what that one did counts first.
     """
-    launching = pieces.filter(pl.col("cause") == "launch").group_by("gap", "next_call")
-    long = launching.agg(ns=(pl.col("end_ns") - pl.col("start_ns")).sum()).filter(pl.col("ns") >= LOADING_NS)
-    if not long.height:
-        return pieces
-    chosen = long.filter(pl.col("next_call").is_in(host.first_uses().implode()))["gap"].implode()
-    loads = (pl.col("cause") == "launch") & pl.col("gap").is_in(chosen)
-    return pieces.with_columns(cause=pl.when(loads).then(pl.lit("loading", CAUSE)).otherwise("cause"))
+    has_host_time = (host_end > gaps["start_ns"]).fill_null(value=False)
+    found: list[pl.DataFrame] = [pl.DataFrame(schema=_FOUND)]
+    several = [pl.Series([], dtype=pl.Int64)]
+    for lane, rows in _by_lane(gaps, has_host_time):
+        queries = pl.DataFrame(
+            [rows.cast(pl.Int64).alias("row"), gaps["start_ns"].gather(rows), host_end.gather(rows).alias("end_ns")]
+        )
+        if lane not in host.lanes:
+            pieces = _elsewhere(queries, lane, host)
+            several.append(pieces["row"])
+        else:
+            first, more = _looked_up(queries, host.lanes[lane])
+            told = (first["cause"] != "host").fill_null(value=False)
+            # Mostly every gap lies within one stretch of launching.
+            left = first.filter(~told)
+            rest = _elsewhere(left.select(_QUERY), lane, host)
+            more_told = more.filter((pl.col("cause") != "host").fill_null(value=False))
+            more_rest = more.filter((pl.col("cause") == "host").fill_null(value=True)).sort("start_ns")
+            others = [rest, more_told, _elsewhere(more_rest.select(_QUERY), lane, host)]
+            several += [part["row"] for part in others]
+            pieces = pl.concat([first.filter(told) if left.height else first, *others])
+        found.append(pieces)
+    return pl.concat(found), pl.concat(several)
 
 
-def _with_steps(pieces: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """The pieces cut at the windows' edges, with the step that each lies in; null outside of windows."""
-    ordered = windows.sort("start_ns", "end_ns").filter(pl.col("end_ns") > pl.col("start_ns"))
-    placed = cut(pieces, ordered)
-    return placed.with_columns(step=ordered["step"].gather(placed["at"])).drop("at")
+def _by_lane(gaps: pl.DataFrame, chosen: pl.Series) -> Iterator[tuple[tuple[int, int], pl.Series]]:
+    """The rows of chosen gaps by the process and thread that launched what comes next."""
+    process, thread = gaps["process_id"], gaps["thread_id"]
+    lanes = gaps.select("process_id", "thread_id").filter(chosen).unique(maintain_order=True)
+    for lane in lanes.iter_rows():
+        rows = chosen if lanes.height == 1 else chosen & process.eq_missing(lane[0]) & thread.eq_missing(lane[1])
+        yield lane, rows.arg_true()
+
+
+def _elsewhere(left: pl.DataFrame, lane: tuple[int, int], host: HostTime) -> pl.DataFrame:
+    """Pieces of time (row, start_ns, end_ns; by start) in which a thread did nothing that is told.
+
+    By what other threads of the process did, else by its own or the main one's.
+    """
+    found: list[pl.DataFrame] = [pl.DataFrame(schema=_FOUND)]
+    others = [other for other in host.lanes if other != lane and other[0] == lane[0]]
+    own = [one for one in dict.fromkeys([lane, host.mains.get(lane[0], lane)]) if one in host.lanes]
+    for number, other in enumerate([*others, *own]):
+        if not left.height:
+            break
+        activities = host.lanes[other]
+        if number < len(others):
+            activities = activities.filter(pl.col("cause") != "host")
+        pieces = pl.concat(_looked_up(left, activities))
+        found.append(pieces.drop_nulls("cause"))
+        left = pieces.filter(pl.col("cause").is_null()).select(_QUERY).sort("start_ns")
+    nothing = pl.lit("host" if host.lanes else "unknown", CAUSE)
+    return pl.concat([*found, left.with_columns(cause=nothing, activity=pl.lit(None, pl.Int64))])
+
+
+def _looked_up(queries: pl.DataFrame, activities: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The first piece of each query (row, start_ns, end_ns; by start, disjoint), and the others: with a thread's cause
+    and activity then, null for none."""
+    pieces = cut(queries["start_ns"], queries["end_ns"], activities)
+    told = [activities[name].gather(pieces.at) for name in ("cause", "activity")]
+    first = pl.DataFrame([queries["row"], queries["start_ns"], pieces.ends_ns, *told])
+    more = pieces.more
+    told = [activities[name].gather(more["at"]) for name in ("cause", "activity")]
+    return first, pl.DataFrame([queries["row"].gather(more["row"]), more["start_ns"], more["end_ns"], *told])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from weakref import WeakKeyDictionary
 
 import polars as pl
 
 from tracelens.derive.activities import PROFILER
-from tracelens.derive.breakdown import Breakdown
+from tracelens.derive.breakdown import Breakdown, break_down
+from tracelens.derive.idle import DeviceIdle
 from tracelens.derive.completing import activities_of
 from tracelens.derive.lookup import grouped, rows_of
 from tracelens.schemas.events import CAUSES
@@ -16,64 +18,86 @@ from tracelens.trace import Trace
 _LONGEST = 60
 
 
-def judged_pieces(made: Breakdown) -> pl.DataFrame:
-    """The idle pieces that count: those in steps; of a rank that marks none, all of them."""
-    marked = made.frame.drop_nulls("step")["rank"].unique()
-    return made.pieces.filter(pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked.implode()))
+_made: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
 
 
-def idle_places(trace: Trace, pieces: pl.DataFrame) -> pl.DataFrame:
+def idle_places(trace: Trace) -> pl.DataFrame:
     """A row a rank, device, cause and place (what): idle_ns, n_gaps, longest_ns, example_ns; most idle time first.
 
-    The place of time that activities tell of is theirs; of launching, the outermost op around the call that launched
-    the next work, or the API function where no op is around it. `longest_ns` is what one gap has of it at most,
-    `example_ns` when that begins.
+    Of steps; of a rank that marks none, of all time that is known. The place of time that activities tell of is theirs;
+    of launching, the outermost op around the call that launched the next work, or the API function where no op is
+    around it. `longest_ns` is what one gap has of it at most, `example_ns` when that begins. Several analyses ask for
+    it, so it is kept with the trace.
     """
-    key = ["rank", "device_id", "cause", "what"]
+    if trace not in _made:
+        made = break_down(trace)
+        marked = set(made.frame.drop_nulls("step")["rank"])
+        found = [_of_device(trace, device, in_steps=device.rank in marked) for device in made.devices]
+        order = ["rank", "device_id", "idle_ns", "cause", "what"]
+        _made[trace] = pl.concat(found).sort(order, descending=[False, False, True, False, False])
+    return _made[trace]
+
+
+def _of_device(trace: Trace, device: DeviceIdle, *, in_steps: bool) -> pl.DataFrame:
+    """The places of one device's idle time, in any order."""
+    pieces = device.pieces
+    if in_steps and pieces["step"].null_count():
+        pieces = pieces.drop_nulls("step")
+    key = ["cause", "activity", "site_id", "api"]
+    places, functions = _calls(trace, pieces)
     length = pl.col("end_ns") - pl.col("start_ns")
-    placed = pieces.select("rank", "device_id", "gap", "cause", "start_ns", _words(trace, pieces), ns=length)
-    # Pieces of a gap stand together, and mostly there is one.
-    is_new = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in ("gap", *key))
-    runs = placed.select(is_new.fill_null(value=True)).to_series()
-    if not runs.all():
-        placed = (
-            placed.with_columns(run=runs.cum_sum())
-            .group_by("run", maintain_order=True)
-            .agg(pl.col("rank", "device_id", "gap", "cause", "what", "start_ns").first(), pl.col("ns").sum())
-        )
-    found = placed.group_by(key).agg(
-        idle_ns=pl.col("ns").sum(),
-        n_gaps=pl.len().cast(pl.Int64),
-        longest_ns=pl.col("ns").max(),
-        example_ns=pl.col("start_ns").get(pl.col("ns").arg_max()),
+    placed = pieces.select("gap", "start_ns", "activity", pl.col("cause").to_physical(), *places, ns=length)
+    if not pieces["is_alone"].all():
+        # Pieces of one gap and place count as one.
+        runs = placed.filter(~pieces["is_alone"]).sort("gap", "start_ns")
+        merged = runs.group_by("gap", *key, maintain_order=True).agg(pl.col("start_ns").first(), pl.col("ns").sum())
+        columns = [*key, "start_ns", "ns"]
+        placed = pl.concat([placed.filter(pieces["is_alone"]).select(columns), merged.select(columns)])
+    ns = pl.col("ns")
+    measures = [ns.sum().alias("idle_ns"), pl.len().cast(pl.Int64).alias("n_gaps"), ns.max().alias("longest_ns")]
+    found = grouped(placed, key, [*measures, pl.col("start_ns").get(ns.arg_max()).alias("example_ns")])
+    found = found.with_columns(
+        pl.Series("cause", CAUSES).gather(found["cause"]),
+        _words(trace, found, functions),
+        rank=pl.lit(device.rank, pl.Int32),
+        device_id=pl.lit(device.device_id, pl.Int32),
     )
-    found = found.with_columns(pl.col("cause", "what").cast(pl.String))
-    return found.sort("rank", "device_id", "idle_ns", "cause", "what", descending=[False, False, True, False, False])
+    return found.group_by("rank", "device_id", "cause", "what").agg(
+        pl.col("idle_ns", "n_gaps").sum(),
+        pl.col("longest_ns").max(),
+        example_ns=pl.col("example_ns").get(pl.col("longest_ns").arg_max()),
+    )
 
 
-def _words(trace: Trace, pieces: pl.DataFrame) -> pl.Series:
-    """The place of each piece, as Categorical."""
-    what = activities_of(trace)["what"].cast(pl.Categorical).gather(pieces["activity"]).alias("what")
-    rows = (pieces["activity"].is_null() | (what.is_null() & (pieces["cause"] == "launch"))) & pieces[
-        "next_call"
-    ].is_not_null()
-    at = rows.arg_true()
-    return what.scatter(at, _ops(trace, pieces.select("rank", "next_call")[at])) if len(at) else what
+def _calls(trace: Trace, pieces: pl.DataFrame) -> tuple[list[pl.Series], pl.Series]:
+    """Of pieces that no activity tells the place of: the row of the site of the call that launched what came next; where
+    it has no site, its function's place among all functions, which come second."""
+    call = pieces["call"]
+    has_place = pieces["activity"].is_not_null() & (pieces["cause"] != "launch")
+    if has_place.any():
+        call = call.set(has_place, None)
+    calls = trace.select("api_calls", "rank", "site_id")
+    sites = trace.select("sites", "rank", "site_id")
+    site = (
+        rows_of(sites["rank"], sites["site_id"], calls)
+        if sites.height != 1 + int(calls["site_id"].max() or 0)
+        else calls["site_id"]
+    )
+    site = site.gather(call).alias("site_id")
+    bare = (site.is_null() & call.is_not_null()).arg_true()
+    api = pl.repeat(None, len(site), dtype=pl.Int64, eager=True).alias("api")
+    if not len(bare):
+        return [site, api], pl.Series(dtype=pl.String)
+    codes, words = trace.coded("api_calls", "api")
+    return [site, api.scatter(bare, codes["api"].gather(call.gather(bare)).cast(pl.Int64))], words["api"]
 
 
-def _ops(trace: Trace, launches: pl.DataFrame) -> pl.Series:
-    """The outermost op around each API call (rank, api_call_id), else the call's own function, as Categorical."""
-    calls = trace.select("api_calls", "rank", "api_call_id", "site_id")
-    call = rows_of(calls["rank"], calls["api_call_id"], launches)
-    sites = trace.frame("sites")
-    site = rows_of(sites["rank"], sites["site_id"], pl.DataFrame([launches["rank"], calls["site_id"].gather(call)]))
-    op = sites["op"].cast(pl.Categorical).gather(site)
-    missing = op.is_null().arg_true()
-    if len(missing):
-        names, words = trace.coded("api_calls", "api")
-        own = words["api"].cast(pl.Categorical).gather(names["api"].gather(call.gather(missing)))
-        op = op.scatter(missing, own)
-    return op
+def _words(trace: Trace, places: pl.DataFrame, functions: pl.Series) -> pl.Series:
+    """The place of each row (activity, site_id, api), null where nothing tells."""
+    op = trace.select("sites", "op")["op"].gather(places["site_id"])
+    what = activities_of(trace)["what"].gather(places["activity"])
+    told = pl.DataFrame({"what": what, "op": op, "api": functions.gather(places["api"])})
+    return told.select(pl.coalesce("what", "op", "api").alias("what")).to_series()
 
 
 def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
@@ -101,15 +125,10 @@ def _short_kernel(name: str) -> str:
     return bare if len(bare) <= _LONGEST else bare[: _LONGEST - 1] + "…"
 
 
-def profiler_time(trace: Trace, made: Breakdown) -> dict[int, int]:
+def profiler_time(trace: Trace) -> dict[int, int]:
     """Idle ns of the judged time, by rank, that the profiler took for itself in threads; part of the cause host."""
-    activities = activities_of(trace)
-    rows = (activities["what"] == PROFILER).fill_null(value=False)
-    if not rows.any():
-        return {}
-    pieces = judged_pieces(made)
-    own = pieces.filter(rows.gather(pieces["activity"]).fill_null(value=False))
-    return dict(own.group_by("rank").agg((pl.col("end_ns") - pl.col("start_ns")).sum()).iter_rows())
+    own = idle_places(trace).filter(pl.col("what") == PROFILER).group_by("rank").agg(pl.col("idle_ns").sum())
+    return dict(own.iter_rows())
 
 
 def judged_time(made: Breakdown) -> pl.DataFrame:
@@ -130,13 +149,9 @@ def judged_time(made: Breakdown) -> pl.DataFrame:
         copy_ns=pl.col("exposed_copy_ns").sum(),
         n_steps=pl.col("step").count().cast(pl.Int64),
     )
-    length = pl.col("end_ns") - pl.col("start_ns")
-    idle = judged_pieces(made).group_by(*key, "cause").agg(length.sum())
-    causes = [
-        idle.filter(pl.col("cause") == cause).select(*key, pl.col("end_ns").alias(f"{cause}_ns")) for cause in CAUSES
-    ]
-    for part in causes:
-        busy = busy.join(part, on=key, how="left")
+    idle = made.idle.filter(in_steps | ~pl.col("rank").is_in(has_steps))
+    causes = [pl.col("idle_ns").filter(pl.col("cause") == cause).sum().alias(f"{cause}_ns") for cause in CAUSES]
+    busy = busy.join(idle.group_by(key).agg(causes), on=key, how="left")
     parts = [f"{name}_ns" for name in ("compute", "communication", "waiting", "copy", *CAUSES)]
     busy = busy.with_columns(pl.col(parts).fill_null(0)).with_columns(judged_ns=pl.sum_horizontal(parts))
     return busy.sort(key)
