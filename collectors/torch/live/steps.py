@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 from torch.utils.data import get_worker_info
-from torch.utils.data.dataloader import _BaseDataLoaderIter
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 OPTIMIZER, LOADER, MODULE, PROGRAM = "optimizer", "data loader", "outermost module", "program"
 _UNDECIDED_CALLS = 20
@@ -124,7 +124,7 @@ class StepFinder:
     def _watch_loaders(self, original: Any) -> Any:
         @functools.wraps(original)
         def following(iterator: Any) -> Any:
-            if self._see():
+            if self._see() and not _has_given_all(iterator):
                 self._asked_for_batch()
             return original(iterator)
 
@@ -259,3 +259,11 @@ class StepFinder:
 def _may_mark(module: Any) -> bool:
     """Whether the module may be a model: it has parameters, or is a scripted one, whose may be frozen into it."""
     return isinstance(module, torch.jit.ScriptModule) or next(module.parameters(), None) is not None
+
+
+def _has_given_all(iterator: Any) -> bool:
+    """Whether a data loader is asked for a batch only to say that it has no more: that begins no step."""
+    with contextlib.suppress(AttributeError, TypeError, NotImplementedError):
+        is_counted = iterator._dataset_kind == _DatasetKind.Map
+        return bool(is_counted and iterator._num_yielded == len(iterator._index_sampler))
+    return False
