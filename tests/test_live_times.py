@@ -59,13 +59,19 @@ def test_steps_without_the_profiler_are_timed_by_the_device(tmp_path: Path) -> N
     assert " ms without (median of 12): " in done.notes[-1]
 
 
-def test_on_the_cpu_steps_are_timed_by_the_host(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stacks", [True, False])
+def test_on_the_cpu_steps_are_timed_by_the_host(tmp_path: Path, stacks: bool) -> None:
     code = MODEL + "import time\nx = torch.randn(2, 3, 8, 8)\nfor _ in range(9):\n    time.sleep(0.02)\n    model(x)"
-    done = run(tmp_path, code)
+    done = run(tmp_path, code, stacks=stacks)
     found = manifest_settings(done)["unprofiled_step_ns"]
     # Steps 1 and 7; the last one, which is the program's end too, is not timed.
     assert found["n"] == 2
     assert 20_000_000 < found["min"] <= found["median"] <= found["max"]
+    assert "recorded steps 3 to 5 of 9, found from the outermost module" in done.notes
+    # The model's calls are whole and in their steps, with what they call: marking is no part of them.
+    calls = done.trace.spans.filter(pl.col("kind") == "module").sort("start_ns")
+    assert calls.filter(pl.col("module_path") == "Net")["step"].to_list() == [3, 4, 5]
+    assert calls.filter(pl.col("module_path") == "stem")["step"].to_list() == [3, 4, 5]
     # What is between two calls, here as a data loader's time may be, is inside of the marks.
     found = marks(done.trace.spans)
     assert found["name"].to_list() == [f"ProfilerStep#{n}" for n in (3, 4, 5)]
@@ -95,6 +101,15 @@ def test_devices_are_idle_where_the_recording_begins_and_ends(
     # The wait at the beginning is over when the recording begins; that at the end is in no step.
     assert waited.height == 1
     assert waited["start_ns"].item() >= marks(done.trace.spans)["end_ns"].max()
+
+
+@pytest.mark.parametrize("options", ["", ", wait=2, active=2", ", wait=2, active=2, stacks=False"])
+def test_a_block_leaves_no_hook_behind(tmp_path: Path, options: str) -> None:
+    code = MODEL + "import tracelens as tl\ncall, x = nn.Module.__call__, torch.randn(2, 3, 8, 8)\n"
+    code += f"with tl.capture('run.tracelens'{options}) as cap:\n    for _ in range(6): model(x)\n"
+    done = python(tmp_path, code + "print(len(model._forward_pre_hooks), nn.Module.__call__ is call, cap.notes[0])")
+    assert done.stdout.startswith("0 True recorded steps "), done.stderr
+    assert done.stdout.endswith(" of 6, found from the outermost module\n")
 
 
 @pytest.mark.parametrize("body", ["step(); step()", "x @ x.mT"], ids=["steps", "no steps"])

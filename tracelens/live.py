@@ -190,10 +190,11 @@ def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
     warning = "do not read end-to-end time from this trace"
     plain, active = report.get("unprofiled_step_ns"), report.get("profiled_step_ns")
     if plain and active:
+        ratio = active["mean"] / plain["median"]
+        cost = f"{ratio:.2f} times as long" if ratio > 1 else "no cost to be seen, or other work in those without"
         said.append(
             f"a step took {active['mean'] / 1e6:.3f} ms under the profiler (mean of {active['n']}) and "
-            f"{plain['median'] / 1e6:.3f} ms without (median of {plain['n']}): "
-            f"{active['mean'] / plain['median']:.2f} times as long; {warning}"
+            f"{plain['median'] / 1e6:.3f} ms without (median of {plain['n']}): {cost}; {warning}"
         )
     else:
         said.append(f"what the profiler cost is unknown, for no step ran both with and without it; {warning}")

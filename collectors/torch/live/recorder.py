@@ -185,8 +185,8 @@ class Recorder:
         self._is_done = True
         if self._calls is not None:
             self._calls.remove()
-            if self.finder is not None:
-                self.finder.spy_on()
+        if self.finder is not None:
+            self.finder.recorded()
         began = time.perf_counter_ns()
         with held_interrupts():
             if not self._is_finished and self.settings.window_s is None:
