@@ -158,7 +158,7 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _facts(report: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """What the manifest says of the capture: options, where steps came from, and what a profiled step cost."""
+    """What the manifest says of the capture beside what its sidecar does: options, and where steps came from."""
     return {
         "live": True,
         "wait": settings.wait,
@@ -168,8 +168,6 @@ def _facts(report: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
         "step_source": report.get("source"),
         "n_steps": report.get("n_steps", 0),
         "n_active": report.get("n_active", 0),
-        "unprofiled_step_ns": report.get("unprofiled_step_ns"),
-        "profiled_step_ns": report.get("profiled_step_ns"),
         "export_ns": report.get("export_ns"),
     }
 
