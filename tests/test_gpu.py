@@ -73,6 +73,43 @@ def test_kernels_waits_and_counters_of_a_program(tmp_path: Path) -> None:
     assert {"gpu_utilization", "gpu_memory_used"} <= set(trace.counters["name"])
 
 
+# The host is done with a step long before the device, and says itself at the end how long twenty steps take.
+AHEAD = """
+import time, torch
+from torch import nn
+model = nn.Sequential(*[nn.Linear(4096, 4096, bias=False) for _ in range(16)]).cuda()
+x = torch.randn(4096, 4096, device="cuda")
+with torch.no_grad():
+    for _ in range(20):
+        model(x)
+    torch.cuda.synchronize()
+    began = time.perf_counter_ns()
+    for _ in range(20):
+        model(x)
+    torch.cuda.synchronize()
+print((time.perf_counter_ns() - began) // 20)
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--window", "5:3"]], ids=["steps", "time"])
+def test_a_host_that_runs_ahead_is_recorded_and_timed_by_what_the_device_does(
+    tmp_path: Path, options: list[str]
+) -> None:
+    again = "for _ in range(600):" if options else "for _ in range(20):"
+    (tmp_path / "ahead.py").write_text(AHEAD.replace("for _ in range(20):", again, 1))
+    command = [sys.executable, "-m", "tracelens", "collect", "torch", *options, "--out", "ahead.tracelens", "--"]
+    done = subprocess.run(
+        [*command, sys.executable, "ahead.py"], cwd=tmp_path, check=True, capture_output=True, text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+    )  # fmt: skip
+    trace = tl.open(tmp_path / "ahead.tracelens")
+    assert not trace.kernels.filter(link="pre_window").height
+    settings = trace.manifest.sources[0]["settings"]
+    assert settings["unprofiled_step_ns"]["median"] == pytest.approx(int(done.stdout.split()[-1]), rel=0.1)
+    if not options:
+        assert trace.kernels.filter(pl.col("name").str.contains("(?i)gemm")).height == 3 * 16
+
+
 def test_sampling_takes_at_most_a_hundredth_of_a_core(tmp_path: Path) -> None:
     (tmp_path / "busy.py").write_text(
         "import time, torch\nx = torch.randn(4096, 4096, device='cuda')\nend = time.time() + 8\n"

@@ -53,7 +53,17 @@ def test_a_module_has_its_own_path_and_one_that_is_gone_the_chain_below_it(tmp_p
         ("fc", "Linear", 4, 4, None),
     ]
     assert (capture.rank, capture.rank_origin) == (3, "launcher")
+    assert "unprofiled_step_ns" not in capture.settings
     assert codes(capture)["modules_unnamed"] == 2
+
+
+def test_what_steps_took_without_the_profiler_is_kept(tmp_path: Path) -> None:
+    times = {"unprofiled_step_ns": {"n": 4, "median": 2_290_000}, "profiled_step_ns": {"n": 3, "mean": 8_150_000}}
+    kept = tl.collect(traced(tmp_path, BESIDE | times)).write(tmp_path / "run.tracelens")
+    assert tl.open(tmp_path / "run.tracelens").manifest.unprofiled_step_ns(3) == 2_290_000
+    assert kept.manifest.unprofiled_step_ns(0) is None
+    damaged = times | {"profiled_step_ns": {"mean": "8"}}
+    assert tl.collect(traced(tmp_path, BESIDE | damaged)).manifest.unprofiled_step_ns(3) is None
 
 
 def test_calls_marked_one_by_one_are_modules(tmp_path: Path) -> None:

@@ -107,6 +107,25 @@ class Manifest:
     dropped: list[dict[str, Any]] = field(default_factory=list)
     empty_tables: dict[str, str] = field(default_factory=dict)
 
+    def unprofiled_step_ns(self, rank: int) -> int | None:
+        """Median time of the rank's steps that ran without the profiler, which a live capture has measured around it.
+
+        From the end of the step before, or the device's end of its work where that is later, to its own end, likewise;
+        of whole steps up to ten before the profiler and ten after it, without the program's first and the first after
+        the profiler. None where it is unknown, and where it is no less than the mean of the profiled steps: the
+        profiler cost too little to be seen, or those steps did something else.
+        """
+        for source in self.sources:
+            settings = source.get("settings")
+            if source.get("rank") != rank or not isinstance(settings, dict):
+                continue
+            plain, profiled = (settings.get(f"{word}_step_ns") for word in ("unprofiled", "profiled"))
+            if isinstance(plain, dict) and isinstance(profiled, dict):
+                found, cost = plain.get("median"), profiled.get("mean")
+                if isinstance(found, int) and isinstance(cost, int) and 0 < found < cost:
+                    return found
+        return None
+
     def as_dict(self) -> dict[str, Any]:
         """The manifest as it stands in manifest.json."""
         return asdict(self)

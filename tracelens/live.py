@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack
 
@@ -159,8 +158,7 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _facts(report: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """What the manifest says of the capture: options, where steps came from, and what a profiled step cost."""
-    plain, active = _step_ns(report, "plain"), _step_ns(report, "active")
+    """What the manifest says of the capture beside what its sidecar does: options, and where steps came from."""
     return {
         "live": True,
         "wait": settings.wait,
@@ -170,35 +168,31 @@ def _facts(report: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
         "step_source": report.get("source"),
         "n_steps": report.get("n_steps", 0),
         "n_active": report.get("n_active", 0),
-        "step_median_ns": round(median(plain)) if plain else None,
-        "profiled_step_median_ns": round(median(active)) if active else None,
         "export_ns": report.get("export_ns"),
     }
-
-
-def _step_ns(report: Mapping[str, Any], state: str) -> list[int]:
-    return [duration for _, kind, duration in report.get("step_ns", ()) if kind == state]
 
 
 def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
     """Which steps were recorded, and what that cost, in words."""
     steps = [n for n, kind, _ in report.get("step_ns", ()) if kind.startswith("active")]
-    plain, active = _step_ns(report, "plain"), _step_ns(report, "active")
     said = []
     if steps:
         source = f"found from the {report['source']}" if report.get("source") != "program" else "marked by the program"
         which = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
-        least = "" if report["stage"] == DONE else "at least "  # of a program that was killed
+        # Steps are counted for some time after the window, and not to the end of a program that was killed.
+        least = "" if report["stage"] == DONE and report.get("is_counted") else "at least "
         said.append(f"recorded {which} of {least}{report.get('n_steps', len(steps))}, {source}")
         wanted = settings.active if settings.window_s is None else None
         if wanted is not None and len(steps) < wanted:
             said.append(f"the program ended before all {wanted} steps asked for; the last one may be cut")
     warning = "do not read end-to-end time from this trace"
+    plain, active = report.get("unprofiled_step_ns"), report.get("profiled_step_ns")
     if plain and active:
-        ratio = median(active) / median(plain)
+        ratio = active["mean"] / plain["median"]
+        cost = f"{ratio:.2f} times as long" if ratio > 1 else "no cost to be seen, or other work in those without"
         said.append(
-            f"a step took {median(active) / 1e6:.3f} ms under the profiler and {median(plain) / 1e6:.3f} ms without "
-            f"(medians of {len(active)} and {len(plain)}): {ratio:.2f} times as long; {warning}"
+            f"a step took {active['mean'] / 1e6:.3f} ms under the profiler (mean of {active['n']}) and "
+            f"{plain['median'] / 1e6:.3f} ms without (median of {plain['n']}): {cost}; {warning}"
         )
     else:
         said.append(f"what the profiler cost is unknown, for no step ran both with and without it; {warning}")

@@ -21,6 +21,7 @@ from tracelens.collectors.torch.sidecar import (
     mark_rank,
     read_sidecar,
     refuse_sidecar,
+    step_times,
 )
 from tracelens.collectors.torch.stream import GZIP_MAGIC, ByteSource, unzipped
 from tracelens.collectors.torch.values import integer
@@ -153,7 +154,8 @@ def _capture(
         time_base="unix_epoch" if any(isinstance(s, int) and s > _EPOCH_NS for s in starts) else "trace_start",
         time_precision_ns=1 if read.has_fractions else 1000,
         complete=read.complete,
-        settings={key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)} | {"reader": read.path},
+        settings={key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)}
+        | {"reader": read.path, **step_times(beside)},
         reasons={
             name: _REASONS.get(name, "a torch trace does not hold it") for name in TABLES if name not in tables | stored
         },

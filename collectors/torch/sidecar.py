@@ -101,6 +101,15 @@ def mark_rank(capture: Capture, facts: dict[str, Any]) -> None:
         capture.rank, capture.rank_origin = rank, "launcher"
 
 
+def step_times(facts: dict[str, Any]) -> dict[str, Any]:
+    """What steps took without the profiler and with it, where the capture has measured both, for the manifest."""
+    told = {name: facts.get(name) for name in ("unprofiled_step_ns", "profiled_step_ns")}
+    is_told = all(
+        isinstance(times, dict) and all(type(time) is int for time in times.values()) for times in told.values()
+    )
+    return told if is_told else {}
+
+
 def is_sidecar(path: Path) -> bool:
     """Whether this is no trace but what stands beside one."""
     return path.name.endswith(SUFFIX)

@@ -155,11 +155,7 @@ def profiling(run: Run, study: Mapping[str, Any] | None = None) -> Section:
     captures = {NAMES[model]: _settings(run.pair(model)[0]) for model in run.models()}
     if study:
         captures["ResNet-50 of the abstraction study"] = study
-    steps = {
-        name: (found["step_median_ns"] / 1e6, found["profiled_step_median_ns"] / 1e6)
-        for name, found in captures.items()
-        if found.get("step_median_ns") and found.get("profiled_step_median_ns")
-    }
+    steps = {name: times for name, found in captures.items() if (times := _step_ms(found))}
     if not steps:
         return Section("What profiling costs", ["No capture tells."])
     ratios = {name: profiled / plain for name, (plain, profiled) in steps.items()}
@@ -187,6 +183,15 @@ def profiling(run: Run, study: Mapping[str, Any] | None = None) -> Section:
 def is_twofold(ratio: float) -> bool:
     """About two, to the next half."""
     return abs(ratio - PROFILING) <= 0.5
+
+
+def _step_ms(settings: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Median time of a step without the profiler and with it, as captures tell it now or told it at first."""
+    plain, profiled = settings.get("unprofiled_step_ns"), settings.get("profiled_step_ns")
+    if plain and profiled:
+        return plain["median"] / 1e6, profiled["median"] / 1e6
+    plain, profiled = settings.get("step_median_ns"), settings.get("profiled_step_median_ns")
+    return (plain / 1e6, profiled / 1e6) if plain and profiled else None
 
 
 def _settings(trace: tl.Trace) -> Mapping[str, Any]:

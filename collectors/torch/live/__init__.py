@@ -8,6 +8,8 @@ and torch are used, and torch only once the program has imported it.
 - `bootstrap`: which processes record, and when they begin: right after the program's own `import torch`.
 - `steps`: where a step begins, found from the optimizer, the data loader or the outermost module's calls.
 - `recorder`: torch.profiler over the steps or the time asked for, and the end of the program.
+- `window`: that profiler, between idle devices; `device`: the wait for them, and time as they see it.
+- `step_times`: how long steps took with the profiler and without.
 - `modules`: exact paths, parameters and hyperparameters of the modules.
 - `report`: what each process leaves beside its trace, for the collector and for messages.
 

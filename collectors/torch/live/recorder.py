@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,10 +18,11 @@ from .ending import at_end, before_fork, held_interrupts, is_importing, is_main_
 from .modules import describe_modules, numbered_modules
 from .report import DONE, RECORDING, Report
 from .settings import Settings
+from .step_times import ACTIVE, FIRST, PLAIN, SETTLING, TIMED, WARMUP, StepTimes
 from .steps import LOADER, MODULE, StepFinder
+from .window import Window, rename_parts
 
 _OPENING_S = 30.0
-_TIMED_AFTER = 10
 FOREIGN = (
     "the program runs torch.profiler itself, and two cannot run at once; collect the trace that it exports: "
     "tracelens collect torch FILE"
@@ -39,8 +40,9 @@ class Recorder:
         self.report = report
         self.finder: StepFinder | None = None
         self.n = 0
-        self.step_ns: list[tuple[int, str, int]] = []
-        self._began_ns: int | None = None
+        self.times = StepTimes()
+        self._n_after = 0
+        self._first_marked = 0
         self._window: Any = None
         self._calls: ModuleCalls | None = None
         self._opening: Any = None
@@ -84,40 +86,39 @@ class Recorder:
 
     def _first(self) -> None:
         """The work of step 0 begins."""
-        if self._began_ns is None:
+        if self.times.began_ns is None:
             if self.settings.window_s is None:
                 self._follow(0)
-            self._began_ns = time.perf_counter_ns()
+            self.times.begin(self._state())
 
     def _boundary(self) -> None:
         """One step is over and the next begins."""
-        now = time.perf_counter_ns()
-        if self._is_finished or self._began_ns is None:
+        if self._is_finished or self.times.began_ns is None:
             return
-        self.step_ns.append((self.n, self._state(self.n), now - self._began_ns))
+        self.times.end(self.n, self._state(), is_after=self._is_done)
         self.n += 1
+        self._n_after += self._is_done
         with self._telling():
             if self._window is not None and not self._is_done:
                 self._step()
             elif self.settings.window_s is None and not self._is_done:
                 self._follow(self.n)
-        if self._is_done and self.n >= self._last() + _TIMED_AFTER and self.finder is not None:
+        if self._n_after > TIMED and self.finder is not None:
             self.finder.remove()
-        self._began_ns = time.perf_counter_ns()
+        self.times.begin(self._state())
 
-    def _state(self, n: int) -> str:
-        """What the profiler does in step n: plain (nothing), warmup, active."""
+    def _state(self) -> str:
+        """What the profiler does now, in step `self.n`."""
+        if self._is_done:
+            return PLAIN if self._n_after else SETTLING
         if self.settings.window_s is not None:
-            return "active" if self._window is not None and not self._is_done else "plain"
-        action = self._action(n)
+            # The mark of step 0 begins where the window does, which may be long before the step.
+            action = ProfilerAction.NONE if self._window is None or not self.n else ProfilerAction.RECORD
+        else:
+            action = self._action(self.n)
         if action is ProfilerAction.NONE:
-            return "plain" if n else "first"
-        return "warmup" if action is ProfilerAction.WARMUP else "active"
-
-    def _last(self) -> int:
-        """The step after the window."""
-        settings = self.settings
-        return self.n if settings.active is None else settings.wait + settings.warmup + settings.active
+            return PLAIN if self.n else FIRST
+        return WARMUP if action is ProfilerAction.WARMUP else ACTIVE
 
     def _action(self, n: int) -> ProfilerAction:
         settings = self.settings
@@ -148,8 +149,10 @@ class Recorder:
 
     def _start(self) -> None:
         """Switch the profiler on at step `self.n`."""
-        first = self.n
-        self._window = self._profiler(schedule=lambda n: self._action(max(n, first)), on_trace_ready=self._save)
+        first = self._first_marked = self.n
+        self._window = Window.of(
+            self.settings, schedule=lambda n: self._action(max(n, first)), on_trace_ready=self._save
+        )
         self._window.step_num = first
         self.report.reach(RECORDING)
         if self.settings.modules and not self.settings.stacks:
@@ -177,33 +180,18 @@ class Recorder:
                 window.stop()
             self._is_done = True
 
-    def _profiler(self, **more: Any) -> Any:
-        settings = self.settings
-        activities = [ProfilerActivity.CPU]
-        if torch.cuda.is_available():
-            activities.append(ProfilerActivity.CUDA)
-        if settings.cuda_sync:
-            config = torch._C._profiler._ExperimentalConfig(enable_cuda_sync_events=True)
-            more["experimental_config"] = config
-        return profile(
-            activities=activities,
-            record_shapes=settings.shapes,
-            profile_memory=settings.memory,
-            with_stack=settings.stacks,
-            with_modules=settings.modules and settings.stacks,
-            **more,
-        )
-
     def _save(self, profiler: Any) -> None:
         """Write the trace and what is known of its modules. A step that ends the window calls this."""
         self._is_done = True
         if self._calls is not None:
             self._calls.remove()
-            if self.finder is not None:
-                self.finder.spy_on()
+        if self.finder is not None:
+            self.finder.recorded()
         began = time.perf_counter_ns()
         with held_interrupts():
-            self._export(profiler)
+            if not self._is_finished and self.settings.window_s is None:
+                self.times.wait_ended(profiler.stopped_ns)
+            self._export(profiler, self._part_steps(profiler))
             self._is_saved = True
             facts = self.report.facts
             if self.settings.modules:
@@ -223,9 +211,18 @@ class Recorder:
             return dict(numbered_modules(profiler, self.report.trace))
         return {name: id(module) for name, module in self._calls.seen.items()}
 
-    def _export(self, profiler: Any) -> None:
+    def _part_steps(self, profiler: Any) -> set[int]:
+        """Steps that have a mark but are no whole ones: what follows the last step, or is cut by a window of time.
+
+        Where none is whole, as in a program without steps, the mark of all that was recorded stays.
+        """
+        whole = self.times.whole()
+        return set(range(self._first_marked, profiler.step_num + 1)) - whole if whole else set()
+
+    def _export(self, profiler: Any, part_steps: Iterable[int] = ()) -> None:
         part = Path(f"{self.report.trace}.part.json")
         profiler.export_chrome_trace(str(part))
+        rename_parts(part, part_steps)
         part.replace(self.report.trace)
 
     # ---- the beginning, kept in case no step is found ----------------------------------------------------------
@@ -267,10 +264,9 @@ class Recorder:
         self._is_finished = True
         if self.finder is not None:
             self.finder.remove()
-            if self._began_ns is not None and self.finder.source in (LOADER, MODULE):
+            if self.times.began_ns is not None and self.finder.source in (LOADER, MODULE):
                 # Its beginning is known, its end is the program's: a step, but none to time.
-                state = self._state(self.n)
-                self.step_ns.append((self.n, f"{state}, to the end", time.perf_counter_ns() - self._began_ns))
+                self.times.end(self.n, self._state(), is_after=self._is_done, note=", to the end")
                 self.n += 1
         self._end()
         with self._telling():
@@ -298,8 +294,10 @@ class Recorder:
         facts = self.report.facts
         facts["source"] = self.finder.source if self.finder is not None else None
         facts["n_steps"] = self.n
-        facts["n_active"] = len([1 for _, state, _ in self.step_ns if state.startswith("active")])
-        facts["step_ns"] = self.step_ns[-1000:]
+        facts["is_counted"] = self._n_after <= TIMED
+        facts["n_active"] = len(self.times.whole())
+        facts["step_ns"] = self.times.step_ns[-1000:]
+        facts |= self.times.facts()
 
     def _forked(self) -> None:
         """In a forked child: the parent records, the child does not."""

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook
 from torch.utils.data import get_worker_info
-from torch.utils.data.dataloader import _BaseDataLoaderIter
+from torch.utils.data.dataloader import _BaseDataLoaderIter, _DatasetKind
 
 OPTIMIZER, LOADER, MODULE, PROGRAM = "optimizer", "data loader", "outermost module", "program"
 _UNDECIDED_CALLS = 20
@@ -45,6 +45,8 @@ class StepFinder:
         self._is_tracing = False
         self._is_paused = False
         self._is_settled = False
+        self._is_recording = False
+        self._is_told = False
         self._between: Any = None
         self._unhook: Callable[[], None] | None = None
         self._undo: list[Callable[[], None]] = []
@@ -124,7 +126,7 @@ class StepFinder:
     def _watch_loaders(self, original: Any) -> Any:
         @functools.wraps(original)
         def following(iterator: Any) -> Any:
-            if self._see():
+            if self._see() and not _has_given_all(iterator):
                 self._asked_for_batch()
             return original(iterator)
 
@@ -174,28 +176,35 @@ class StepFinder:
         self._spy_on()
 
     def _spy_on(self) -> None:
-        wanted = self.source is None or (self.source == MODULE and not self._is_settled)
+        is_needed = self._unhook is None or not self._is_settled
+        wanted = self.source is None or (self.source == MODULE and is_needed)
         if self._undo and wanted and not self._is_paused and self._spy_again is not None:
             self._spy_again()
 
     def stop_spying(self) -> None:
-        """Watch the outermost calls no more until told to: somebody else watches all calls."""
+        """The recording begins, and whoever watches all calls then tells this finder of the outermost ones."""
         self._put_back()
-        self._is_paused = True
+        self._is_paused = self._is_recording = True
+        self._let_go()
 
-    def spy_on(self) -> None:
-        """Watch the outermost calls again, where that is needed."""
-        self._is_paused = False
+    def recorded(self) -> None:
+        """The recording is over: watch calls as before it, where that is needed."""
+        self._is_paused = self._is_recording = False
+        if self._undo and self.source == MODULE and self._unhook is None:
+            self._hook(self.main)
+            self._is_settled = self._unhook is not None
         self._spy_on()
 
     @contextlib.contextmanager
     def untouched_calls(self) -> Iterator[None]:
-        """While the body runs nn.Module.__call__ is torch's own: the profiler knows module calls by its code.
+        """The recording begins; while the body runs nn.Module.__call__ is torch's own, by whose code it knows calls.
 
-        It stays so where nothing is to be learnt from it any more: the trace has no frame of ours then.
+        Calls of the main module are watched from outside then: a hook of its own would have a step begin inside the
+        call, and the time that marking takes would be the module's.
         """
         self._put_back()
-        self._is_settled = self._unhook is not None
+        self._is_recording = True
+        self._let_go()
         try:
             yield
         finally:
@@ -228,6 +237,8 @@ class StepFinder:
             self._between = None
             if self._unhook is None:
                 self._boundary()
+                # Where that ended the recording, the module itself tells of this call too.
+                self._is_told = self._unhook is not None
         elif module is self._between:
             self._go_by(module)
         elif _may_mark(module):
@@ -237,12 +248,18 @@ class StepFinder:
         """Steps begin where this module is called, from this call on."""
         self._let_go()
         self.main, self._between = module, None
-        # Scripted modules take no hooks, and those of module.compile() would be compiled: their calls are watched on.
-        if getattr(module, "_compiled_call_impl", None) is None:
-            with contextlib.suppress(RuntimeError):
-                self._unhook = module.register_forward_pre_hook(self._called_again).remove
+        self._hook(module)
         if self._unhook is None:
             self._boundary()
+
+    def _hook(self, module: Any) -> None:
+        """Have the module itself tell of its calls, which costs less than to watch all.
+
+        Scripted modules take no hooks, and those of module.compile() would be compiled: their calls are watched on.
+        """
+        if not self._is_recording and getattr(module, "_compiled_call_impl", None) is None:
+            with contextlib.suppress(RuntimeError):
+                self._unhook = module.register_forward_pre_hook(self._called_again).remove
 
     def _let_go(self) -> None:
         if self._unhook is not None:
@@ -253,9 +270,19 @@ class StepFinder:
         if torch.compiler.is_compiling():  # of a function around the module: this is no part of the program
             return
         if self.source == MODULE and self._thread == threading.get_ident() and not self._is_tracing:
-            self._boundary()
+            if not self._is_told:
+                self._boundary()
+            self._is_told = False
 
 
 def _may_mark(module: Any) -> bool:
     """Whether the module may be a model: it has parameters, or is a scripted one, whose may be frozen into it."""
     return isinstance(module, torch.jit.ScriptModule) or next(module.parameters(), None) is not None
+
+
+def _has_given_all(iterator: Any) -> bool:
+    """Whether a data loader is asked for a batch only to say that it has no more: that begins no step."""
+    with contextlib.suppress(AttributeError, TypeError, NotImplementedError):
+        is_counted = iterator._dataset_kind == _DatasetKind.Map
+        return bool(is_counted and iterator._num_yielded == len(iterator._index_sampler))
+    return False

@@ -1,0 +1,82 @@
+"""How long steps took, with the profiler and without."""
+
+from __future__ import annotations
+
+import time
+from statistics import mean, median
+from typing import Any
+
+from .device import Moment
+
+TIMED = 10
+"""At most so many steps before the window are timed, and as many after it."""
+FIRST, PLAIN, WARMUP, ACTIVE, PARTLY, SETTLING = "first", "plain", "warmup", "active", "partly", "settling"
+"""What the profiler does in a step: nothing in the program's first, in a plain one, and in the first after the window;
+it warms up, is active, or is so in a part of the step."""
+
+
+class StepTimes:
+    """Times of the steps of one process, a `begin` and an `end` each.
+
+    `step_ns` has them all by the host's clock: (step, state, nanoseconds). Plain steps are timed by the device's clock
+    too where the program uses one, because the host runs ahead of it: see `Moment`. Neither the first step, which warms
+    up and compiles, is plain, nor the first after the window, when clocks and caches have cooled off.
+    """
+
+    def __init__(self) -> None:
+        self.step_ns: list[tuple[int, str, int]] = []
+        self.began_ns: int | None = None
+        self._state = ""
+        self._began: Moment | None = None
+        self._before: list[tuple[Moment, Moment]] = []
+        self._after: list[tuple[Moment, Moment]] = []
+
+    def begin(self, state: str) -> None:
+        """A step begins."""
+        self._state = state
+        self._began = Moment.now() if state == PLAIN and len(self._after) < TIMED else None
+        self.began_ns = time.perf_counter_ns()
+
+    def end(self, step: int, state: str, *, is_after: bool, note: str = "") -> None:
+        """The step ends; what the profiler does by now may be another state than that at its beginning."""
+        now = time.perf_counter_ns()
+        if self.began_ns is None:
+            return
+        is_whole = state == self._state
+        self.step_ns.append((step, (state if is_whole else PARTLY) + note, now - self.began_ns))
+        if is_whole and self._began is not None and not note:
+            pair = (self._began, Moment.now())
+            (self._after if is_after else self._before).append(pair)
+            del self._before[:-TIMED]
+
+    def wait_ended(self, stopped_ns: int | None) -> None:
+        """Let the step that ended last have ended when the devices were done, and so count all their work."""
+        if stopped_ns is not None and self.began_ns is not None:
+            step, state, _ = self.step_ns[-1]
+            self.step_ns[-1] = (step, state, stopped_ns - self.began_ns)
+
+    def facts(self) -> dict[str, dict[str, int] | None]:
+        """`unprofiled_step_ns` and `profiled_step_ns`: n, mean, median, min and max of each; None where none was timed.
+
+        The profiled ones are by the host's clock, which is right for their mean: no device is busy at the beginning of
+        the first and at the end of the last.
+        """
+        plain = [began.until(ended) for began, ended in [*self._before, *self._after]]
+        active = [duration for _, state, duration in self.step_ns if state == ACTIVE]
+        return {
+            "unprofiled_step_ns": _spread([duration for duration in plain if duration]),
+            "profiled_step_ns": _spread(active),
+        }
+
+    def whole(self) -> set[int]:
+        """The steps that were recorded from their beginning to their end, or to the program's."""
+        return {step for step, state, _ in self.step_ns if state.startswith(ACTIVE)}
+
+
+def _spread(durations: list[int]) -> dict[str, Any] | None:
+    if not durations:
+        return None
+    return {
+        "n": len(durations), "mean": round(mean(durations)), "median": round(median(durations)), "min": min(durations),
+        "max": max(durations),
+    }  # fmt: skip
