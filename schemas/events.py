@@ -144,9 +144,9 @@ SITES = Table(
 
 STEPS = Table(
     "steps",
-    "A step of the program. It ends when the host has begun the next one and the device has finished what was launched "
-    "before, whichever is later; so steps tile the time that they cover. The first of a window begins with its mark, or "
-    "when earlier work ends; the last ends with its mark, or with the last device work launched in it.",
+    "A step of the program. It ends when the host has begun the next one and the device has finished what was "
+    "launched before, whichever is later; so steps tile the time that they cover. The first of a window begins with "
+    "its mark, or when earlier work ends; the last ends with its mark, or with the last device work launched in it.",
     (
         RANK,
         Column("step", I64, "Number that the mark tells; counted from 0 where marks tell none, or one twice."),
@@ -168,9 +168,9 @@ STEPS = Table(
 CAUSES = ("input", "allocation", "sync", "loading", "launch", "host", "dependency", "unknown")
 ACTIVITIES = Table(
     "activities",
-    "What a host thread that launches device work did for a stretch of time: the cause of what a device idles meanwhile. "
-    "Stretches of a thread do not overlap; where it has none, nothing is recorded of it. Derived from spans and calls, "
-    "so that no analysis of idle time has to read these.",
+    "What a host thread that launches device work did for a stretch of time: the cause of what a device idles "
+    "meanwhile. Stretches of a thread do not overlap; where it has none, nothing is recorded of it. Derived from spans "
+    "and calls, so that no analysis of idle time has to read these.",
     (
         RANK,
         PROCESS,
@@ -180,9 +180,9 @@ ACTIVITIES = Table(
         Column(
             "cause",
             STR,
-            "input (a loader's or dataset's span), allocation, sync (a call that waits for the device), loading (modules, "
-            "libraries, compilation), launch (launch calls and the framework's ops, pauses of under 0.1 ms between them "
-            "included), host (anything else).",
+            "input (a loader's or dataset's span), allocation, sync (a call that waits for the device), loading "
+            "(modules, libraries, compilation), launch (launch calls and the framework's ops, pauses of under 0.1 ms "
+            "between them included), host (anything else).",
             values=CAUSES,
         ),
         Column(

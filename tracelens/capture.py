@@ -152,8 +152,3 @@ class Manifest:
         if not all(type(counts) is dict for counts in manifest.n_rows.values()):
             raise ValueError("n_rows should be objects by table")
         return manifest
-
-
-def unprofiled_step_ns(trace: object, rank: int) -> int | None:  # noqa: ARG001
-    """Duration of a rank's step without the profiler, as the live capture measured it; None where it did not."""
-    return None

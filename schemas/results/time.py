@@ -135,16 +135,16 @@ IDLE_GAPS = Table(
         Column(
             "cause",
             pl.String,
-            "What the thread that launches the next work did meanwhile: "
-            + "; ".join(f"{k}: {v[:-1]}" for k, v in IDLE.items())
+            "What the thread that launches the next work did: "
+            + "; ".join(f"{cause}: {words[:-1]}" for cause, words in IDLE.items())
             + ".",
             values=CAUSES,
         ),
         Column(
             "what",
             pl.String,
-            "The place, from the outside in: Python function and line where stacks were recorded, annotation, loader, op, "
-            "API call; of launching the op that launched the next work. Null where nothing tells.",
+            "The place, from the outside in: Python function and line where stacks were recorded, annotation, loader, "
+            "op, API call; of launching the op that launched the next work. Null where nothing tells.",
             nullable=True,
         ),
         Column("idle_ns", pl.Int64, "Idle time.", "ns"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.breakdown import break_down
 from tracelens.derive.completing import steps_of
-from tracelens.derive.idle_places import idle_places, judged_time
+from tracelens.derive.idle_places import idle_places
+from tracelens.derive.judging import PARTS, judged_time
 from tracelens.schemas.results.time import IDLE_GAPS
 from tracelens.trace import Trace
 
@@ -22,10 +22,11 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
     idle_ns add up to what time_breakdown has of the steps. Raises MissingTableError without kernels.
     """
     trace.require("idle_gaps", "kernels")
-    made = break_down(trace)
-    found = idle_places(trace)
-    shares = judged_time(made).select("rank", "device_id", "judged_ns")
-    found = found.join(shares, on=["rank", "device_id"], how="left", maintain_order="left")
+    key = ["rank", "device_id"]
+    shares = judged_time(trace, ("rank", "device_id")).select(
+        *key, judged_ns=pl.sum_horizontal(f"{part}_ns" for part in PARTS)
+    )
+    found = idle_places(trace).join(shares, on=key, how="left", maintain_order="left")
     return IDLE_GAPS.conform(found.with_columns(share_frac=pl.col("idle_ns") / pl.col("judged_ns")))
 
 

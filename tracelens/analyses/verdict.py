@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import polars as pl
 
-from tracelens.capture import unprofiled_step_ns
 from tracelens.derive.advice import advise
-from tracelens.derive.breakdown import break_down
-from tracelens.derive.idle_places import busy_places, idle_places, judged_time, profiler_time
-from tracelens.derive.step_times import step_sentences, step_times
+from tracelens.derive.idle_places import busy_places, idle_places
+from tracelens.derive.judging import RankTime, judged_ranks
+from tracelens.derive.step_times import step_sentences
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import VERDICT
 from tracelens.trace import Trace
@@ -25,9 +22,6 @@ _NEAR = 0.5
 """The second largest cause is told where it is this much of the largest, and _LITTLE of the time."""
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
 """So few kernels, or work in so small a share of the time, say nothing of what limits a program."""
-_ADDED_BY_PROFILER = ("launch", "host")
-"""Where a profiler's own time goes, in this order: it is called in ops, API calls and Python calls."""
-
 _PARTS = {
     "communication": "the device only communicates",
     "waiting": "the device waits in collectives for other ranks",
@@ -43,76 +37,22 @@ _PARTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Rank:
-    """A rank's judged time: ns by part, the share of it that was computed as profiled, and what is known of its steps."""
-
-    rank: int
-    parts: dict[str, int]
-    profiled_frac: float
-    n_kernels: int
-    n_steps: int
-    step_ns: int | None
-    unprofiled_ns: int | None
-
-    def share(self, part: str) -> float:
-        """The part's share of the judged time."""
-        return self.parts[part] / max(sum(self.parts.values()), 1)
-
-
 def verdict(trace: Trace) -> pl.DataFrame:
     """A row a rank: what limits it.
 
     Judged over whole steps; of a rank that marks none, over all that was recorded. A device that computes at least 80 %
-    of that time, or where nothing else takes 10 % of it or a quarter of what computing takes, is compute-bound; else the largest share of the rest is the bound:
-    exposed communication or copies, waiting in collectives for other ranks, or a cause of idle time. Where the capture
-    knows how long steps take without the profiler, what it adds is first taken from launching, then from the host's
-    other work: device work takes as long either way. Raises MissingTableError without kernels.
+    of that time, or where nothing else takes 10 % of it or a quarter of what computing takes, is compute-bound; else
+    the largest share of the rest is the bound: exposed communication or copies, waiting in collectives for other ranks,
+    or a cause of idle time. What the profiler is known to add does not count. Raises MissingTableError without kernels.
     """
     trace.require("verdict", "kernels")
-    made = break_down(trace)
-    steps = {rank: (n, median) for rank, n, median, *_ in step_times(trace).iter_rows()}
-    n_kernels = trace.heights("kernels")
-    added = profiler_time(trace)
-    judged = [
-        _rank(
-            trace,
-            row | {"added": added.get(row["rank"], 0)},
-            n_kernels[row["rank"]],
-            *steps.get(row["rank"], (0, None)),
-        )
-        for row in _by_rank(judged_time(made)).iter_rows(named=True)
-    ]
+    judged = judged_ranks(trace)
     places = _places(trace)
     rows = [_too_little(rank) if _is_too_little(rank) else _said(rank, places) for rank in judged]
     return VERDICT.conform(pl.DataFrame(rows, schema=VERDICT.schema))
 
 
-def _by_rank(times: pl.DataFrame) -> pl.DataFrame:
-    """The judged time of each rank, added up over the devices that it uses in earnest."""
-    busy = pl.col("compute_ns") + pl.col("communication_ns") + pl.col("copy_ns")
-    used = times.filter(busy >= _LITTLE * busy.max().over("rank"))
-    parts = [f"{name}_ns" for name in ("compute", *_PARTS)]
-    return used.group_by("rank", maintain_order=True).agg(pl.col(parts).sum())
-
-
-def _rank(trace: Trace, row: dict[str, int], n_kernels: int, n_steps: int, step_ns: float | None) -> _Rank:
-    """A rank as it is judged: without what the profiler adds to a step, where that is known."""
-    parts = {name: row[f"{name}_ns"] for name in ("compute", *_PARTS)}
-    total = max(sum(parts.values()), 1)
-    unprofiled = unprofiled_step_ns(trace, row["rank"]) if n_steps else None
-    profiled_frac = parts["compute"] / total
-    parts["host"] -= row["added"]
-    if unprofiled is not None:
-        added = max(total - row["added"] - unprofiled * n_steps, 0)
-        for name in _ADDED_BY_PROFILER:
-            taken = min(added, parts[name])
-            parts[name], added = parts[name] - taken, added - taken
-    step = None if step_ns is None else round(step_ns)
-    return _Rank(row["rank"], parts, profiled_frac, n_kernels, n_steps, step, unprofiled)
-
-
-def _is_too_little(rank: _Rank) -> bool:
+def _is_too_little(rank: RankTime) -> bool:
     """Whether a few kernels, or hardly any time of the device, are all there is; steps that repeat may tell more."""
     scarce = 1 - sum(rank.share(name) for name in (*CAUSES,)) < _SCARCE
     few = rank.n_kernels < _HANDFUL
@@ -121,7 +61,7 @@ def _is_too_little(rank: _Rank) -> bool:
     return scarce and rank.n_kernels < 2 * _HANDFUL
 
 
-def _too_little(rank: _Rank) -> dict[str, object]:
+def _too_little(rank: RankTime) -> dict[str, object]:
     busy = 1 - sum(rank.share(name) for name in CAUSES)
     return {
         "rank": rank.rank, "bound": "too little to judge", "value": busy, "unit": "1", "step_ns": rank.step_ns,
@@ -130,7 +70,7 @@ def _too_little(rank: _Rank) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _said(rank: _Rank, places: dict[tuple[int, str], str]) -> dict[str, object]:
+def _said(rank: RankTime, places: dict[tuple[int, str], str]) -> dict[str, object]:
     """The verdict on a rank."""
     first, second = sorted(_PARTS, key=rank.share, reverse=True)[:2]
     computing = rank.share("compute")
@@ -147,9 +87,10 @@ def _said(rank: _Rank, places: dict[tuple[int, str], str]) -> dict[str, object]:
         place = places.get((rank.rank, other))
         said += f"; then {other} {rank.share(other):.1%}" + (f" ({place})" if place else "")
     if rank.unprofiled_ns is not None and rank.step_ns is not None:
+        profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
         said += (
             f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, which this is judged by, and "
-            f"{rank.step_ns / 1e6:.2f} ms with it, of which the device computes {rank.profiled_frac:.1%}"
+            f"{rank.step_ns / 1e6:.2f} ms with it, of which the device computes {profiled:.1%}"
         )
     return {
         "rank": rank.rank, "bound": bound, "value": rank.share(bound), "unit": "1", "evidence": said, "what": what,

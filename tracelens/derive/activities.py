@@ -19,17 +19,23 @@ between ops. Where the profiler recorded Python calls, which slows them by sever
 STACKS_SLOW_BY = 4
 
 _LAUNCHES = ("kernel_launch", "graph_launch", "memcpy", "memset")
-_LOADS = r"^(cuda|cu|hip)(Module(Load|Unload)|Library(Load|Unload)|Link|CtxCreate|DevicePrimaryCtxRetain|Init$|InitDevice|GraphInstantiate)|^(nvrtc|hiprtc)Compile"
+_LOADS = (
+    r"^(cuda|cu|hip)(Module(Load|Unload)|Library(Load|Unload)|Link|CtxCreate|DevicePrimaryCtxRetain|Init$|InitDevice"
+    r"|GraphInstantiate)|^(nvrtc|hiprtc)Compile"
+)
 _INPUT = (
     # torch's and other loaders, by their own names; what a program's annotations say of loading data.
-    r"DataLoader|_next_data|^torch/utils/data/|/torch/utils/data/|webdataset/|ffcv/|nvidia/dali|^dali|datasets/iterable_dataset|petastorm/"
-    r"|(?i)^\W*(?:data|dataset|loader|input|batch)s?(?:[ _-]?(?:load(?:ing|er)?|fetch(?:ing)?|time|wait|next|prep(?:aration|rocessing)?))?\W*$"
-    r"|(?i)^\W*(?:load|fetch|get|next|read|prepare|wait[ _-]for)[ _-]?(?:the[ _-])?(?:next[ _-])?(?:data|batch|input|sample)(?:es|s)?\W*$"
+    r"DataLoader|_next_data|(?:^|/)(?:torch/utils/data|webdataset|ffcv|nvidia/dali|petastorm)/|datasets/iterable_dataset"
+    r"|(?i)^\W*(?:data|dataset|loader|input|batch)s?"
+    r"(?:[ _-]?(?:load(?:ing|er)?|fetch(?:ing)?|time|wait|next|prep\w*))?\W*$"
+    r"|(?i)^\W*(?:load|fetch|get|next|read|prepare|wait[ _-]for)[ _-]?(?:the[ _-])?(?:next[ _-])?"
+    r"(?:data|batch|input|sample)(?:es|s)?\W*$"
 )
 _LOADING = (
     # dynamo_timed's regions, and the Python of compilers and of imports.
-    r"\(dynamo_timed\)|^(?:.*/)?torch/(?:_dynamo/(?:convert_frame|output_graph)|_inductor/(?:compile_fx|graph|codecache|async_compile))\.py"
-    r"|^(?:.*/)?triton/(?:compiler|runtime/(?:build|autotuner))|^(?:.*/)?torch/utils/cpp_extension\.py|^<frozen importlib"
+    r"\(dynamo_timed\)|(?:^|/)torch/_dynamo/(?:convert_frame|output_graph)\.py"
+    r"|(?:^|/)torch/_inductor/(?:compile_fx|graph|codecache|async_compile)\.py"
+    r"|(?:^|/)triton/(?:compiler|runtime/(?:build|autotuner))|(?:^|/)torch/utils/cpp_extension\.py|^<frozen importlib"
 )
 _CLASSES = ("profiler", "loading", "call", "waiting", "input", "computing", "launch", "host")
 """What may go on at once on a thread, what counts first: a call of the API within compilation is part of it."""
@@ -261,8 +267,9 @@ def _joined(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _described(segments: pl.DataFrame, lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
-    """The activities that segments are, with what and span_id: of a call the span around it, else the innermost one
-    that covers at least half of the stretch.
+    """The activities that segments are, with what and span_id.
+
+    span_id is the span around a call, else the innermost one that covers at least half of the stretch.
     """
     is_call = pl.col("at").is_not_null()
     is_named = is_call | (pl.col("class") != _CLASSES.index("launch"))

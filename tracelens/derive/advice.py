@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.breakdown import break_down
+from tracelens.derive.activities import PROFILER
 from tracelens.derive.casts import casts_after_copies
-from tracelens.derive.idle_places import idle_places, judged_time
+from tracelens.derive.idle_places import idle_places
 from tracelens.derive.intervals import covered_ns
+from tracelens.derive.judging import PARTS, judged_ranks
 from tracelens.derive.lookup import grouped
+from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
 _WORTH_IT = 0.02
@@ -36,7 +38,10 @@ _BY_LOADER = {
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A trace's idle places, its kernels by site and primitive, and how many rank steps there are (1 where unmarked)."""
+    """A trace's idle places, its kernels by site and primitive, and its judged time by part, all ranks together.
+
+    Idle times of places are without what the profiler adds.
+    """
 
     trace: Trace
     places: pl.DataFrame
@@ -45,26 +50,31 @@ class _Found:
     n_steps: int
 
     @property
-    def unit(self) -> str:
-        return "a step" if self.judged["n_steps"] else "in all"
+    def total_ns(self) -> int:
+        return max(sum(self.judged.values()), 1)
 
 
 def advise(trace: Trace) -> list[str]:
-    """Sentences, the one that may save most first: what to do, where, what it may save at most, the section that shows it.
+    """Sentences, the one that may save most first: what to do, where, what it may save at most, which section shows it.
 
     Savings are upper bounds for one change alone: what the device idles for that cause, or the kernels take.
     """
-    made = break_down(trace)
-    times = judged_time(made)
-    judged = times.select(pl.exclude("rank", "device_id").sum()).row(0, named=True)
-    found = _Found(trace, idle_places(trace), _kernels(trace), judged, max(judged["n_steps"], 1))
+    ranks = judged_ranks(trace)
+    judged = {part: sum(rank.parts[part] for rank in ranks) for part in PARTS}
+    recorded = {part: max(sum(rank.recorded[part] for rank in ranks), 1) for part in PARTS}
+    n_steps = sum(rank.n_steps for rank in ranks)
+    counts = pl.col("cause").replace_strict({part: judged[part] / recorded[part] for part in CAUSES})
+    places = idle_places(trace).filter(pl.col("what").ne_missing(PROFILER))
+    places = places.with_columns(idle_ns=(pl.col("idle_ns") * counts).round().cast(pl.Int64))
+    found = _Found(trace, places, _kernels(trace), judged, n_steps)
     given = [one for rule in (_idle, _copies, _optimizer, _layout, _attention, _communication) for one in rule(found)]
-    worth = [(saved, text, section) for saved, text, section in given if saved >= _WORTH_IT * judged["judged_ns"]]
-    worth.sort(key=lambda one: -one[0])
-    return [
-        f"{text}: up to {saved / found.n_steps / 1e6:.2f} ms {found.unit} ({saved / judged['judged_ns']:.0%}; see {section})."
-        for saved, text, section in worth[:_MANY]
-    ]
+    worth = [one for one in given if one[0] >= _WORTH_IT * found.total_ns]
+    return [_sentence(found, *one) for one in sorted(worth, key=lambda one: -one[0])[:_MANY]]
+
+
+def _sentence(found: _Found, saved: int, text: str, section: str) -> str:
+    each = f"{saved / found.n_steps / 1e6:.2f} ms a step" if found.n_steps else f"{saved / 1e6:.2f} ms in all"
+    return f"{text}: up to {each} ({saved / found.total_ns:.0%}; see {section})."
 
 
 _Advice = tuple[int, str, str]
@@ -77,7 +87,7 @@ def _idle(found: _Found) -> Iterator[_Advice]:
         top = part.sort("idle_ns", descending=True, maintain_order=True)
         what, saved = top["what"][0], int(top["idle_ns"][0])
         if cause == "launch":
-            words = "Launch less: a CUDA graph or torch.compile would remove most launches, larger batches make them matter less"
+            words = "Launch less: a CUDA graph or torch.compile removes launches, larger batches make them matter less"
             yield int(part["idle_ns"].sum()), words, "idle_gaps, dispatch_depth"
         elif cause in _BY_CAUSE:
             words = next((say for loader, say in _BY_LOADER.items() if loader in (what or "")), _BY_CAUSE[cause])
@@ -98,7 +108,7 @@ def _copies(found: _Found) -> Iterator[_Advice]:
         "duration_ns",
     )
     copies = copies.filter((pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0))
-    if copies["duration_ns"].sum() < _WORTH_IT * found.judged["judged_ns"]:
+    if copies["duration_ns"].sum() < _WORTH_IT * found.total_ns:
         return
     kernels = found.trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
     copies = copies.with_columns(exposed=pl.col("duration_ns") - covered_ns(copies, kernels, ["rank", "device_id"]))
@@ -125,7 +135,7 @@ def _kernels(trace: Trace) -> pl.DataFrame:
 def _optimizer(found: _Found) -> Iterator[_Advice]:
     """An optimizer that takes the tensors one by one: what the device idles for its launches."""
     own = found.kernels.filter(pl.col("phase") == "optimizer")
-    n_launches = own["n"].sum() / found.n_steps
+    n_launches = own["n"].sum() / max(found.n_steps, 1)
     fused = own["op"].str.contains("foreach|fused").fill_null(value=False)
     if n_launches < _UNFUSED_LAUNCHES or own.filter(fused)["n"].sum() * 2 > own["n"].sum():
         return
@@ -150,7 +160,7 @@ def _attention(found: _Found) -> Iterator[_Advice]:
     """Softmax over large scores between batched products, where no fused attention kernel does both."""
     softmax = found.kernels.filter((pl.col("primitive") == "softmax") & pl.col("op").str.contains(r"^aten::_?softmax"))
     saved = int(softmax["ns"].sum())
-    if saved < _WORTH_IT * found.judged["judged_ns"] or not _has_large_scores(found.trace):
+    if saved < _WORTH_IT * found.total_ns or not _has_large_scores(found.trace):
         return
     products = found.kernels["op"].str.contains(r"^aten::(bmm|baddbmm|matmul)$").fill_null(value=False)
     if products.any():

@@ -96,7 +96,7 @@ def _idle_sums(device: DeviceIdle) -> pl.DataFrame:
 
 
 def _recorded(trace: Trace, marked: pl.Series) -> pl.DataFrame:
-    """Of each rank that marks no steps the time in which something of its host is known, as one window without a step."""
+    """Of each rank that marks no steps the time of which its host is known, as one window without a step."""
     end = pl.col("start_ns") + pl.col("duration_ns")
     known = activities_of(trace).filter(~pl.col("rank").is_in(marked.implode())).group_by("rank")
     found = known.agg(start_ns=pl.col("start_ns").min(), end_ns=end.max())

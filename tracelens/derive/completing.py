@@ -1,5 +1,4 @@
-"""Steps and activities of a trace: as it holds them, or derived where it was collected before there were such
-tables."""
+"""Steps and activities of a trace; of one that was collected before there were such tables, derived."""
 
 from __future__ import annotations
 

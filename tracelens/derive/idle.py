@@ -299,8 +299,10 @@ def _elsewhere(left: pl.DataFrame, lane: tuple[int, int], host: HostTime) -> pl.
 
 
 def _looked_up(queries: pl.DataFrame, activities: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The first piece of each query (row, start_ns, end_ns; by start, disjoint), and the others: with a thread's cause
-    and activity then, null for none."""
+    """The first piece of each query (row, start_ns, end_ns; by start, disjoint), and the others.
+
+    Each with a thread's cause and activity then, null for none.
+    """
     pieces = cut(queries["start_ns"], queries["end_ns"], activities)
     told = [activities[name].gather(pieces.at) for name in ("cause", "activity")]
     first = pl.DataFrame([queries["row"], queries["start_ns"], pieces.ends_ns, *told])

@@ -7,10 +7,9 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from tracelens.derive.activities import PROFILER
-from tracelens.derive.breakdown import Breakdown, break_down
-from tracelens.derive.idle import DeviceIdle
+from tracelens.derive.breakdown import break_down
 from tracelens.derive.completing import activities_of
+from tracelens.derive.idle import DeviceIdle
 from tracelens.derive.lookup import grouped, rows_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
@@ -70,12 +69,14 @@ def _of_device(trace: Trace, device: DeviceIdle, *, in_steps: bool) -> pl.DataFr
 
 
 def _calls(trace: Trace, pieces: pl.DataFrame) -> tuple[list[pl.Series], pl.Series]:
-    """Of pieces that no activity tells the place of: the row of the site of the call that launched what came next; where
-    it has no site, its function's place among all functions, which come second."""
+    """The row of the site of the call that launched what came next, of pieces that no activity tells the place of.
+
+    Where it has no site, its function's place among all functions, which come second.
+    """
     call = pieces["call"]
-    has_place = pieces["activity"].is_not_null() & (pieces["cause"] != "launch")
+    has_place = activities_of(trace)["what"].is_not_null().gather(pieces["activity"])
     if has_place.any():
-        call = call.set(has_place, None)
+        call = call.set(has_place.fill_null(value=False), None)
     calls = trace.select("api_calls", "rank", "site_id")
     sites = trace.select("sites", "rank", "site_id")
     site = (
@@ -123,35 +124,3 @@ def _short_kernel(name: str) -> str:
     bare = re.sub(r"^void ", "", name).replace("(anonymous namespace)", "")
     bare = re.sub(r"[<(].*", "", bare) or name
     return bare if len(bare) <= _LONGEST else bare[: _LONGEST - 1] + "…"
-
-
-def profiler_time(trace: Trace) -> dict[int, int]:
-    """Idle ns of the judged time, by rank, that the profiler took for itself in threads; part of the cause host."""
-    own = idle_places(trace).filter(pl.col("what") == PROFILER).group_by("rank").agg(pl.col("idle_ns").sum())
-    return dict(own.iter_rows())
-
-
-def judged_time(made: Breakdown) -> pl.DataFrame:
-    """A row a rank and device: the parts of its judged time in ns, which add up to judged_ns, and n_steps.
-
-    Parts are compute, communication and copy (the exposed ones), waiting (exposed communication beyond what the fastest
-    rank needs) and the causes of idle time. Judged are the steps; of a rank that marks none, all that was recorded.
-    """
-    in_steps = pl.col("step").is_not_null()
-    frame = made.frame
-    has_steps = frame.filter(in_steps)["rank"].unique().implode()
-    rows = frame.filter(in_steps | ~pl.col("rank").is_in(has_steps))
-    waiting = pl.min_horizontal("collective_wait_ns", "exposed_communication_ns").fill_null(0)
-    rows = rows.with_columns(waiting_ns=waiting, communication_ns=pl.col("exposed_communication_ns") - waiting)
-    key = ["rank", "device_id"]
-    busy = rows.group_by(key).agg(
-        pl.col("compute_ns", "communication_ns", "waiting_ns").sum(),
-        copy_ns=pl.col("exposed_copy_ns").sum(),
-        n_steps=pl.col("step").count().cast(pl.Int64),
-    )
-    idle = made.idle.filter(in_steps | ~pl.col("rank").is_in(has_steps))
-    causes = [pl.col("idle_ns").filter(pl.col("cause") == cause).sum().alias(f"{cause}_ns") for cause in CAUSES]
-    busy = busy.join(idle.group_by(key).agg(causes), on=key, how="left")
-    parts = [f"{name}_ns" for name in ("compute", "communication", "waiting", "copy", *CAUSES)]
-    busy = busy.with_columns(pl.col(parts).fill_null(0)).with_columns(judged_ns=pl.sum_horizontal(parts))
-    return busy.sort(key)

@@ -12,13 +12,15 @@ LOADER = r"DataLoader|_next_data"
 """Names of spans that a loader's own code gives."""
 
 _STDLIB = "|".join(sorted(name for name in sys.stdlib_module_names if not name.startswith("_")))
-_NOT_THE_PROGRAMS = rf"^<|^(?:.*/)?torch/|^(?:{_STDLIB})(?:\.py\(|/)|/(?:dist|site)-packages/|/lib/python3"
-_UNTOLD = "|".join(f"(?:{words})" for words in FAMILIES.values()) + r"|^PyTorch Profiler|^nn\.Module: "
+_NOT_THE_PROGRAMS = (
+    rf"^<|^(?:.*/)?torch/|^(?:{_STDLIB})(?:\.py\(|/)|(?:^|/)tracelens/|/(?:dist|site)-packages/|/lib/python3"
+)
+_UNTOLD = "|".join(f"(?:{words})" for words in FAMILIES.values()) + r"|^ProfilerPart#|^PyTorch Profiler|^nn\.Module: "
 _LONGEST = 100
 
 
 def describe(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
-    """`segment`, `what` and `span_id` of each stretch of time that is asked for (segment, span_id, api, start_ns, end_ns).
+    """`segment`, `what` and `span_id` of each stretch that is asked for (segment, span_id, api, start_ns, end_ns).
 
     `span_id` is the row in `spans` (parent_id, kind, name, start_ns, duration_ns) of the innermost span around. A call
     has an `api`; of any other stretch only those spans count that cover half of it at least, and the innermost of these
@@ -63,7 +65,7 @@ def shortened(name: pl.Expr) -> pl.Expr:
 
 
 def _chains(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
-    """The spans around each stretch, level 0 the innermost: the stretch's columns, level, span (row), its times, kind, name."""
+    """The spans around each stretch, level 0 the innermost: its columns, level, the span's row, times, kind, name."""
     columns = ["segment", "api", "start_ns", "end_ns"]
     left = asked.select(*columns, span=pl.col("span_id").cast(pl.Int64)).drop_nulls("span")
     levels: list[pl.DataFrame] = []
