@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.distinct import each_once
+from tracelens.derive.distinct import as_categories, told_apart
 
 _PARTS = (
     r"^(?s:(?P<name>.+?))(?:, seq = (?P<sequence_number>[0-9]{1,18}))?(?:, op_id = (?P<external_id>[0-9]{1,18}))?"
@@ -28,24 +28,31 @@ def read_names(names: pl.Series) -> pl.DataFrame:
     An op has a qualified name, or an id and a sequence number or sizes. PyTorch names its own ops alone by their bare
     names, so that a range named `load, shard 3` or `Model::forward` stays what it is.
     """
-    return each_once(names.alias("name"), _read).struct.unnest()
+    rows, places = told_apart(as_categories(names).to_physical())
+    said = _read(names.gather(rows).cast(pl.String)).with_columns(pl.selectors.string().cast(pl.Categorical))
+    return said.select(pl.all().gather(places))
 
 
-def _read(text: pl.Expr) -> pl.Expr:
-    parts = text.str.extract_groups(_PARTS)
-    name, sequence, op_id, sizes = (parts.struct.field(column) for column in _FIELDS)
-    is_told = sequence.is_not_null() | sizes.is_not_null()
-    looks_so = name.str.contains(_QUALIFIED) | (sequence.is_not_null() & name.str.contains(_BACKWARD))
-    has_suffix = is_told | op_id.is_not_null()
-    is_op = (has_suffix & looks_so) | (is_told & op_id.is_not_null()) | (~has_suffix & name.str.contains(_BARE))
-    kind = pl.when(is_op).then(pl.lit("op")).when(~is_told & op_id.is_not_null()).then(pl.lit("annotation"))
-    return pl.struct(
-        kind=kind.cast(pl.Categorical),
-        name=pl.when(kind.is_not_null()).then(name).otherwise(text).cast(pl.Categorical),
-        sequence_number=pl.when(is_op).then(sequence.cast(pl.Int64)),
-        external_id=pl.when(kind.is_not_null()).then(op_id.cast(pl.Int64)),
-        input_shapes=pl.when(is_op).then(sizes).cast(pl.Categorical),
+def _read(texts: pl.Series) -> pl.DataFrame:
+    """What `read_names` says of texts; parts are looked for only in those that have any."""
+    frame = texts.alias("text").to_frame()
+    text = pl.col("text")
+    has_parts = pl.any_horizontal(text.str.contains(f", {part} = ", literal=True) for part in ("seq", "op_id", "sizes"))
+    rows = frame.select((has_parts | text.str.contains(_BARE)).fill_null(value=False)).to_series().arg_true()
+    told = frame[rows].select(text.str.extract_groups(_PARTS)).unnest("text")
+    told = told.with_columns(pl.col("sequence_number", "external_id").cast(pl.Int64))
+    sequence, op_id = pl.col("sequence_number").is_not_null(), pl.col("external_id").is_not_null()
+    is_told, looks_so = sequence | pl.col("input_shapes").is_not_null(), pl.col("name").str.contains(_QUALIFIED)
+    looks_so |= sequence & pl.col("name").str.contains(_BACKWARD)
+    is_op = (looks_so & (is_told | op_id)) | (is_told & op_id) | pl.col("name").str.contains(_BARE)
+    told = told.select(pl.all(), kind=pl.when(is_op).then(pl.lit("op")).when(op_id).then(pl.lit("annotation")))
+    named = told["kind"].is_not_null()
+    kept, rows = told.filter(named), rows.filter(named)
+    return pl.DataFrame([_spread(column, rows, len(texts)) for column in kept.get_columns()]).with_columns(
+        name=pl.coalesce("name", texts)
     )
 
 
-_FIELDS = ("name", "sequence_number", "external_id", "input_shapes")
+def _spread(column: pl.Series, rows: pl.Series, n_rows: int) -> pl.Series:
+    """The values at so many of the rows, null elsewhere."""
+    return column.clear(n_rows).scatter(rows, column)
