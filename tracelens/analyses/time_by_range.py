@@ -119,6 +119,6 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             path, others = waited.select("path", "other_threads_ns").row(0)
             found.append(
                 f"While {path} was open, other threads of its process launched {others / 1e6:,.3f} ms, more than its "
-                "own thread did: autograd runs the backward pass on threads of its own (other_threads_ns)."
+                "own thread did (other_threads_ns): autograd, for one, runs the backward pass on threads of its own."
             )
     return found
