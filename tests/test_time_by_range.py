@@ -169,6 +169,20 @@ def test_ranks_are_apart_and_what_other_threads_launched_is_said() -> None:
     assert len(said) == 4
 
 
+def test_a_trace_of_several_ranks_on_disk_gives_the_same(tmp_path: Path) -> None:
+    tables = {
+        "spans": [span(0, 10 + 10 * rank, f"r{rank}", rank=rank, span_id=0) for rank in range(3)],
+        "api_calls": [call(2 + rank, rank=rank, api_call_id=0) for rank in range(2)],
+        "kernels": [work(4, 7 + rank, 0, rank=rank, kernel_id=0) for rank in range(2)],
+    }
+    trace = make_trace(**tables)
+    written = trace.write(tmp_path / "x.tracelens")
+    columns = ("rank", "path", "host_total_ns", "device_total_ns", "idle_ns")
+    expected = [(0, "r0", 10, 3, 7), (1, "r1", 20, 4, 16), (2, "r2", 30, 0, None)]
+    assert rows(trace, *columns) == rows(Trace.open(tmp_path / "x.tracelens"), *columns) == expected
+    assert notes(written, time_by_range(written))[0].startswith("Rank 0: 100.0% of")
+
+
 def test_without_ranges() -> None:
     trace = make_trace(spans=[span(0, 10, "aten::mm", kind="op")], api_calls=[call(1)], kernels=[work(2, 3, 0)])
     with pytest.raises(MissingTableError, match=r"record_function \(tracelens collect torch\)"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.derive.distinct import each_once
 from tracelens.derive.nesting import nest
 
 _DOMAIN = r" TensorRT$"
@@ -17,8 +18,7 @@ def find_layers(ranges: pl.DataFrame) -> pl.Series:
     engine each layer by name; what lies within a layer, or in a call that builds or loads an engine, is none.
     """
     nothing = pl.repeat(None, ranges.height, dtype=pl.String, eager=True).alias("exact_path")
-    rows = ranges.select(pl.col("category").cast(pl.String).str.contains(_DOMAIN).fill_null(False)).to_series()
-    rows = rows.arg_true()
+    rows = each_once(ranges["category"], lambda category: category.str.contains(_DOMAIN)).arg_true()
     if not len(rows):
         return nothing
     own = ranges.select("name", "process_id", "thread_id", "start_ns", "duration_ns")[rows]
