@@ -283,6 +283,13 @@ def test_a_graph_recorded_whole_is_device_work(tmp_path: Path) -> None:
     assert kernel_grids(trace)["duration_total_ns"].sum() == 110
 
 
+def test_a_graph_recorded_without_its_device_is_counted_not_refused(tmp_path: Path) -> None:
+    tables: Tables = {KERNEL: [kernel(0, 1, 2, 1)], "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": [{"start": 5, "end": 9}]}
+    capture = read_both_ways(tmp_path, tables)
+    assert capture.tables["kernels"]["name"].to_list() == ["gemm"]
+    assert codes(capture) == {"broken_rows": 1, "graph_kernels_hidden": 1}
+
+
 def test_one_ordinal_for_two_gpus_is_renumbered(tmp_path: Path) -> None:
     """Processes that each see one of two GPUs both call it 0."""
     seen = [{"gpuId": 0, "cudaId": 0, "pid": 7}, {"gpuId": 1, "cudaId": 0, "pid": 9}]

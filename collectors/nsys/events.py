@@ -65,10 +65,10 @@ def kernels(session: Session) -> pl.DataFrame:
     The replay of a CUDA graph that was recorded whole is one kernel, named `CUDA graph N`, without grid and block.
     """
     table = f"{_ACTIVITY}KERNEL"
-    needed = ["start", "end", "deviceId"]
-    launched = session.chunks(table, [*needed, "demangledName"], [*_WORK[1:], *_LAUNCH, "shortName"])
+    needed = ["start", "end", "deviceId", "demangledName"]
+    launched = session.chunks(table, needed, [*_WORK[1:], *_LAUNCH, "shortName"])
     parts = (_kernels(session, table, raw.with_columns(_kernel_names(session, raw))) for raw in launched)
-    replayed = session.chunks(WHOLE_GRAPHS, needed, [*_WORK[1:], "graphId", "graphExecId"])
+    replayed = session.chunks(WHOLE_GRAPHS, ["start", "end"], [*_WORK, "graphId", "graphExecId"])
     graphs = (_kernels(session, WHOLE_GRAPHS, _as_launches(raw)) for raw in replayed)
     return together(chain(parts, graphs))
 
