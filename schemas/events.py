@@ -75,14 +75,15 @@ SPANS = Table(
         Column("self_ns", I64, "Duration not covered by direct child spans.", "ns"),
         PROCESS,
         THREAD,
-        Column("external_id", I64, "torch's External id of the op.", nullable=True),
+        Column("external_id", I64, "torch's id of the op: External id, or op_id under emit_nvtx.", nullable=True),
         Column("sequence_number", I64, "Autograd sequence number, shared by an op and its backward.", nullable=True),
         Column("forward_thread_id", I64, "Thread of the forward op; set on backward ops.", nullable=True),
         Column(
             "module_path",
             STR,
             "Innermost module: its own path where the capture recorded it, else the chain of module instances as the "
-            "profiler numbers them (ResNet_0.Sequential_0.Bottleneck_0.Conv2d_1). On a backward op, its forward op's.",
+            "profiler numbers them (ResNet_0.Sequential_0.Bottleneck_0.Conv2d_1), or a TensorRT layer's name. On a "
+            "backward op, its forward op's.",
             nullable=True,
         ),
         STEP,
@@ -232,7 +233,11 @@ KERNELS = Table(
     (
         RANK,
         Column("kernel_id", I64, "Unique within the rank."),
-        Column("name", STR, "Demangled name."),
+        Column(
+            "name",
+            STR,
+            "Demangled name. A replay of a CUDA graph that the profiler recorded whole is one kernel, CUDA graph N.",
+        ),
         Column("library", STR, "Who wrote the code that runs.", values=LIBRARIES),
         Column("primitive", STR, "What it computes.", values=PRIMITIVES),
         *_DEVICE_WORK,

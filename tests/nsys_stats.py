@@ -128,7 +128,10 @@ def nvtx_kern_sum(tables: Tables) -> Rows:
 
 
 def nvtx_gpu_proj_sum(tables: Tables) -> Rows:
-    """Time by NVTX range from the start of its first GPU work to the end of its last; work counts once a call."""
+    """Time by NVTX range from the start of its first GPU work to the end of its last; work counts once a call.
+
+    Of the ranges within one, those without GPU work do not count as its children.
+    """
     work = [_launched(tables[kind], tables) for kind in ("kernels", "memcpys", "memsets") if kind in tables]
     columns = ["process_id", "thread_id", "call_start_ns", "call_duration_ns", "start_ns", "duration_ns", "api_call_id"]
     inside = _contained(pl.concat([frame.select(columns) for frame in work]), tables)
@@ -136,7 +139,8 @@ def nvtx_gpu_proj_sum(tables: Tables) -> Rows:
         time=(pl.col("start_ns") + pl.col("duration_ns")).max() - pl.col("start_ns").min(),
         n_ops=pl.col("api_call_id").n_unique(),
     )
-    children = tables["spans"].group_by("parent_id").len("n_children").drop_nulls()
+    of_projected = tables["spans"].join(projected, left_on="span_id", right_on="range_id", how="semi")
+    children = of_projected.group_by("parent_id").len("n_children").drop_nulls()
     ranges = _ranges(tables).join(projected, left_on="span_id", right_on="range_id")
     ranges = ranges.join(children, left_on="span_id", right_on="parent_id", how="left").fill_null(0)
     rows = []
@@ -249,6 +253,9 @@ def _launched(work: pl.DataFrame, tables: Tables) -> pl.DataFrame:
 
 def _ranges(tables: Tables) -> pl.DataFrame:
     spans = tables.get("spans", pl.DataFrame(schema={"category": pl.String}))
+    if "external_id" in spans.columns:  # nsys prints the names of emit_nvtx as they were
+        name = pl.concat_str("name", pl.lit(", op_id = "), "external_id")
+        spans = spans.with_columns(name=pl.when(pl.col("external_id").is_not_null()).then(name).otherwise("name"))
     return spans.filter(pl.col("category").is_in(list(_STYLES)))
 
 

@@ -7,7 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.nsys_exports import KERNEL, NAMES, RUNTIME, Row, call, codes, gpu, kernel, packed, read_both_ways, version
+from tests.nsys_exports import (
+    KERNEL,
+    NAMES,
+    RUNTIME,
+    Row,
+    call,
+    codes,
+    gpu,
+    kernel,
+    packed,
+    read_both_ways,
+    version,
+    write,
+)
+from tracelens.collectors import nsys
 from tracelens.collectors.nsys.about import scrub
 from tracelens.combine import combine
 from tracelens.errors import SourceError
@@ -18,7 +32,7 @@ def test_what_is_lost_or_not_read_is_counted(tmp_path: Path) -> None:
         tmp_path,
         {
             RUNTIME: [call(0, 1, 1, 1), call(9, 5, 1, 2)],
-            "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": [{"start": 0, "end": 1}] * 3,
+            "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": [{"start": 0, "end": 1, "deviceId": 0, "graphId": 4}] * 3,
             "CUDA_CALLCHAINS": [{"id": 1, "symbol": 1, "stackDepth": 0}] * 2,
             "OSRT_API": [{"start": 0, "end": 1}],
             "DIAGNOSTIC_EVENT": [
@@ -38,7 +52,7 @@ def test_what_is_lost_or_not_read_is_counted(tmp_path: Path) -> None:
     }
     texts = capture.diagnostics.texts
     assert texts["error", "nsys_cannot_open_for"] == "nsys: Cannot open … for …"
-    assert "--cuda-graph-trace=node" in texts["loss", "graph_kernels_hidden"]
+    assert "--cuda-graph-trace=node" in texts["warning", "graph_kernels_hidden"]
     assert not capture.complete
 
 
@@ -107,6 +121,15 @@ def test_a_newer_schema_is_read_with_a_warning(tmp_path: Path) -> None:
     capture = read_both_ways(tmp_path, {"META_DATA_EXPORT": meta, RUNTIME: [call(0, 1, 1, 1) | {"novelty": 1}]})
     assert capture.tables["api_calls"].height == 1
     assert codes(capture) == {"schema_newer": 1}
+
+
+@pytest.mark.parametrize("table", ["META_DATA_EXPORT", "EXPORT_META_DATA"])
+def test_versions_are_read_whatever_their_table_is_called(tmp_path: Path, table: str) -> None:
+    meta = [*version("2.9.0"), {"name": "EXPORT_PRODUCT_VERSION", "value": "2022.1.1.61"}]
+    export = write(tmp_path / "export.sqlite", {"StringIds": NAMES, table: meta, RUNTIME: [call(0, 1, 1, 1)]})
+    (capture,) = nsys.read(export)
+    assert capture.versions == {"nsys": "2022.1.1.61", "nsys_schema": "2.9.0"}
+    assert codes(capture) == {}
 
 
 @pytest.mark.parametrize(("told", "code"), [([], "schema_untold"), (version("2.1.0"), "schema_older")])

@@ -29,9 +29,11 @@ from tests.nsys_exports import (
     strings,
     version,
 )
+from tracelens.analyses import kernel_grids, layer_attribution, time_breakdown, top_kernels
 from tracelens.collectors import nsys
 from tracelens.collectors.nsys import export as reading
 from tracelens.collectors.nsys.sqlite import SqliteExport
+from tracelens.combine import combine
 from tracelens.table import DataType
 
 
@@ -207,10 +209,11 @@ def test_synchronizations(tmp_path: Path) -> None:
 
 def test_copy_codes(tmp_path: Path) -> None:
     row: Row = {"deviceId": 0, "contextId": 1, "streamId": 7, "correlationId": 1, "globalPid": packed(7), "bytes": 8}
-    kinds = [(0, 7, 7), (2, 2, 1), (3, 0, 3), (8, 2, 5), (9, 0, 0), (10, 2, 2), (11, 4, 6), (99, None, None)]
+    kinds = [(0, 7, 7), (2, 2, 1), (3, 0, 3), (8, 2, 5), (9, 0, 0), (10, 2, 2), (99, None, None)]
+    migrations = [(11, 4, 6), (11, 7, 7), (12, None, None), (13, 0, 2)]  # of managed memory, whatever the ends say
     rows = [
         row | {"start": i, "end": i + 1, "copyKind": kind, "srcKind": source, "dstKind": destination}
-        for i, (kind, source, destination) in enumerate(kinds)
+        for i, (kind, source, destination) in enumerate(kinds + migrations)
     ]
     capture = read_both_ways(tmp_path, {MEMCPY: rows})
     assert capture.tables["memcpys"].select("direction", "source_memory", "destination_memory").rows() == [
@@ -220,8 +223,11 @@ def test_copy_codes(tmp_path: Path) -> None:
         ("d2d", "device", "device"),
         ("h2h", "pageable", "pageable"),
         ("p2p", "device", "device"),
-        ("h2d", "managed", "managed"),
         ("unknown", "unknown", "unknown"),
+        ("h2d", "managed", "managed"),
+        ("h2d", "managed", "managed"),
+        ("d2h", "managed", "managed"),
+        ("d2d", "managed", "managed"),
     ]
 
 
@@ -240,6 +246,48 @@ def test_clusters_graph_nodes_and_shared_memory(tmp_path: Path) -> None:
         (False, None, 16, 1024, 1040),
         (True, 5, 16, 1024, 1040),
     ]
+
+
+def test_a_graph_recorded_whole_is_device_work(tmp_path: Path) -> None:
+    """Two replays of graph 4 and one of a graph known by its instance alone; of a kernel beside them 10 ns overlap."""
+    graph = {"deviceId": 0, "contextId": 1, "streamId": 7, "globalPid": packed(7)}
+    replays = [
+        graph | {"start": 100, "end": 140, "correlationId": 1, "graphId": 4, "graphExecId": 9},
+        graph | {"start": 200, "end": 230, "correlationId": 2, "graphId": 4, "graphExecId": 9},
+        graph | {"start": 240, "end": 250, "correlationId": 99, "graphExecId": 5},
+    ]
+    tables: Tables = {
+        "StringIds": strings("cudaGraphLaunch_v10000", "gemm", "cudaLaunchKernel_v7000"),
+        RUNTIME: [call(80, 90, 1, 1), call(180, 190, 1, 2), call(120, 125, 3, 3)],
+        KERNEL: [kernel(130, 160, 2, 3)],
+        "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": replays,
+    }
+    capture = read_both_ways(tmp_path, tables)
+    columns = ["name", "library", "primitive", "duration_ns", "link", "api_call_id", "stream_id", "grid_x", "block_x"]
+    assert capture.tables["kernels"].select(columns).rows() == [
+        ("CUDA graph 4", "other", "fused", 40, "graph", 0, 7, None, None),
+        ("gemm", "other", "gemm", 30, "launched", 1, 7, 1, 1),
+        ("CUDA graph 4", "other", "fused", 30, "graph", 2, 7, None, None),
+        ("CUDA graph 5", "other", "fused", 10, "unlinked", None, 7, None, None),
+    ]
+    assert capture.complete
+    assert codes(capture) == {"graph_kernels_hidden": 3}
+    trace = combine([capture])
+    assert top_kernels(trace).select("name", "n_calls", "duration_total_ns").rows() == [
+        ("CUDA graph 4", 2, 70),
+        ("gemm", 1, 30),
+        ("CUDA graph 5", 1, 10),
+    ]
+    assert time_breakdown(trace)["compute_ns"].sum() == 60 + 30 + 10
+    assert layer_attribution(trace)["duration_total_ns"].sum() == 110
+    assert kernel_grids(trace)["duration_total_ns"].sum() == 110
+
+
+def test_a_graph_recorded_without_its_device_is_counted_not_refused(tmp_path: Path) -> None:
+    tables: Tables = {KERNEL: [kernel(0, 1, 2, 1)], "CUPTI_ACTIVITY_KIND_GRAPH_TRACE": [{"start": 5, "end": 9}]}
+    capture = read_both_ways(tmp_path, tables)
+    assert capture.tables["kernels"]["name"].to_list() == ["gemm"]
+    assert codes(capture) == {"broken_rows": 1, "graph_kernels_hidden": 1}
 
 
 def test_one_ordinal_for_two_gpus_is_renumbered(tmp_path: Path) -> None:

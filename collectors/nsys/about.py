@@ -13,7 +13,7 @@ import polars as pl
 
 from tracelens.capture import Diagnostics
 from tracelens.collectors.nsys import codes
-from tracelens.collectors.nsys.events import API_TABLES
+from tracelens.collectors.nsys.events import API_TABLES, WHOLE_GRAPHS
 from tracelens.collectors.nsys.export import Export, wanted
 from tracelens.collectors.nsys.session import Session
 from tracelens.collectors.nsys.whole import together
@@ -24,8 +24,8 @@ OLDEST_SCHEMA = (2, 9)
 _ACTIVITY = "CUPTI_ACTIVITY_KIND_"
 _READ = {
     *API_TABLES,
-    *(f"{_ACTIVITY}{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION", "GRAPH_TRACE")),
-    "DIAGNOSTIC_EVENT", "GPU_METRICS", "CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS", "CUDA_CALLCHAINS",
+    *(f"{_ACTIVITY}{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "SYNCHRONIZATION")),
+    WHOLE_GRAPHS, "DIAGNOSTIC_EVENT", "GPU_METRICS", "CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS", "CUDA_CALLCHAINS",
 }  # fmt: skip
 _NO_EVENTS = re.compile(
     r"^(NVTX_EVENTS(_V\d)?|ENUM_.*|META_DATA_.*|TARGET_INFO_.*|ANALYSIS_.*|EXPORT_.*|StringIds|ThreadNames|Process.*|"
@@ -36,7 +36,7 @@ _PLAIN_WORD = re.compile(r"""^[("'\[]*(--)?[A-Za-z][A-Za-z'-]*(\(\))?[)"'\].,:;!
 
 def schema_version(export: Export) -> tuple[dict[str, str], tuple[int, int] | None]:
     """Versions of nsys, the export's schema and the driver; and the schema's as (major, minor), None if untold."""
-    found = _values(export, "META_DATA_CAPTURE") | _values(export, "META_DATA_EXPORT")
+    found = _values(export, "META_DATA_CAPTURE") | _about_export(export)
     names = {"nsys": "EXPORT_PRODUCT_VERSION", "nsys_schema": "EXPORT_SCHEMA_VERSION"}
     versions = {key: found[name] for key, name in names.items() if _is_version(found.get(name))}
     numbers = [found.get(f"EXPORT_SCHEMA_VERSION_{part}") or "" for part in ("MAJOR", "MINOR")]
@@ -68,7 +68,7 @@ def clock(export: Export) -> tuple[int, str]:
 
     Times count from the start of the session, unless the export was made with --ts-normalize.
     """
-    if _values(export, "META_DATA_EXPORT").get("EXPORT_PARAM_TIME_NORMALIZE") == "true":
+    if _about_export(export).get("EXPORT_PARAM_TIME_NORMALIZE") == "true":
         return 0, "unix_epoch"
     starts = export.frame("TARGET_INFO_SESSION_START_TIME", wanted(["utcEpochNs"]))["utcEpochNs"].drop_nulls()
     return (int(starts[0]), "unix_epoch") if starts.len() else (0, "trace_start")
@@ -138,13 +138,12 @@ def counters(session: Session) -> pl.DataFrame:
 def note_losses(export: Export, diagnostics: Diagnostics) -> None:
     """Count what the export holds and the trace does not, and what nsys itself warned of."""
     unread = (table for table in sorted(export.columns) if table not in _READ and not _NO_EVENTS.match(table))
-    hidden = f"{_ACTIVITY}GRAPH_TRACE"
-    replays = export.n_rows(hidden) if export.has(hidden) else 0
+    replays = export.n_rows(WHOLE_GRAPHS) if export.has(WHOLE_GRAPHS) else 0
     text = (
-        "replays of CUDA graphs were recorded whole, which hides their kernels; capture again with "
-        "nsys profile --cuda-graph-trace=node"
+        "replays of CUDA graphs were recorded whole: each counts as one kernel, named CUDA graph N; to see the kernels "
+        "in them, capture again with nsys profile --cuda-graph-trace=node"
     )
-    diagnostics.add("loss", "graph_kernels_hidden", text, replays)
+    diagnostics.add("warning", "graph_kernels_hidden", text, replays)
     text = "frames of call stacks of CUDA API calls (CUDA_CALLCHAINS) are not read"
     chains = export.n_rows("CUDA_CALLCHAINS") if export.has("CUDA_CALLCHAINS") else 0
     diagnostics.add("info", "callchains_not_read", text, chains)
@@ -178,6 +177,11 @@ def _values(export: Export, table: str) -> dict[str, str]:
     """A name-value table as a dict; never to be copied as a whole."""
     frame = export.frame(table, wanted(texts=["name", "value"])).drop_nulls()
     return dict(frame.iter_rows())
+
+
+def _about_export(export: Export) -> dict[str, str]:
+    """What nsys export says of its own doing; older versions say it in EXPORT_META_DATA."""
+    return _values(export, "EXPORT_META_DATA") | _values(export, "META_DATA_EXPORT")
 
 
 def _is_version(text: str | None) -> bool:

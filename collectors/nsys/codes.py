@@ -19,7 +19,10 @@ DIRECTIONS = {
     1: "h2d", 2: "d2h", 3: "h2d", 4: "d2h", 5: "d2d", 6: "d2d", 7: "d2d", 8: "d2d", 9: "h2h", 10: "p2p",
     11: "h2d", 12: "d2h", 13: "d2d",
 }  # fmt: skip
-"""copyKind; 3 to 7 go to or from an array, 11 to 13 are migrations of managed memory."""
+"""copyKind; 3 to 7 go to or from an array."""
+
+MIGRATIONS = (11, 12, 13)
+"""copyKind of pages of managed memory that move; srcKind and dstKind say nothing of theirs."""
 
 MEMORIES = {0: "pageable", 1: "pinned", 2: "device", 3: "array", 4: "managed", 5: "device", 6: "managed"}
 """srcKind, dstKind and memKind; 5 and 6 are device and managed variables."""

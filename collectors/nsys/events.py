@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import polars as pl
 
 from tracelens.collectors.nsys import codes
@@ -11,8 +13,13 @@ from tracelens.collectors.nsys.whole import narrow, together
 API_TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER")
 GRAPH_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
 """The second up to schema 3.7.2."""
+WHOLE_GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 _ACTIVITY = "CUPTI_ACTIVITY_KIND_"
 _WORK = ("deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId")
+_LAUNCH = (
+    *(f"{what}{axis}" for what in ("grid", "block", "cluster") for axis in "XYZ"),
+    "registersPerThread", "staticSharedMemory", "dynamicSharedMemory",
+)  # fmt: skip
 _WORK_COLUMNS = (
     "start_ns", "duration_ns", "process_id", "device_id", "context_id", "stream_id", "correlation_id", "graph_node_id",
 )  # fmt: skip
@@ -53,25 +60,37 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def kernels(session: Session) -> pl.DataFrame:
-    """Kernel executions, as `with_process` takes them. A cluster launch is told from schema 3.24 on, null before."""
+    """Kernel executions, as `with_process` takes them. A cluster launch is told from schema 3.24 on, null before.
+
+    The replay of a CUDA graph that was recorded whole is one kernel, named `CUDA graph N`, without grid and block.
+    """
     table = f"{_ACTIVITY}KERNEL"
     needed = ["start", "end", "deviceId", "demangledName"]
-    shapes = [f"{what}{axis}" for what in ("grid", "block", "cluster") for axis in "XYZ"]
-    resources = ["registersPerThread", "staticSharedMemory", "dynamicSharedMemory"]
-    parts = (
-        _kernels(session, table, raw)
-        for raw in session.chunks(table, needed, [*_WORK[1:], *shapes, "shortName", *resources])
-    )
-    return together(parts)
+    launched = session.chunks(table, needed, [*_WORK[1:], *_LAUNCH, "shortName"])
+    parts = (_kernels(session, table, raw.with_columns(_kernel_names(session, raw))) for raw in launched)
+    replayed = session.chunks(WHOLE_GRAPHS, ["start", "end"], [*_WORK, "graphId", "graphExecId"])
+    graphs = (_kernels(session, WHOLE_GRAPHS, _as_launches(raw)) for raw in replayed)
+    return together(chain(parts, graphs))
 
 
-def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
+def _kernel_names(session: Session, raw: pl.DataFrame) -> pl.Series:
     name = session.named(raw["demangledName"])
     if name.null_count():
         name = name.zip_with(name.is_not_null(), session.named(raw["shortName"])).fill_null("unknown")
+    return name.alias("name")
+
+
+def _as_launches(graphs: pl.DataFrame) -> pl.DataFrame:
+    """Replays of whole graphs with the columns of kernels; one goes by the number of the graph it was made from."""
+    name = pl.concat_str(pl.lit("CUDA graph"), pl.coalesce("graphId", "graphExecId"), separator=" ", ignore_nulls=True)
+    launch = [pl.lit(None, pl.Int64).alias(column) for column in _LAUNCH]
+    return graphs.with_columns(*launch, name=name.cast(pl.Categorical))
+
+
+def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     clusters = [pl.col(f"cluster{axis}") for axis in "XYZ"]
     return narrow(
-        _work(session, table, raw.with_columns(name.alias("name"))).select(
+        _work(session, table, raw).select(
             "name",
             *_WORK_COLUMNS,
             *(pl.col(f"{what}{axis.upper()}").alias(f"{what}_{axis}") for what in ("grid", "block") for axis in "xyz"),
@@ -109,14 +128,20 @@ def memcpys(session: Session) -> pl.DataFrame:
     parts = (
         _work(session, table, raw, "bytes").select(
             codes.word(pl.col("copyKind"), codes.DIRECTIONS).alias("direction"),
-            codes.word(pl.col("srcKind"), codes.MEMORIES).alias("source_memory"),
-            codes.word(pl.col("dstKind"), codes.MEMORIES).alias("destination_memory"),
+            _end_of_copy("srcKind").alias("source_memory"),
+            _end_of_copy("dstKind").alias("destination_memory"),
             pl.col("bytes").alias("size_bytes"),
             *_WORK_COLUMNS,
         )
         for raw in session.chunks(table, needed, [*_WORK[1:], "srcKind", "dstKind"])
     )
     return together(map(narrow, parts))
+
+
+def _end_of_copy(column: str) -> pl.Expr:
+    """The memory at one end of a copy; a migration moves managed memory to managed memory."""
+    is_migration = pl.col("copyKind").is_in(codes.MIGRATIONS)
+    return pl.when(is_migration).then(codes.constant("managed")).otherwise(codes.word(pl.col(column), codes.MEMORIES))
 
 
 def memsets(session: Session) -> pl.DataFrame:

@@ -2,7 +2,8 @@
 
 A mark is a span without duration and of category `mark`; ranges are `push_pop` or `start_end`. A domain other than the
 default one follows in the category (`push_pop NCCL`), so that names stay as the program gave them. Ranges of hooks that
-mark each module's call, as vLLM and SGLang have them (`{'Module': 'model.layers.0', …}`), are module calls.
+mark each module's call, as vLLM and SGLang have them (`{'Module': 'model.layers.0', …}`), are module calls, and so are
+the layers of TensorRT; those that PyTorch makes under emit_nvtx are ops and annotations.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable
 
 import polars as pl
 
-from tracelens.collectors.nsys import codes
+from tracelens.collectors.nsys import codes, emit_nvtx, tensorrt
 from tracelens.collectors.nsys.session import Session, process_of, thread_of
 from tracelens.collectors.nsys.whole import narrow, together
 from tracelens.derive.distinct import each_once
@@ -43,7 +44,24 @@ def _of_table(session: Session, table: str, end_ns: Callable[[], int | None]) ->
         )
         created.append(named.filter(pl.col("eventType") == codes.DOMAIN_CREATE))
         parts.append(narrow(_ranges(session, table, named, end_ns)))
-    return _with_domains(together(parts), pl.concat(created)).drop("domainId")
+    return _with_meanings(_with_domains(together(parts), pl.concat(created)))
+
+
+def _with_meanings(ranges: pl.DataFrame) -> pl.DataFrame:
+    """The ranges with kind, exact_path and what names tell, by whoever opened them."""
+    named = emit_nvtx.read_names(ranges["name"])
+    # PyTorch pushes its ranges in the default domain.
+    is_named = named["kind"].is_not_null() & (ranges["domainId"] == 0) & (ranges["category"] == "push_pop")
+    told = pl.DataFrame([column.zip_with(is_named, column.clear(len(column))) for column in named.get_columns()])
+    layer = tensorrt.find_layers(ranges).cast(pl.Categorical)
+    path = ranges["exact_path"].zip_with(ranges["exact_path"].is_not_null(), layer)
+    told = told.with_columns(
+        pl.coalesce(told["name"], ranges["name"]).alias("name"),
+        kind=pl.when(path.is_not_null()).then(codes.constant("module"))
+        .otherwise(pl.coalesce(told["kind"], codes.constant("nvtx"))),
+        exact_path=path,
+    )  # fmt: skip
+    return narrow(ranges.drop("domainId", "name", "exact_path").hstack(told))
 
 
 def _names(session: Session, raw: pl.DataFrame) -> pl.Series:
@@ -70,9 +88,7 @@ def _ranges(session: Session, table: str, raw: pl.DataFrame, end_ns: Callable[[]
     )  # fmt: skip
     path = each_once(chosen["name"], lambda name: name.str.extract(_MODULE)).alias("exact_path")
     chosen = chosen.with_columns(path)
-    is_module = pl.col("exact_path").is_not_null()
     return session.intervals(table, chosen).select(
-        pl.when(is_module).then(codes.constant("module")).otherwise(codes.constant("nvtx")).alias("kind"),
         codes.word(kind, _CATEGORIES | dict.fromkeys(codes.MARK, "mark")).alias("category"),
         pl.col("name").fill_null(""),
         "exact_path",

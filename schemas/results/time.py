@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from tracelens.schemas.events import CAUSES, LIBRARIES, PRIMITIVES
+from tracelens.schemas.events import CAUSES, LIBRARIES, PRIMITIVES, PROCESS, THREAD
 from tracelens.schemas.results.common import DURATIONS, RANK, STEP
 from tracelens.table import Column, Table
 
@@ -94,6 +94,58 @@ TOP_OPS = Table(
         Column("cuda_self_ns", pl.Int64, "Device time of work launched directly by the op (CUDA self).", "ns"),
         Column(
             "cuda_total_ns", pl.Int64, "Device time of work launched by the op or an op within it (CUDA total).", "ns"
+        ),
+    ),
+)
+
+TIME_BY_RANGE = Table(
+    "time_by_range",
+    "Annotations and NVTX ranges of one path, on one thread and in one domain of one rank; in brackets, what a thread "
+    "launched outside of any.",
+    (
+        RANK,
+        PROCESS,
+        THREAD,
+        Column("domain", pl.String, "NVTX domain; null for the default one, and for annotations.", nullable=True),
+        Column(
+            "path",
+            pl.String,
+            "Names of the ranges around it and its own, outermost first. Around others the mark of a step stands "
+            "without its number (step * > forward), so that what repeats in every step is one row.",
+        ),
+        Column("name", pl.String, "Name of the range; null for what is in none.", nullable=True),
+        Column("depth", pl.Int64, "Ranges of the thread and domain around it."),
+        Column("n_calls", pl.Int64, "How often it was open."),
+        Column("host_total_ns", pl.Int64, "Sum of the ranges' durations on the host.", "ns"),
+        Column("host_own_ns", pl.Int64, "Host time not covered by ranges within.", "ns"),
+        Column("n_launches", pl.Int64, "Calls made on its thread while it was open that started device work."),
+        Column(
+            "device_total_ns",
+            pl.Int64,
+            "Sum of the durations of the kernels, copies and fills that these calls started.",
+            "ns",
+        ),
+        Column("device_own_ns", pl.Int64, "The same of calls for which it was the innermost range.", "ns"),
+        Column("kernel_total_ns", pl.Int64, "Of device_total_ns, kernels.", "ns"),
+        Column(
+            "projected_ns",
+            pl.Int64,
+            "From the start of the first to the end of the last piece of device work, summed over the ranges (nsys's "
+            "projection).",
+            "ns",
+        ),
+        Column(
+            "other_threads_ns",
+            pl.Int64,
+            "Device time of what other threads of the process launched while it was open.",
+            "ns",
+        ),
+        Column(
+            "idle_ns",
+            pl.Int64,
+            "Time while it was open in which no device of the rank did anything; null without device work.",
+            "ns",
+            nullable=True,
         ),
     ),
 )

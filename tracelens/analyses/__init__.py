@@ -23,6 +23,7 @@ from tracelens.analyses import layer_attribution as _layer_attribution
 from tracelens.analyses import layer_oracle as _layer_oracle
 from tracelens.analyses import stack_alignment as _stack_alignment
 from tracelens.analyses import time_breakdown as _time_breakdown
+from tracelens.analyses import time_by_range as _time_by_range
 from tracelens.analyses import timing_methods as _timing_methods
 from tracelens.analyses import top_kernels as _top_kernels
 from tracelens.analyses import top_ops as _top_ops
@@ -52,6 +53,7 @@ class Analysis:
 verdict = _verdict.verdict
 time_breakdown = _time_breakdown.time_breakdown
 idle_gaps = _idle_gaps.idle_gaps
+time_by_range = _time_by_range.time_by_range
 layer_attribution = _layer_attribution.layer_attribution
 compare_layers = _compare_layers.compare_layers
 layer_oracle = _layer_oracle.layer_oracle
@@ -79,6 +81,13 @@ ANALYSES: dict[str, Analysis] = {
             notes=_time_breakdown.notes,
         ),
         Analysis("idle_gaps", "Why was each device idle?", time.IDLE_GAPS, idle_gaps, notes=_idle_gaps.notes),
+        Analysis(
+            "time_by_range",
+            "Where do the program's own annotations say the time goes?",
+            time.TIME_BY_RANGE,
+            time_by_range,
+            notes=_time_by_range.notes,
+        ),
         Analysis(
             "layer_attribution",
             "What does each layer cost on the GPU?",
@@ -194,6 +203,7 @@ __all__ = [
     "layer_oracle",
     "stack_alignment",
     "time_breakdown",
+    "time_by_range",
     "timing_methods",
     "top_kernels",
     "top_ops",

@@ -78,7 +78,7 @@ def _said(rank: RankTime, places: dict[tuple[int, str], str]) -> dict[str, objec
     bound = "compute" if computing >= _BUSY or is_minor else first
     of_step = "of step time" if rank.n_steps else "of the time"
     what = places.get((rank.rank, bound))
-    at = f", mostly in {what}" if what else ""
+    at = f", mostly {_in(what)}" if what else ""
     said = f"the device computes {computing:.1%} {of_step}{at}"
     if bound != "compute":
         said = f"{_PARTS[first]} {rank.share(first):.1%} {of_step}{at}; it computes {computing:.1%}"
@@ -96,6 +96,11 @@ def _said(rank: RankTime, places: dict[tuple[int, str], str]) -> dict[str, objec
         "rank": rank.rank, "bound": bound, "value": rank.share(bound), "unit": "1", "evidence": said, "what": what,
         "step_ns": rank.step_ns, "unprofiled_step_ns": rank.unprofiled_ns,
     }  # fmt: skip
+
+
+def _in(place: str) -> str:
+    """A place as part of a sentence; a stretch between two others already is one."""
+    return place if place.startswith(("between ", "before ", "after ")) else f"in {place}"
 
 
 def _places(trace: Trace) -> dict[tuple[int, str], str]:

@@ -55,6 +55,8 @@ _GEMM = (
 _EMBEDDED = r"^(_ZN[0-9]+(cutlass|ck(_tile)?[0-9])|ck(_tile)?::)"
 
 NAME_RULES: tuple[tuple[str, str, str], ...] = (
+    # A replay that the profiler recorded whole.
+    ("text", r"^CUDA graph( [0-9]+)?$", "fused"),
     ("head", r"^(nccl|rccl)|nvshmem|multimem_|(one|two)_shot_all_reduce|cross_device_reduce", "communication"),
     ("head", r"[aA]ll_?[rR]educe", "communication"),
     ("head", r"[rR]educe_?[sS]catter|[aA]ll_?[gG]ather|[aA]ll_?[tT]o_?[aA]ll|^deep_ep::", "communication"),

@@ -108,11 +108,10 @@ def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
         .with_row_index("call_order")
         .select(
             "module_path",
-            class_name=pl.col("name")
-            .str.strip_prefix(MODULE_PREFIX)
-            .str.replace(r"_\d+$", "")
-            # NVTX hooks tell the path in a dictionary, and no class.
-            .str.replace(r"^\{.*", "unknown"),
+            # NVTX hooks tell the path in a dictionary, TensorRT a layer's name, and neither a class.
+            class_name=pl.when(pl.col("name").str.starts_with(MODULE_PREFIX))
+            .then(pl.col("name").str.strip_prefix(MODULE_PREFIX).str.replace(r"_\d+$", ""))
+            .otherwise(pl.lit("unknown")),
             call_order=pl.col("call_order").cast(pl.Int64),
         )
     )

@@ -20,6 +20,9 @@ FAMILIES = {
 }
 """Names of spans that mark steps, outermost first: torch's own, what programs write, vLLM's and SGLang's batches."""
 
+STEP_NAME = "|".join(f"(?:{FAMILIES[family]})" for family in ("profiler", "annotation"))
+"""Names of marks that tell a number."""
+
 _MARKS = {
     "process_id": pl.Int64, "thread_id": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "until_ns": pl.Int64,
     "step": pl.Int64, "window": pl.Int64, "name": pl.String,

@@ -73,6 +73,12 @@ def _time_breakdown(section: Section) -> Sequence[Drawing | None]:
     return [split_bars(subject, parts, stacked=True)]
 
 
+def _time_by_range(section: Section) -> Sequence[Drawing | None]:
+    names = _named(section.frame, "domain", "path")
+    title = "Device time launched directly in each range"
+    return [bars(Subject(section, section.frame, names, title), "device_own_ns")]
+
+
 def _top_kernels(section: Section) -> Sequence[Drawing | None]:
     names = _named(section.frame, "name")
     return [bars(Subject(section, section.frame, names, "GPU time by kernel"), "duration_total_ns", "primitive")]
@@ -209,6 +215,7 @@ CHARTS: dict[str, Callable[[Section], Sequence[Drawing | None]]] = {
     "verdict": _no_chart,
     "data_quality": _no_chart,
     "time_breakdown": _time_breakdown,
+    "time_by_range": _time_by_range,
     "top_kernels": _top_kernels,
     "top_ops": _top_ops,
     "launch_delay": _launch_delay,

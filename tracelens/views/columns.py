@@ -14,6 +14,10 @@ VIEW_COLUMNS: dict[str, tuple[str, ...]] = {
         "rank", "device_id", "step", "window_ns", "compute_frac", "idle_frac", "exposed_copy_frac",
         "exposed_communication_frac", *(f"idle_{cause}_ns" for cause in CAUSES), "collective_wait_ns",
     ),
+    "time_by_range": (
+        "rank", "path", "domain", "n_calls", "host_total_ns", "device_total_ns", "device_own_ns", "projected_ns",
+        "idle_ns", "other_threads_ns", "host_own_ns", "n_launches",
+    ),
     "top_kernels": ("rank", "name", "library", "primitive", "duration_total_ns", "share_frac", "n_calls"),
     "top_ops": ("rank", "name", "n_calls", "cuda_total_ns", "cuda_self_ns", "cpu_self_ns", "duration_total_ns"),
     "launch_delay": ("rank", "api", "work", "n_calls", "api_median_ns", "delay_median_ns", "short_frac"),

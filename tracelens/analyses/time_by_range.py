@@ -1,0 +1,124 @@
+"""Where the program's own annotations say the time goes."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import polars as pl
+
+from tracelens.derive.intervals import END
+from tracelens.derive.ranges import (
+    LANE,
+    WORK,
+    Ranges,
+    busy_until,
+    place_work,
+    read_calls,
+    read_ranges,
+    read_work,
+    sums_of_ranges,
+)
+from tracelens.derive.steps import STEP_NAME
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.time import TIME_BY_RANGE
+from tracelens.trace import Trace
+
+OUTSIDE = "(outside of ranges)"
+_KEY = [*LANE, "domain", "path"]
+
+
+def time_by_range(trace: Trace) -> pl.DataFrame:
+    """A row a thread, domain and path of ranges in each rank, most device time first; rows of single steps last.
+
+    Device work counts for the ranges that were open on the launching thread when the call began, as in nsys's
+    nvtx_kern_sum and nvtx_gpu_proj_sum. What was launched outside of any range has a row a thread, in brackets.
+    Raises MissingTableError when the trace holds neither annotations nor NVTX ranges.
+    """
+    trace.require("time_by_range", "spans")
+    with ThreadPoolExecutor(1) as pool:  # each decodes columns, mostly on one core
+        others = pool.submit(lambda: (read_calls(trace), read_work(trace)))
+        ranges = read_ranges(trace)
+        calls, work = others.result()
+    if ranges.is_empty():
+        raise MissingTableError(
+            "time_by_range needs annotations or NVTX ranges, and this trace has none; mark parts of the program with "
+            "torch.profiler.record_function (tracelens collect torch) or torch.cuda.nvtx.range (tracelens collect nsys)"
+        )
+    found = []
+    for (rank,), own in ranges.group_by("rank", maintain_order=True):
+        mine = _of_rank(work, rank)
+        placed = place_work(own, _of_rank(calls, rank), mine)
+        rows = pl.concat([_rows_of_ranges(placed, mine), _rows_outside(placed)], how="diagonal")
+        found.append(rows.with_columns(rank=pl.lit(rank, pl.Int32)))
+    is_step = pl.col("name").str.contains(STEP_NAME).fill_null(value=False)
+    order = {"rank": False, "is_step": False, "device_total_ns": True, "host_total_ns": True} | dict.fromkeys(
+        ("path", "domain", *LANE), False
+    )
+    frame = pl.concat(found).with_columns(is_step=is_step)
+    return TIME_BY_RANGE.conform(frame.sort(*order, descending=list(order.values())))
+
+
+def _of_rank(frame: pl.DataFrame, rank: object) -> pl.DataFrame:
+    """The rows of a rank, mostly all."""
+    return frame if frame["rank"].min() == rank == frame["rank"].max() else frame.filter(pl.col("rank") == rank)
+
+
+def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
+    """A row a path: what its ranges took and launched, and for how long no work of the rank ran meanwhile."""
+    begins, ends = ranges.tree["start_ns"], ranges.tree.select(END).to_series()
+    busy = busy_until(work, pl.concat([begins, ends]))
+    idle = ranges.tree["duration_ns"] - (busy.tail(len(ends)) - busy.head(len(begins)))
+    each = ranges.tree.hstack(sums_of_ranges(ranges)).with_columns(own_ns=ranges.own_ns, idle_ns=idle)
+    total = {
+        "host_total_ns": "duration_ns", "host_own_ns": "self_ns", "n_launches": "n_launches",
+        "device_total_ns": "device_ns", "device_own_ns": "own_ns", "kernel_total_ns": "kernel_ns",
+        "projected_ns": "projected_ns", "other_threads_ns": "others_ns", "idle_ns": "idle_ns",
+    }  # fmt: skip
+    rows = each.group_by(_KEY).agg(
+        pl.col("name", "depth").first(),
+        pl.len().cast(pl.Int64).alias("n_calls"),
+        **{name: pl.col(column).sum() for name, column in total.items()},
+    )
+    return rows.with_columns(idle_ns=pl.when(pl.lit(work.height > 0)).then("idle_ns"))
+
+
+def _rows_outside(ranges: Ranges) -> pl.DataFrame:
+    """A row a thread that launched work outside of any range."""
+    outside = ranges.launched.filter(~pl.col("within"))
+    nothing = ("depth", "n_calls", "host_total_ns", "host_own_ns", "projected_ns", "other_threads_ns")
+    rows = outside.group_by(LANE).agg(
+        pl.lit(OUTSIDE).alias("path"),
+        pl.col("n_launches").sum(),
+        device_total_ns=pl.col("device_ns").sum(),
+        device_own_ns=pl.col("device_ns").sum(),
+        kernel_total_ns=pl.col("kernel_ns").sum(),
+    )
+    return rows.with_columns(pl.lit(0, pl.Int64).alias(column) for column in nothing)
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
+    """How much of the device work was launched inside ranges, where most of it was, and what other threads launched."""
+    ns = pl.col("duration_ns")
+    work = pl.concat(trace.select(name, "rank", "api_call_id", "duration_ns") for name in WORK)
+    sums = work.group_by("rank").agg(ns.sum(), unlinked=ns.filter(pl.col("api_call_id").is_null()).sum())
+    found = []
+    for rank, total, unlinked in sums.filter(ns > 0).sort("rank").iter_rows():
+        rows = frame.filter((pl.col("rank") == rank) & (pl.col("path") != OUTSIDE))
+        outside = frame.filter((pl.col("rank") == rank) & (pl.col("path") == OUTSIDE))["device_total_ns"].sum()
+        inside = total - unlinked - outside
+        said = f"Rank {rank}: {inside / total:.1%} of {total / 1e6:,.3f} ms of device work was launched inside ranges"
+        top = rows.sort("device_own_ns", descending=True, maintain_order=True).head(1)
+        if inside:
+            said += f", most of it directly in {top['path'].item()} ({top['device_own_ns'].item() / total:.1%})"
+        found.append(f"{said}.")
+        if unlinked:
+            found.append(f"{unlinked / total:.1%} of it has no launching call here, so no range can have it.")
+        waited = rows.filter(pl.col("other_threads_ns") > pl.col("device_total_ns"))
+        waited = waited.sort("other_threads_ns", descending=True, maintain_order=True)
+        if waited.height:
+            path, others = waited.select("path", "other_threads_ns").row(0)
+            found.append(
+                f"While {path} was open, other threads of its process launched {others / 1e6:,.3f} ms, more than its "
+                "own thread did (other_threads_ns): autograd, for one, runs the backward pass on threads of its own."
+            )
+    return found
