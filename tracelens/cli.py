@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 import tracelens
 from tracelens import cli_collect, cli_plan, doctor, early
 from tracelens.analyses import ANALYSES
-from tracelens.cli_io import ENDINGS, Format, emit, keep_sources, open_any, print_report, screen, tell, write_page
+from tracelens.cli_io import ENDINGS, Format, Step, emit, keep_sources, open_any, print_report, screen, tell, write_page
 from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
@@ -166,6 +166,7 @@ def report(  # noqa: PLR0913 - one parameter an option
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output; Parquet needs it.")
     ] = None,
+    step: Step = None,
 ) -> None:
     """Answer every question that a trace can, the verdict first."""
     names = section or []
@@ -175,8 +176,8 @@ def report(  # noqa: PLR0913 - one parameter an option
     _check_sections(names, against)
     _check_format(names, form, out)
     keep_sources([*sources, *([against] if against else [])], [html, out])
-    trace = open_any(sources)
-    base = open_any([against]) if against is not None else None
+    trace = open_any(sources, step)
+    base = open_any([against], step) if against is not None else None
     built = build_report(trace, base, names)
     if html is not None:
         write_page(built, html, rows)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 import polars as pl
 import typer
@@ -16,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tracelens.collectors import collect
+from tracelens.derive.completing import mark_anew
 from tracelens.errors import SourceError, UsageError
 from tracelens.exports import FORMATS, write_parquet
 from tracelens.report import Report
@@ -46,8 +48,26 @@ ENDINGS = {".json": Format.json, ".csv": Format.csv, ".md": Format.markdown, ".p
 """What a file of this name is expected to hold."""
 
 
-def open_any(paths: Sequence[Path]) -> Trace:
-    """The trace in a directory, or the sources collected in memory. Raises SourceError or UsageError."""
+Step = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PATTERN",
+        help="Regular expression for the names of spans that mark steps, where they are not ProfilerStep#N, step N or "
+        "an inference server's; a group in it tells the number.",
+    ),
+]
+
+
+def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
+    """The trace in a directory, or the sources collected in memory; steps as `step` marks them, where it is given.
+
+    Raises SourceError or UsageError.
+    """
+    trace = _opened(paths)
+    return trace if step is None else mark_anew(trace, step)
+
+
+def _opened(paths: Sequence[Path]) -> Trace:
     traces = [path for path in paths if (path / "manifest.json").is_file()]
     if traces and len(paths) > 1:
         raise UsageError(f"{traces[0]} is a trace already; give one trace, or the sources of one, not both")

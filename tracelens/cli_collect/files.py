@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tracelens.cli_collect.request import Force, MaxMemory, Out, Rank, Request, write_files
-from tracelens.cli_io import STANDARD_INPUT
+from tracelens.cli_io import STANDARD_INPUT, Step
 from tracelens.errors import UsageError
 
 
@@ -30,6 +30,7 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
     force: Force = False,
     rank: Rank = None,
     max_memory: MaxMemory = None,
+    step: Step = None,
     events: Annotated[
         Profiler, typer.Option(help="Whose events are kept where both profilers captured the same rank.")
     ] = Profiler.torch,
@@ -37,4 +38,4 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
     """Collect several sources of one program into one trace."""
     if STANDARD_INPUT in paths:
         raise UsageError("standard input is read by tracelens collect torch only")
-    write_files(paths, None, Request(out, force, rank, events.value, max_memory))
+    write_files(paths, None, Request(out, force, rank, events.value, max_memory, step))

@@ -13,12 +13,13 @@ from tracelens.cli_collect.request import (
     Rank,
     Request,
     command_target,
+    marked,
     refuse_options,
     tell_of,
     words_of,
     write_files,
 )
-from tracelens.cli_io import tell
+from tracelens.cli_io import Step, tell
 from tracelens.collectors.nsys import live
 from tracelens.combine import combine
 from tracelens.nvml import Sampler
@@ -40,6 +41,7 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
     out: Out = None,
     force: Force = False,
     rank: Rank = None,
+    step: Step = None,
     trace: Annotated[
         str, typer.Option(metavar="APIS", help="COMMAND: what nsys traces, as its own --trace takes it.")
     ] = live.Options().trace,
@@ -69,7 +71,7 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
     Kernels stay visible under CUDA graphs. Exits with the program's own code, with 1 when nothing was captured.
     """
     paths, command = words_of(context, files)
-    request = Request(out, force, rank)
+    request = Request(out, force, rank, step=step)
     if not command:
         refuse_options(context, _OF_A_COMMAND, "a COMMAND")
         write_files(paths, "nsys", request)
@@ -79,7 +81,7 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
     with Sampler() as sampler:
         found = live.run(command, options, nsys=nsys, keep=keep, raw=target.with_suffix(".qdstrm"))
     combined = combine([found.capture, sampler.capture()], ranks=request.ranks or ())
-    tell_of(combined.write(target, force=force), target)
+    tell_of(marked(combined, request).write(target, force=force), target)
     for remark in found.remarks:
         tell(remark)
     raise typer.Exit(found.exit_code)

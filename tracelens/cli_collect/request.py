@@ -14,6 +14,7 @@ from tracelens.capture import Capture
 from tracelens.cli_io import STANDARD_INPUT, default_target, losses, progress, summary_line, tell, warn
 from tracelens.collectors import COLLECTORS, sources_of, torch
 from tracelens.combine import combine
+from tracelens.derive.completing import mark_anew
 from tracelens.directory import build_folder, check_target
 from tracelens.errors import SourceError, UsageError
 from tracelens.trace import Trace
@@ -54,6 +55,7 @@ class Request:
     ranks: list[int] | None
     events: str = "torch"
     max_memory: str | None = None
+    step: str | None = None
 
 
 def words_of(context: typer.Context, files: list[Path] | None) -> tuple[list[Path], list[str]]:
@@ -96,6 +98,8 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
         except OSError as error:
             raise SourceError(f"{target}: cannot be written: {error}") from error
         trace = combine(captures, ranks=request.ranks or (), events=request.events)
+        if request.step is not None:
+            trace = mark_anew(trace, request.step)
         trace = trace.write(target, force=request.force)
     tell_of(trace, target)
 
@@ -121,6 +125,17 @@ def _apart(files: Sequence[Path], folder: Path, limit: int | None) -> list[list[
     each, allowed = (f"{size / 1e9:.1f} GB" for size in (chosen.bytes_each, chosen.limit_bytes))
     tell(f"reading {len(files)} traces, {chosen.n_workers} at a time: up to {each} each, {allowed} allowed")
     return read_apart(files, folder, chosen.n_workers)
+
+
+def marked(trace: Trace, request: Request) -> Trace:
+    """The trace of a run with steps marked as asked; where nothing is so named, as it is, as the run is done, and told."""
+    if request.step is None:
+        return trace
+    try:
+        return mark_anew(trace, request.step)
+    except UsageError as error:
+        warn(str(error))
+        return trace
 
 
 def tell_of(trace: Trace, target: Path) -> None:

@@ -14,12 +14,13 @@ from tracelens.cli_collect.request import (
     Rank,
     Request,
     command_target,
+    marked,
     refuse_options,
     tell_of,
     words_of,
     write_files,
 )
-from tracelens.cli_io import tell
+from tracelens.cli_io import Step, tell
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.errors import UsageError
 from tracelens.live import COMPILE_PROVENANCE, capture_program
@@ -43,6 +44,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
     force: Force = False,
     rank: Rank = None,
     max_memory: MaxMemory = None,
+    step: Step = None,
     wait: Annotated[int, typer.Option(min=0, metavar="N", help="COMMAND: steps to leave out first.")] = 2,
     warmup: Annotated[
         int, typer.Option(min=0, metavar="N", help="COMMAND: steps to run under the profiler without keeping them.")
@@ -78,7 +80,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
     data loader or the outermost module's calls. Exits with the program's own code, with 1 when nothing was captured.
     """
     paths, command = words_of(context, files)
-    request = Request(out, force, rank, max_memory=max_memory)
+    request = Request(out, force, rank, max_memory=max_memory, step=step)
     if not command:
         refuse_options(context, _OF_A_COMMAND, "a COMMAND")
         write_files(paths, "torch", request)
@@ -91,7 +93,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
     )  # fmt: skip
     target = command_target(command, request)
     run = capture_program(command, settings, ranks=rank or (), keep=keep)
-    tell_of(run.trace.write(target, force=force), target)
+    tell_of(marked(run.trace, request).write(target, force=force), target)
     for note in run.notes:
         tell(note)
     raise typer.Exit(run.outcome.exit_code)

@@ -29,7 +29,7 @@ _INPUT = (
     r"|(?i)^\W*(?:data|dataset|loader|input|batch)s?"
     r"(?:[ _-]?(?:load(?:ing|er)?|fetch(?:ing)?|time|wait|next|prep\w*))?\W*$"
     r"|(?i)^\W*(?:load|fetch|get|next|read|prepare|wait[ _-]for)[ _-]?(?:the[ _-])?(?:next[ _-])?"
-    r"(?:data|batch|input|sample)(?:es|s)?\W*$"
+    r"(?:data|batch|input|sample)(?:es|s)?\W*$|(?i)^\W*(?:load|fetch)(?:ing)?\W*$"
 )
 _LOADING = (
     # dynamo_timed's regions, and the Python of compilers and of imports.

@@ -186,6 +186,6 @@ def _has_large_scores(trace: Trace) -> bool:
 def _communication(found: _Found) -> Iterator[_Advice]:
     """Communication that no computation hides, and waiting for other ranks."""
     words = "Overlap communication with computing (buckets, a later wait)"
-    yield int(found.judged["communication_ns"]), words, "time_breakdown"
+    yield int(found.judged["communication"]), words, "time_breakdown"
     words = "Give all ranks equally much to do: collectives wait for the slowest rank"
-    yield int(found.judged["waiting_ns"]), words, "time_breakdown"
+    yield int(found.judged["waiting"]), words, "time_breakdown"

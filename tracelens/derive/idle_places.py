@@ -85,7 +85,8 @@ def _calls(trace: Trace, pieces: pl.DataFrame) -> tuple[list[pl.Series], pl.Seri
         else calls["site_id"]
     )
     site = site.gather(call).alias("site_id")
-    bare = (site.is_null() & call.is_not_null()).arg_true()
+    has_op = trace.select("sites", "op")["op"].is_not_null().gather(site).fill_null(value=False)
+    bare = (~has_op & call.is_not_null()).arg_true()
     api = pl.repeat(None, len(site), dtype=pl.Int64, eager=True).alias("api")
     if not len(bare):
         return [site, api], pl.Series(dtype=pl.String)

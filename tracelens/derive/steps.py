@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import polars as pl
 
 from tracelens.derive.distinct import each_once
 from tracelens.derive.moments import during
 from tracelens.errors import UsageError
-
-PATTERN_VARIABLE = "TRACELENS_STEP"
-"""Environment variable with a regular expression for the names of spans that mark steps, instead of the known marks."""
 
 FAMILIES = {
     "profiler": r"^ProfilerStep#(\d+)$",
@@ -40,8 +35,7 @@ def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
     run of steps whose numbers follow on. `pattern` replaces the known marks, spans of any kind; a group in it, where
     it has one, tells the number.
     """
-    found = _named(spans, pattern if pattern is not None else os.environ.get(PATTERN_VARIABLE) or None)
-    chosen = _chosen(found)
+    chosen = _chosen(_named(spans, pattern))
     return _windows(_numbered(chosen)).select(pl.col(name).cast(dtype) for name, dtype in _MARKS.items())
 
 
