@@ -128,7 +128,7 @@ def _apart(files: Sequence[Path], folder: Path, limit: int | None) -> list[list[
 
 
 def marked(trace: Trace, request: Request) -> Trace:
-    """The trace of a run with steps marked as asked; where nothing is so named, as it is, as the run is done, and told."""
+    """The trace of a run with steps marked as asked; as it is where nothing is so named, for the run is over."""
     if request.step is None:
         return trace
     try:

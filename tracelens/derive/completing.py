@@ -46,7 +46,7 @@ def _table(trace: Trace, name: str) -> pl.DataFrame:
 
 
 def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, pl.DataFrame]:
-    """The tables of one rank, from its spans, calls and device work; `steps_of_calls` says which step each call is in."""
+    """The tables of one rank, from its spans, calls and device work; spans and api_calls with their ids and steps."""
     spans, calls = (
         trace.select(name, "rank", *columns).filter(pl.col("rank") == rank)
         for name, columns in (("spans", _SPANS), ("api_calls", _CALLS))
@@ -93,7 +93,10 @@ def mark_anew(trace: Trace, pattern: str) -> Trace:
         tables[name] = pl.concat([TABLES[name].empty(), *map(TABLES[name].conform, found[name])])
     for name, own in _MARKED.items():
         steps = pl.concat(
-            [tables[name].select("rank", own, "step").clear(), *(f.select("rank", own, "step") for f in found[name])]
+            [
+                tables[name].select("rank", own, "step").clear(),
+                *(f.select("rank", own, pl.col("step").cast(pl.Int64)) for f in found[name]),
+            ]
         )
         tables[name] = tables[name].drop("step").join(steps, on=["rank", own], how="left", maintain_order="left")
     of_calls = tables["api_calls"].select("rank", "api_call_id", "step")
