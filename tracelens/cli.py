@@ -20,7 +20,18 @@ from typer.core import TyperGroup
 import tracelens
 from tracelens import cli_collect, cli_plan, doctor, early
 from tracelens.analyses import ANALYSES
-from tracelens.cli_io import ENDINGS, Format, emit, keep_sources, open_any, print_report, screen, tell, write_page
+from tracelens.cli_io import (
+    ENDINGS,
+    PAGES,
+    Format,
+    emit,
+    keep_sources,
+    open_any,
+    print_report,
+    screen,
+    tell,
+    write_page,
+)
 from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
@@ -169,9 +180,9 @@ def report(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Answer every question that a trace can, the verdict first."""
     names = section or []
-    if form is None and html is None and out is not None and out.suffix.lower() in {".html", ".htm"}:
+    if form is None and html is None and out is not None and out.suffix.lower() in PAGES:
         html, out = out, None
-    form = form or (ENDINGS.get(out.suffix.lower()) if out is not None else None)
+    form = form or _format_of(out)
     _check_sections(names, against)
     _check_format(names, form, out)
     keep_sources([*sources, *([against] if against else [])], [html, out])
@@ -182,6 +193,16 @@ def report(  # noqa: PLR0913 - one parameter an option
         write_page(built, html, rows)
     if html is None or form is not None or out is not None:
         print_report(built, form or Format.text, rows, out)
+
+
+def _format_of(out: Path | None) -> Format | None:
+    """What the file's ending says that it holds; null without one. Raises UsageError for an ending of no format."""
+    if out is None or not out.suffix:
+        return None
+    if out.suffix.lower() not in ENDINGS:
+        known = ", ".join(sorted([*ENDINGS, *PAGES]))
+        raise UsageError(f"{out}: no format ends in {out.suffix}; the endings are {known} (or say --format)")
+    return ENDINGS[out.suffix.lower()]
 
 
 def _check_sections(names: Sequence[str], against: Path | None) -> None:

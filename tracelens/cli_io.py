@@ -42,8 +42,16 @@ class Format(StrEnum):
     parquet = "parquet"
 
 
-ENDINGS = {".json": Format.json, ".csv": Format.csv, ".md": Format.markdown, ".parquet": Format.parquet}
+ENDINGS = {
+    ".json": Format.json,
+    ".csv": Format.csv,
+    ".md": Format.markdown,
+    ".parquet": Format.parquet,
+    ".txt": Format.text,
+}
 """What a file of this name is expected to hold."""
+PAGES = {".html", ".htm"}
+"""Endings of a page."""
 
 
 def open_any(paths: Sequence[Path]) -> Trace:
