@@ -37,7 +37,7 @@ FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
 _ATTENTION = (
     r"[fF]lash_?([aA]ttn|[aA]ttention|fwd|bwd)|^(pytorch_)?flash(_attn)?::|fmha|Fmha|FMHA|native_sdpa|_sdpa_"
     r"|(^|_)attn_(fwd|bwd)|paged_attention|unified_attention|sage_fwd|(^|_)mla_|AttentionKernel|_attention_kernel"
-    r"|compute_dot_do_o"
+    r"|compute_dot_do_o|[mM]ulti_?head_?[aA]ttention|^kernel_mha"
 )
 _CONV = (
     r"winograd|Winograd|s?cudnn_[a-z0-9_]*(fprop|dgrad|wgrad|interior|128x|small|medium|large)|_[sh]cudnn_"
@@ -48,7 +48,7 @@ _CONV = (
 )
 _GEMM = (
     r"^(Custom_)?Cijk_|^nvjet_|gemv|gemm(_|k1|SN|$)|[a-z0-9]gemm|^gemm|Gemm|[sS]plitK_?[rR]educe|ReduceSplitK|^dot_kernel"
-    r"|reduce_1Block|wvSplitK|(^|_)mul_mat|(^|_)matmul|(^|_)b?mm_kernel"
+    r"|reduce_1Block|wvSplitK|(^|_)mul_mat|(^|_)matmul|(^|_)[bB]mm_|(^|_)mm_kernel"
 )
 
 # Names of which the head is an entry point that runs whatever kernel it is given.
