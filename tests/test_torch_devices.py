@@ -63,7 +63,14 @@ def test_rocm(tmp_path: Path, name: str) -> None:
         ("Memcpy HtoH (Pageable -> Pinned)", ("h2h", "pageable", "pinned")),
         ("Memcpy HtoA (Pinned -> Array)", ("h2d", "pinned", "array")),
         ("Memcpy DtoD (Unified -> Device)", ("d2d", "managed", "device")),
+        ("Memcpy HtoD (Managed -> Device)", ("h2d", "managed", "device")),
+        ("Memcpy DtoH (Managed -> Pageable)", ("d2h", "managed", "pageable")),
+        ("Memcpy HtoD (Managed Static -> Device)", ("h2d", "managed", "device")),
+        ("Memcpy HtoD (Pageable -> Device Static)", ("h2d", "pageable", "device")),
+        ("Memcpy HtoD (Host -> Managed)", ("h2d", "unknown", "managed")),
         ("CopyDeviceToDevice", ("d2d", "device", "device")),
+        ("HostToDeviceCopy", ("h2d", "unknown", "device")),
+        ("MEMORY_COPY_DEVICE_TO_HOST", ("d2h", "device", "unknown")),
         ("Memcpy ? (? -> ?)", ("unknown", "unknown", "unknown")),
     ],
 )
@@ -71,6 +78,21 @@ def test_directions_and_memory_kinds(tmp_path: Path, name: str, expected: tuple[
     event = kernel(name, 1, 1, 1, cat="gpu_memcpy", args={"bytes": 1})
     capture = read(write(tmp_path / "t.json", [event]))
     assert rows(capture, "memcpys", "direction", "source_memory", "destination_memory") == [expected]
+
+
+@pytest.mark.parametrize(
+    ("name", "memory"),
+    [
+        ("Memset (Device)", "device"),
+        ("Memset (Managed)", "managed"),
+        ("Memset (Managed Static)", "managed"),
+        ("Memset (Device Static)", "device"),
+        ("Memset (Unknown)", None),
+    ],
+)
+def test_memory_that_is_filled(tmp_path: Path, name: str, memory: str | None) -> None:
+    event = kernel(name, 1, 1, 1, cat="gpu_memset", args={"bytes": 1})
+    assert rows(read(write(tmp_path / "t.json", [event])), "memsets", "memory") == [(memory,)]
 
 
 def test_devices_from_the_properties_and_from_the_kernels(tmp_path: Path) -> None:
