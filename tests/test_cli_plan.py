@@ -78,7 +78,7 @@ def nothing():
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_times_are_collected_of_a_function_in_a_file_and_of_a_plan(tmp_path: Path) -> None:
     (tmp_path / "subject_of_timings.py").write_text(SUBJECT)
-    tl.Plan(("1",)).write(tmp_path / "plan.json")
+    tl.Plan(("1",), made_from={"predicted_speedup_over_base": 1.25}).write(tmp_path / "plan.json")
     out = tmp_path / "out.tracelens"
     words = ["collect", "timings", f"{tmp_path}/subject_of_timings.py:make", "--configuration", "interpreted",
              "--method", "layer", "--method", "e2e", "--rounds", "2", "--executions", "1", "--warmup", "1",
@@ -92,6 +92,8 @@ def test_times_are_collected_of_a_function_in_a_file_and_of_a_plan(tmp_path: Pat
     assert pure["round"].to_list() == [0, 1, 2]
     assert pure["is_warmup"].to_list() == [True, False, False]
     assert pl.Series(["0", "1"]).equals(tl.open(out).layers["module_path"])
+    assert "The measured plan (custom) takes" in result.stderr
+    assert "predicted 1.25" in result.stderr
 
 
 @needs_torch

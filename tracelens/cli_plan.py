@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tracelens.cli_io import emit, keep_sources, open_any, tell, warn
+from tracelens.derive.planned import planned_outcome
 from tracelens.plan import Plan, make_plan
 from tracelens.schemas.results.layers import ORACLES
 
@@ -41,15 +42,18 @@ def plan(  # noqa: PLR0913 - one parameter an option
     """Write which submodules to compile and which to leave eager, for tl.apply_plan(model, FILE)."""
     keep_sources([base, other], [out])
     opened = open_any([base])
+    compiled = opened if base.resolve() == other.resolve() else open_any([other])
     made = make_plan(
         opened,
-        opened if base.resolve() == other.resolve() else open_any([other]),
+        compiled,
         oracle=oracle,
         switch_cost_ns=switch_cost_ns,
         method=method,
     )
     emit(made.to_json(), out)
     _tell(made)
+    for said in dict.fromkeys(planned_outcome(opened) + planned_outcome(compiled)):
+        tell(said)
     if out is not None:
         tell(f"wrote {out}: apply it with tl.apply_plan(model, {str(out)!r})")
 
