@@ -55,14 +55,15 @@ _GEMM = (
 _EMBEDDED = r"^(_ZN[0-9]+(cutlass|ck(_tile)?[0-9])|ck(_tile)?::)"
 
 NAME_RULES: tuple[tuple[str, str, str], ...] = (
-    ("head", r"^(nccl|rccl)|nvshmem|multimem_|(one|two)_shot_all_reduce|cross_device_reduce", "communication"),
+    ("head", r"^(nccl|rccl|hccl|cncl|oneccl)|nvshmem", "communication"),
+    ("head", r"multimem_|(one|two)_shot_all_reduce|cross_device_reduce", "communication"),
     ("head", r"[aA]ll_?[rR]educe", "communication"),
     ("head", r"[rR]educe_?[sS]catter|[aA]ll_?[gG]ather|[aA]ll_?[tT]o_?[aA]ll|^deep_ep::", "communication"),
     ("head", r"::ep::(inter|intra)node|lamport", "communication"),
     *INDUCTOR_RULES,
     # TorchScript's fuser lists the ops it joined: fused_batch_norm_add.
     ("head", r"^fused(_batch_norm)+(_(add|sub|mul|relu|clamp|hardtanh))+(_[0-9]+)?$", "fused"),
-    ("head", r"^(Memcpy|Memset|memset|__amd_rocclr_fill|hipMemset)|init_device_workspace", "memory"),
+    ("head", r"^(Memcpy|Memset|memset|dma(_|:|$)|__amd_rocclr_fill|hipMemset)|init_device_workspace", "memory"),
     ("head", r"nchwToNhwc|nhwcToNchw|nchwToFolded|nhwcToFolded|foldedNhwc|[aA]ddPadding|convertTensor", "layout"),
     ("head", r"tensorTransform", "layout"),
     ("head", r"[tT]ranspose|permutationKernel|convert_dq|[iI]m[23]?d?2[cC]ol|[cC]ol2[iI]m|flip_filter", "layout"),
