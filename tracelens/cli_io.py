@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from tracelens.collectors import collect
+from tracelens.collectors import SKIPPED, collect
 from tracelens.errors import SourceError, UsageError
 from tracelens.exports import FORMATS, write_parquet
 from tracelens.report import Report
@@ -62,7 +62,10 @@ def open_any(paths: Sequence[Path]) -> Trace:
     if traces:
         return Trace.open(traces[0])
     with progress(f"reading {', '.join(path.name for path in paths)}"):
-        return collect(paths, kind="torch" if STANDARD_INPUT in paths else None)
+        trace = collect(paths, kind="torch" if STANDARD_INPUT in paths else None)
+    for text in trace.diagnostics.filter(pl.col("code") == SKIPPED)["text"]:
+        warn(text)
+    return trace
 
 
 def default_target(paths: Sequence[Path]) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tracelens.capture import Capture, Diagnostics
-from tracelens.collectors.torch.document import ReadEvents
+from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvents
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
 from tracelens.collectors.torch.reading import read_documents
 from tracelens.collectors.torch.sidecar import (
@@ -23,9 +23,10 @@ from tracelens.collectors.torch.sidecar import (
     refuse_sidecar,
 )
 from tracelens.collectors.torch.stream import GZIP_MAGIC, ByteSource, unzipped
+from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
-from tracelens.errors import SourceError
+from tracelens.errors import NoTraceError, SourceError
 from tracelens.schemas import TABLES
 from tracelens.store import Store
 
@@ -38,6 +39,8 @@ _VERSIONS = (
 )  # fmt: skip
 _SETTINGS = ("record_shapes", "with_stack", "with_modules", "with_flops", "profile_memory")
 _EPOCH_NS = 10**18
+_WITHOUT_PHASE = "(ph none)"
+"""How the code of a diagnostic ends that counts objects without a phase, which no event lacks."""
 _NOT_HELD = "a torch trace does not hold it"
 _REASONS = {
     "layers": "no nn.Module calls in the trace; profile with with_stack=True, with_modules=True",
@@ -86,12 +89,24 @@ def trace_files(path: Path) -> list[Path]:
     return files
 
 
+def begins_as_trace(path: Path) -> bool:
+    """Whether the first objects in a file are a trace's, as far as they can be read; the rest is not looked at."""
+    diagnostics = Diagnostics()
+    text = Text(ByteSource(path, diagnostics).blocks(BLOCK_BYTES), str(path))
+    try:
+        first = next(Document(text, diagnostics).events(), [])
+    except NoTraceError:
+        return False
+    return not first or any(isinstance(event.ph, str) for event in first)
+
+
 def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Capture]:
     refuse_sidecar(path)
     diagnostics = Diagnostics()
     source = ByteSource(path, diagnostics)
     captures: list[Capture] = []
     for read, said in read_documents(source, diagnostics):
+        _refuse_other_json(path, read, said)
         if read.n_events:
             with Store(folder / str(next(parts))) if folder is not None else nullcontext() as store:
                 captures.append(_capture(path, source, read, said, store))
@@ -109,6 +124,16 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
         if len(captures) > 1:
             _as_one_of(capture, number, len(captures))
     return captures
+
+
+def _refuse_other_json(path: Path, read: ReadEvents, said: Diagnostics) -> None:
+    """Raise NoTraceError when what was read is a list of objects, none of which is an event (has a phase, `ph`)."""
+    n_strange = sum(n for (_, code), n in said.counts.items() if code.endswith(_WITHOUT_PHASE))
+    if read.n_events and read.n_events == n_strange and not read.frames:
+        raise NoTraceError(
+            f"{path}: expected a torch.profiler Chrome trace, found JSON whose {n_strange:,} objects are no trace "
+            "events (none has a phase, ph); collect what prof.export_chrome_trace(path) wrote"
+        )
 
 
 def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
@@ -172,4 +197,4 @@ def _rank(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
     return (int(match.group(1)), "file name") if match else (None, "input order")
 
 
-__all__ = ["KIND", "read", "sniff", "trace_files"]
+__all__ = ["KIND", "begins_as_trace", "read", "sniff", "trace_files"]
