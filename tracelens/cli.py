@@ -34,7 +34,7 @@ from tracelens.cli_io import (
 )
 from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.report import build_report
-from tracelens.schemas import TABLES
+from tracelens.schemas import ROW_IDS, TABLES
 from tracelens.table import Table
 from tracelens.views.describe import describe, listing
 from tracelens.views.format import printable
@@ -240,9 +240,12 @@ def check(trace: Sources) -> None:
     if diagnostics.height:
         emit(f"\n{_plain(diagnostics)}")
     bad = diagnostics.filter(pl.col("severity").is_in(["loss", "error"]))
-    if bad.height or not opened.manifest.complete:
+    repeated = opened.repeated_ids()
+    for name, count in repeated.items():
+        emit(f"\n{count:,} rows of {name} share their {ROW_IDS[name]} with another row of their rank: collect anew.\n")
+    if bad.height or repeated or not opened.manifest.complete:
         incomplete = "" if opened.manifest.complete else "; the capture is incomplete"
-        emit(f"\nNot clean: {bad.height} kinds of losses or errors{incomplete}.\n")
+        emit(f"\nNot clean: {bad.height + len(repeated)} kinds of losses or errors{incomplete}.\n")
         raise typer.Exit(EXIT_INPUT)
     emit("\nClean: nothing was lost.\n")
 
