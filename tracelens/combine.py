@@ -12,6 +12,7 @@ import polars as pl
 
 from tracelens.capture import Capture, Manifest
 from tracelens.errors import SourceError, UsageError
+from tracelens.same_run import refuse_unrelated
 from tracelens.schemas import EVENT_TABLES, ROW_IDS, SPAN_POINTERS, TABLES
 from tracelens.table import Stored
 from tracelens.trace import Parts, Trace
@@ -24,7 +25,8 @@ def combine(captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: s
 
     `ranks` settles the ranks of the profiler captures in order (one given for all stack captures too where it is one).
     `events` names the profiler whose events are kept where both torch and nsys captured a rank. Raises SourceError when
-    two captures of one profiler claim the same rank, UsageError when `ranks` does not fit.
+    two captures of one profiler claim the same rank, or cannot be ranks of one program and `ranks` does not insist;
+    UsageError when `ranks` does not fit.
     """
     profiled = [capture for capture in captures if capture.kind in PROFILERS]
     others = [capture for capture in captures if capture.kind not in PROFILERS]
@@ -32,6 +34,8 @@ def combine(captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: s
     if profiled:
         settled += [(ranks[0] if len(ranks) == 1 else capture.rank or 0, capture) for capture in others]
     chosen = _one_profiler_a_rank(settled, events)
+    for kind in PROFILERS if not ranks else ():
+        refuse_unrelated([capture for capture in profiled if capture.kind == kind])
     firsts = _first_ids(settled, chosen)
     parts = {name: _parts(name, settled, chosen, firsts) for name in TABLES}
     return Trace.of_parts(_manifest(settled, parts), parts)

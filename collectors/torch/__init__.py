@@ -27,6 +27,7 @@ from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
 from tracelens.errors import NoTraceError, SourceError
+from tracelens.same_run import WORLD_SIZE
 from tracelens.schemas import TABLES
 from tracelens.store import Store
 
@@ -164,6 +165,7 @@ def _capture(
     if not read.complete:
         diagnostics.add("loss", "trace_cut", "the file ends before the trace does; whole events before that were kept")
     rank, origin = _rank(path, facts)
+    n_ranks = integer(_distributed(facts).get(WORLD_SIZE))
     stored = store.finish() if store is not None else {}
     capture = Capture(
         kind=KIND,
@@ -176,7 +178,9 @@ def _capture(
         time_base="unix_epoch" if any(isinstance(s, int) and s > _EPOCH_NS for s in starts) else "trace_start",
         time_precision_ns=1 if read.has_fractions else 1000,
         complete=read.complete,
-        settings={key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)} | {"reader": read.path},
+        settings={key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)}
+        | {"reader": read.path}
+        | ({} if n_ranks is None else {WORLD_SIZE: n_ranks}),
         reasons={
             name: _REASONS.get(name, "a torch trace does not hold it") for name in TABLES if name not in tables | stored
         },
@@ -187,10 +191,15 @@ def _capture(
     return capture
 
 
+def _distributed(facts: dict[str, Any]) -> dict[str, Any]:
+    """What the trace says of the ranks of its program; empty where it does not."""
+    info = facts.get("distributedInfo")
+    return info if isinstance(info, dict) else {}
+
+
 def _rank(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
     """The rank and where it was read: distributedInfo, else the file name."""
-    info = facts.get("distributedInfo")
-    said = integer(info.get("rank")) if isinstance(info, dict) else None
+    said = integer(_distributed(facts).get("rank"))
     if said is not None and 0 <= said < 2**31:
         return said, "distributedInfo"
     match = _RANK_IN_NAME.search(path.name)
