@@ -19,6 +19,7 @@ from tracelens.collectors import SKIPPED, collect
 from tracelens.errors import SourceError, UsageError
 from tracelens.exports import FORMATS, write_parquet
 from tracelens.report import Report
+from tracelens.same_run import APART
 from tracelens.trace import Trace
 from tracelens.views.format import printable
 from tracelens.views.markdown import to_markdown
@@ -63,7 +64,7 @@ def open_any(paths: Sequence[Path]) -> Trace:
         return Trace.open(traces[0])
     with progress(f"reading {', '.join(path.name for path in paths)}"):
         trace = collect(paths, kind="torch" if STANDARD_INPUT in paths else None)
-    for text in trace.diagnostics.filter(pl.col("code") == SKIPPED)["text"]:
+    for text in trace.diagnostics.filter(pl.col("code").is_in([SKIPPED, APART]))["text"]:
         warn(text)
     return trace
 

@@ -12,6 +12,8 @@ from tracelens.errors import SourceError
 
 WORLD_SIZE = "world_size"
 """The setting that holds how many ranks the program had, where the source tells."""
+APART = "ranks_apart"
+"""Code of the diagnostic that says that ranks did not run at the same time."""
 _FAR_NS = 3_600 * 10**9
 """Ranks run at the same time; clocks of two machines differ by less than this."""
 _TIMED = ("kernels", "api_calls", "spans")
@@ -48,7 +50,7 @@ def refuse_unrelated(captures: Sequence[Capture]) -> None:
                 f"{one.source.name} ended {apart / 1e9:.1f} s before {other.source.name} began; unless they are ranks "
                 "of one program, nothing here that compares ranks holds: collect each into a trace of its own"
             )
-            other.diagnostics.add("warning", "ranks_apart", text)
+            other.diagnostics.add("warning", APART, text)
 
 
 def _unrelated(one: Capture, other: Capture, why: str) -> SourceError:

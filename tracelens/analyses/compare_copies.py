@@ -6,11 +6,13 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.derive.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COMPARE_COPIES
 from tracelens.trace import Trace
 
 
+@pairs_ranks
 def compare_copies(base: Trace, other: Trace) -> pl.DataFrame:
     """A row a rank and direction found in either trace. Raises MissingTableError when neither holds a copy."""
     if not base.has("memcpys") and not other.has("memcpys"):
@@ -51,6 +53,7 @@ def _side(trace: Trace, which: str) -> pl.DataFrame:
     )
 
 
+@says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
     """The comparison in words."""
     told = ("speedup", "size_ratio", "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s")

@@ -9,6 +9,7 @@ import polars as pl
 from tracelens.derive.layer_pairs import layer_pairs
 from tracelens.derive.layer_times import are_numbered, both_kernel_times, region_cost
 from tracelens.derive.oracles import TOTAL, best_of_two, by_operation, dynamic, operations, with_total
+from tracelens.derive.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.schemas.results.layers import LAYER_ORACLE
 from tracelens.trace import Trace
@@ -18,6 +19,7 @@ _METHODS = ("kernels", "cuda_event", "layer", "subtraction", "profiler")
 _WAY = ["method", "base_configuration", "other_configuration", "compile_mode"]
 
 
+@pairs_ranks
 def layer_oracle(
     base: Trace, other: Trace, *, switch_cost_ns: float | None = None, method: str | None = None
 ) -> pl.DataFrame:
@@ -117,6 +119,7 @@ def _measured_region(base: Trace, other: Trace, way: dict[str, Any]) -> float | 
     return region_cost(base, configuration) if found is None else found
 
 
+@says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     """What each oracle would gain, and what its number rests on."""
     found = []
