@@ -153,6 +153,12 @@ LAYER_ATTRIBUTION = Table(
             "ns",
         ),
         Column("share_frac", pl.Float64, "duration_total_ns over the rank's kernel total.", "1"),
+        Column(
+            "root_only_ns",
+            pl.Int64,
+            "Of duration_total_ns, what ran in the model's root module, or a wrapper of it, and in no layer within.",
+            "ns",
+        ),
         Column("layout_frac", pl.Float64, "Share of the row's time in kernels that only move or rearrange data.", "1"),
         Column(
             "evidence",
