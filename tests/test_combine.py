@@ -109,7 +109,7 @@ def test_stacks_of_several_files_keep_their_frames() -> None:
 
 def test_two_sources_of_spans_in_one_rank_keep_their_rows_apart() -> None:
     """A source that is no profiler adds spans, calls and kernels to the profiler's; what points at them follows."""
-    rows = {
+    rows: dict[str, Any] = {
         "spans": [{"name": "outer"}, {"name": "inner", "parent_id": 0}],
         "sites": [{"op": "s"}],
         "api_calls": [{"span_id": 1, "op_span_id": 0, "site_id": 0}],

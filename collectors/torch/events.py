@@ -177,7 +177,17 @@ def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) ->
     if all(event.ph != "C" or event.args is None for event in events):
         return events
     return [
-        CounterEvent(*(getattr(event, name) for name in Event.__struct_fields__), values=_DECODE_OBJECT(raw.args))
+        CounterEvent(
+            event.ph,
+            event.cat,
+            event.name,
+            event.pid,
+            event.tid,
+            event.ts,
+            event.dur,
+            event.args,
+            _DECODE_OBJECT(raw.args),
+        )
         if event.ph == "C" and event.args is not None
         else event
         for event, raw in zip(events, raw_args(), strict=True)

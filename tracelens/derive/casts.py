@@ -60,7 +60,7 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
         near.sort("place", "read_bytes", descending=[False, True])
         .unique(["rank", "memcpy_id"], keep="first", maintain_order=True)
         .with_columns(dtype=recorded.fill_null(_wider_dtype(pl.col("read_bytes"))), is_recorded=recorded.is_not_null())
-        .select("rank", "memcpy_id", *_COLUMNS)
+        .select(_SCHEMA.names())
     )
 
 
@@ -116,17 +116,20 @@ def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _typed(frame: pl.DataFrame | list[object]) -> pl.DataFrame:
-    schema = pl.Schema({"rank": pl.Int32, "memcpy_id": pl.Int64} | _COLUMNS)
-    return pl.DataFrame(frame, schema=schema) if isinstance(frame, list) else frame.cast(schema)
+    return pl.DataFrame(frame, schema=_SCHEMA) if isinstance(frame, list) else frame.cast(_SCHEMA)
 
 
-_COLUMNS = {
-    "read_bytes": pl.Int64,
-    "written_bytes": pl.Int64,
-    "elements": pl.Int64,
-    "dtype": pl.String,
-    "is_recorded": pl.Boolean,
-}
+_SCHEMA = pl.Schema(
+    {
+        "rank": pl.Int32,
+        "memcpy_id": pl.Int64,
+        "read_bytes": pl.Int64,
+        "written_bytes": pl.Int64,
+        "elements": pl.Int64,
+        "dtype": pl.String,
+        "is_recorded": pl.Boolean,
+    }
+)
 
 
 def _wider_dtype(read_bytes: pl.Expr) -> pl.Expr:

@@ -40,17 +40,14 @@ def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
         .join(wanted, on=["rank", "span_id"], how="semi")
     )
     distinct = rows.select("input_shapes", "input_dtypes").unique()
-    inputs = pl.Series([_inputs(*row) for row in distinct.iter_rows()], dtype=_SCHEMA["inputs"])
+    inputs = pl.Series([_inputs(*row) for row in distinct.iter_rows()], dtype=_INPUTS)
     known = distinct.with_columns(inputs=inputs).filter(pl.col("inputs").list.len() > 0)
     found = rows.join(known, on=["input_shapes", "input_dtypes"], nulls_equal=True)
     return found.select("rank", "span_id", "inputs")
 
 
-_SCHEMA = {
-    "rank": pl.Int32,
-    "span_id": pl.Int64,
-    "inputs": pl.List(pl.Struct({"dtype": pl.String, "width": pl.Int64, "elements": pl.Int64})),
-}
+_INPUTS = pl.List(pl.Struct({"dtype": pl.String, "width": pl.Int64, "elements": pl.Int64}))
+_SCHEMA = pl.Schema({"rank": pl.Int32(), "span_id": pl.Int64(), "inputs": _INPUTS})
 
 
 def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
