@@ -9,6 +9,7 @@ from polars.testing import assert_frame_equal
 
 from tests.cases import make_trace
 from tracelens.analyses.timing_methods import notes, timing_methods
+from tracelens.derive.planned import planned_outcome
 from tracelens.errors import MissingTableError
 from tracelens.report import build_report
 from tracelens.schemas.results.layers import TIMING_METHODS
@@ -101,6 +102,14 @@ def test_a_measured_plan_is_compared_with_the_model_without_it(durations: tuple[
     said = notes(trace, timing_methods(trace))
     assert said[0].endswith(f"interpreted 0.000 ms: {told}")
     assert len(said) == 1
+
+
+def test_plan_and_model_may_have_been_measured_apart() -> None:
+    base = make_trace(timings=timing("e2e", 100, 100))
+    planned = make_trace(timings=timing("e2e", 50, 50, configuration="custom"))
+    for traces in ((base, planned), (planned, base)):
+        (said,) = planned_outcome(*traces)
+        assert "a speedup of 2.00 (2.00 to 2.00), it helps" in said
 
 
 def test_a_measured_plan_without_its_base_says_what_is_missing() -> None:

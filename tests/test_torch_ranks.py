@@ -89,3 +89,10 @@ def test_files_that_do_not_say_are_warned_of_unless_they_ran_together(
 ) -> None:
     trace = collect([rank_file(tmp_path, "a.json", 0), rank_file(tmp_path, "b.json", hours)])
     assert trace.diagnostics.filter(rank=1)["code"].to_list() == codes
+
+
+def test_traces_that_stand_in_one_file_stay_ranks(tmp_path: Path) -> None:
+    texts = [rank_file(tmp_path, "part.json", hours).read_text() for hours in (0, 2.5)]
+    trace = collect(write(tmp_path / "t.json", "".join(texts)))
+    assert trace.manifest.ranks == [0, 1]
+    assert "ranks_apart" in trace.diagnostics["code"].to_list()

@@ -56,7 +56,7 @@ def plan(  # noqa: PLR0913 - one parameter an option
     devices = other_device(opened, compiled)
     if devices is not None:
         warn(devices)
-    for said in dict.fromkeys(planned_outcome(opened) + planned_outcome(compiled)):
+    for said in planned_outcome(opened, compiled):
         tell(said)
     if out is not None:
         tell(f"wrote {out}: apply it with tl.apply_plan(model, {str(out)!r})")

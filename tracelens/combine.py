@@ -20,13 +20,15 @@ from tracelens.trace import Parts, Trace
 PROFILERS = ("torch", "nsys")
 
 
-def combine(captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: str = "torch") -> Trace:
+def combine(
+    captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: str = "torch", is_one_run: bool = False
+) -> Trace:
     """One trace of all captures: events from one profiler a rank, stacks from gdb, counters from all.
 
     `ranks` settles the ranks of the profiler captures in order (one given for all stack captures too where it is one).
     `events` names the profiler whose events are kept where both torch and nsys captured a rank. Raises SourceError when
-    two captures of one profiler claim the same rank, or cannot be ranks of one program and `ranks` does not insist;
-    UsageError when `ranks` does not fit.
+    two captures of one profiler claim the same rank, or cannot be ranks of one program and neither `ranks` insists nor
+    `is_one_run` says that one program wrote them, UsageError when `ranks` does not fit.
     """
     profiled = [capture for capture in captures if capture.kind in PROFILERS]
     others = [capture for capture in captures if capture.kind not in PROFILERS]
@@ -34,7 +36,7 @@ def combine(captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: s
     if profiled:
         settled += [(ranks[0] if len(ranks) == 1 else capture.rank or 0, capture) for capture in others]
     chosen = _one_profiler_a_rank(settled, events)
-    for kind in PROFILERS if not ranks else ():
+    for kind in PROFILERS if not (ranks or is_one_run) else ():
         refuse_unrelated([capture for capture in profiled if capture.kind == kind])
     firsts = _first_ids(settled, chosen)
     parts = {name: _parts(name, settled, chosen, firsts) for name in TABLES}

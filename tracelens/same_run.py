@@ -28,22 +28,24 @@ def refuse_unrelated(captures: Sequence[Capture]) -> None:
 
     They cannot where they tell of different numbers of ranks, or of fewer than there are captures, and where they lie
     hours apart and not all of them say that they are ranks. It is in doubt where they did not run at the same time.
-    Device models may differ.
+    Device models may differ. Traces that stand in one file are ranks as the file has it.
     """
+    n_files = len({capture.source.sha256 for capture in captures})
     sizes = [(capture, capture.settings.get(WORLD_SIZE)) for capture in captures]
     told = [(capture, size) for capture, size in sizes if isinstance(size, int) and size > 0]
     for (one, size), (other, other_size) in combinations(told, 2):
-        if size != other_size:
+        if size != other_size and one.source.sha256 != other.source.sha256:
             raise _unrelated(one, other, f"one is of {size:,} ranks, the other of {other_size:,}")
-    if told and told[0][1] < len(captures):
-        one, other = told[0][0], next(capture for capture in captures if capture is not told[0][0])
-        raise _unrelated(one, other, f"{one.source.name} is of {told[0][1]:,} ranks, and {len(captures):,} were given")
+    if told and told[0][1] < n_files:
+        one = told[0][0]
+        other = next(capture for capture in captures if capture.source.sha256 != one.source.sha256)
+        raise _unrelated(one, other, f"{one.source.name} is of {told[0][1]:,} ranks, and {n_files:,} were given")
     extents = [(capture, extent) for capture in captures if (extent := _extent(capture)) is not None]
     extents.sort(key=lambda pair: pair[1])
     for at, (other, (begins, _)) in enumerate(extents[1:], 1):
         one, ended = max(((capture, end) for capture, (_, end) in extents[:at]), key=lambda pair: pair[1])
         apart = begins - ended
-        if apart >= _FAR_NS and len(told) < len(captures):
+        if apart >= _FAR_NS and len(told) < len(captures) and one.source.sha256 != other.source.sha256:
             raise _unrelated(one, other, f"the second began {apart / _FAR_NS:.1f} hours after the first had ended")
         if apart > 0:
             text = (

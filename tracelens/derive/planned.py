@@ -18,16 +18,19 @@ _ALONE = (
 )
 
 
-def planned_outcome(trace: Trace) -> list[str]:
+def planned_outcome(*traces: Trace) -> list[str]:
     """What a measured plan gained over the uncompiled model, and over the one compiled as a whole; a sentence each.
 
-    Each is judged against the spread (quartiles) of both, and the first against what was predicted, where the
-    measurement recorded that. Nothing where no plan was measured.
+    Plan and model may have been measured in one trace or several, the first of which counts. Each is judged against the
+    spread (quartiles) of both, and the first against what was predicted, where the measurement recorded that. Nothing
+    where no plan was measured.
     """
-    pure = _pure(trace)
+    pure: dict[str, dict[str, Any]] = {}
+    for trace in reversed(traces):
+        pure |= _pure(trace)
     if PLANNED not in pure:
         return []
-    about = _settings(trace)
+    about = _settings(next(trace for trace in traces if PLANNED in _pure(trace)))
     device = _kind_of_device(about)
     found = []
     for name in sorted(set(pure) - {PLANNED}, key=lambda one: one not in EAGER):
