@@ -17,6 +17,9 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.trace import Trace
 
 _HEAD_BYTES = 1 << 16
+_NAMED = 3
+SKIPPED = "file_skipped"
+"""Code of the diagnostic that counts files of a folder that are no traces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +67,47 @@ def read_captures(
     paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], kind: str | None = None
 ) -> list[Capture]:
     """What each source holds, before `combine` makes a trace of it; the same errors as `collect`."""
-    return [capture for found, path in sources_of(paths, kind) for capture in COLLECTORS[found].read(path)]
+    skipped: list[Path] = []
+    sources = sources_of(paths, kind, skipped)
+    captures = [capture for found, path in sources for capture in COLLECTORS[found].read(path)]
+    note_skipped(captures, skipped)
+    return captures
+
+
+def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> None:
+    """Count, with the first capture, the files of folders that were left out."""
+    names = ", ".join(path.name for path in skipped[:_NAMED]) + (", …" if len(skipped) > _NAMED else "")
+    text = f"files of the folder that are no traces were skipped: {names}"
+    captures[0].diagnostics.add("warning", SKIPPED, text, len(skipped))
 
 
 def sources_of(
-    paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], kind: str | None = None
+    paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str],
+    kind: str | None = None,
+    skipped: list[Path] | None = None,
 ) -> list[tuple[str, Path]]:
-    """The sources that the paths stand for, one by one, each with the kind of its collector."""
+    """The sources that the paths stand for, one by one, each with the kind of its collector.
+
+    Files of a folder that are no traces are left out, and put into `skipped`; one that is named itself is an error.
+    """
     given = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
     if not given:
         raise UsageError("no source was named; give at least one file or directory")
     if kind is not None and kind not in COLLECTORS:
         raise UsageError(f"no collector is called {kind!r}; the collectors are {', '.join(COLLECTORS)}")
     sources: list[tuple[str, Path]] = []
+    skipped = [] if skipped is None else skipped
     for path in given:
         if str(path) != "-" and not path.exists():
             raise SourceError(f"{path}: no such file or directory")
         for member in _members(path, kind):
             found = kind or detect(member)
-            sources += [(found, file) for file in (torch.trace_files(member) if found == torch.KIND else [member])]
+            files = torch.trace_files(member) if found == torch.KIND else [member]
+            kept = [file for file in files if file == path or found != torch.KIND or torch.begins_as_trace(file)]
+            skipped += [file for file in files if file not in kept]
+            sources += [(found, file) for file in kept]
+        if path.is_dir() and not any(file.is_relative_to(path) for _, file in sources):
+            raise SourceError(f"{path}: found a directory with nothing to collect, expected: {_expected()}")
     return sources
 
 
@@ -100,10 +125,7 @@ def _members(path: Path, kind: str | None) -> list[Path]:
     if kind is not None or not path.is_dir() or any(c.sniff(path, b"") for c in COLLECTORS.values()):
         return [path]
     members = sorted(p for p in path.iterdir() if not p.name.startswith("."))
-    members = [p for p in members if any(c.sniff(p, _head(p)) for c in COLLECTORS.values())]
-    if not members:
-        raise SourceError(f"{path}: found a directory with nothing to collect, expected: {_expected()}")
-    return members
+    return [p for p in members if any(c.sniff(p, _head(p)) for c in COLLECTORS.values())]
 
 
 def _head(path: Path) -> bytes:
@@ -128,4 +150,4 @@ def _described(path: Path, head: bytes) -> str:
     return f"a file that starts with {head[:24]!r}"
 
 
-__all__ = ["COLLECTORS", "Collector", "collect", "detect", "read_captures", "sources_of"]
+__all__ = ["COLLECTORS", "SKIPPED", "Collector", "collect", "detect", "note_skipped", "read_captures", "sources_of"]

@@ -37,4 +37,13 @@ EVENT_TABLES = (
 )  # fmt: skip
 """Tables that come from one profiler source of a rank; stacks, counters and diagnostics combine from all."""
 
-__all__ = ["EVENT_TABLES", "SCHEMA_VERSION", "TABLES"]
+ROW_IDS = {
+    "spans": "span_id", "api_calls": "api_call_id", "kernels": "kernel_id", "memcpys": "memcpy_id",
+    "memsets": "memset_id", "synchronizations": "synchronization_id", "sites": "site_id", "stacks": "stack_id",
+}  # fmt: skip
+"""Tables whose rows have an id, unique within the rank. Columns that point at a row are named for its id."""
+
+SPAN_POINTERS = ("parent_id", "op_span_id", "node_span_id")
+"""Columns that point at a span and are named for what it is to the row."""
+
+__all__ = ["EVENT_TABLES", "ROW_IDS", "SCHEMA_VERSION", "SPAN_POINTERS", "TABLES"]

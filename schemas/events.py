@@ -138,7 +138,12 @@ SITES = Table(
         Column(
             "accumulates", pl.Boolean, "Whether an autograd node that adds up gradients (AccumulateGrad) is around."
         ),
-        Column("is_root", pl.Boolean, "Whether module_path is that of a whole model, with layers of its own within."),
+        Column(
+            "is_root",
+            pl.Boolean,
+            "Whether module_path is that of a whole model, with layers of its own within; where it is null, whether a "
+            "wrapper of a model, such as Dynamo's, is around the calls.",
+        ),
     ),
     ("site_id",),
 )

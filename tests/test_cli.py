@@ -363,3 +363,14 @@ def test_the_reference_pages_are_what_the_code_says() -> None:
     pages: dict[str, str] = runpy.run_path(str(ROOT / "docs" / "generate.py"))["pages"]()
     stale = [name for name, text in pages.items() if (ROOT / "docs" / name).read_text() != text]
     assert stale == [], "run: python docs/generate.py"
+
+
+@pytest.mark.parametrize("name", ["r.xlsx", "r.JSN", "folder.d/r.pdf"])
+def test_an_ending_of_no_format_is_a_usage_error_that_lists_the_endings(run: Run, source: Path, name: str) -> None:
+    result = run("report", source, "--section", "top_kernels", "--out", name)
+    assert result.code == 2
+    assert f"no format ends in {Path(name).suffix}" in result.err
+    assert ".csv, .htm, .html, .json, .md, .parquet, .txt" in result.err
+    assert not Path(name).exists()
+    assert run("report", source, "--section", "top_kernels", "--out", "r.xlsx", "--format", "csv").code == 0
+    assert run("report", source, "--section", "top_kernels", "--out", "plain").code == 0

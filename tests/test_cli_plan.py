@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import tracelens as tl
+from tests.cases import make_trace
 from tests.test_layer_oracle import BASE, OTHER
-from tests.test_timing_methods import MEASURED
+from tests.test_timing_methods import MEASURED, timing
 from tracelens.cli import app, main
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.plan import make_plan
@@ -36,6 +37,39 @@ def test_what_no_plan_can_be_made_of() -> None:
         make_plan(BASE, OTHER, oracle="best")
     with pytest.raises(MissingTableError, match="tell no profile_timed path; tracelens collect timings"):
         make_plan(MEASURED, MEASURED, oracle="profile_timed")
+
+
+def test_no_plan_is_made_of_runs_that_are_not_known_to_be_eager_and_compiled() -> None:
+    with pytest.raises(UsageError, match=r"a plan chooses between an eager run \(BASE, trace\) and a compiled one"):
+        make_plan(BASE, BASE)
+    with pytest.raises(UsageError, match="is the compiled run and trace the eager one: give the eager run first"):
+        make_plan(OTHER, BASE)
+
+
+def test_a_plan_compiles_and_promises_only_what_is_faster_beyond_the_spread() -> None:
+    """Conv's times overlap (35 to 85, 35 to 65), fc's do not (30, 10): 60 and 30 without, 60 and 10 with the plan."""
+    timings = [
+        *timing("layer", 10, 110, module_path="conv", synchronized=True),
+        *timing("layer", 30, 30, module_path="fc", synchronized=True),
+        *timing("layer", 20, 80, configuration="cpp", module_path="conv", synchronized=True),
+        *timing("layer", 10, 10, configuration="cpp", module_path="fc", synchronized=True),
+    ]
+    trace = make_trace(timings=timings, layers=MEASURED.layers.drop("rank").to_dicts())
+    for oracle in ("dynamic", "best_of_two"):
+        made = make_plan(trace, trace, oracle=oracle)
+        assert dict(made.layers) == {"conv": "eager", "fc": "compiled"}
+        assert made.made_from["predicted_speedup_over_base"] == 90 / 70
+        assert made.made_from["n_unclear"] == 1
+
+
+def test_the_command_says_that_devices_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, trace, device in (("base", BASE, "NVIDIA A100"), ("other", OTHER, "NVIDIA H100")):
+        tables = {table: trace.frame(table).to_dicts() for table in ("layers", "spans", "kernels")}
+        make_trace(**tables, devices=[{"name": device}]).write(tmp_path / f"{name}.tracelens")
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", str(tmp_path / "base.tracelens"), str(tmp_path / "other.tracelens")])
+    assert ended.value.code == 0
+    assert "warning: base ran on NVIDIA A100, other on NVIDIA H100" in capsys.readouterr().err
 
 
 def test_the_command_writes_a_plan_that_can_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -78,7 +112,7 @@ def nothing():
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
 def test_times_are_collected_of_a_function_in_a_file_and_of_a_plan(tmp_path: Path) -> None:
     (tmp_path / "subject_of_timings.py").write_text(SUBJECT)
-    tl.Plan(("1",)).write(tmp_path / "plan.json")
+    tl.Plan(("1",), made_from={"predicted_speedup_over_base": 1.25}).write(tmp_path / "plan.json")
     out = tmp_path / "out.tracelens"
     words = ["collect", "timings", f"{tmp_path}/subject_of_timings.py:make", "--configuration", "interpreted",
              "--method", "layer", "--method", "e2e", "--rounds", "2", "--executions", "1", "--warmup", "1",
@@ -92,6 +126,8 @@ def test_times_are_collected_of_a_function_in_a_file_and_of_a_plan(tmp_path: Pat
     assert pure["round"].to_list() == [0, 1, 2]
     assert pure["is_warmup"].to_list() == [True, False, False]
     assert pl.Series(["0", "1"]).equals(tl.open(out).layers["module_path"])
+    assert "The measured plan (custom) takes" in result.stderr
+    assert "predicted 1.25" in result.stderr
 
 
 @needs_torch

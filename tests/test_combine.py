@@ -1,5 +1,6 @@
 """Captures of one run into one trace: ranks, one profiler a rank, stacks of all, and a manifest that says so."""
 
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -7,9 +8,11 @@ import pytest
 
 from tests.cases import make_trace
 from tracelens.capture import Capture, SourceFile
+from tracelens.cli import main
 from tracelens.combine import combine
 from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import TABLES
+from tracelens.table import Stored
 
 
 def capture(kind: str, name: str, rank: int | None = None, **tables: list[dict[str, Any]]) -> Capture:
@@ -102,6 +105,54 @@ def test_stacks_of_several_files_keep_their_frames() -> None:
         (7, ["y 1"]),
     ]
     assert combine([stacks("x", 3)]).stacks["stack_id"].to_list() == [3]
+
+
+def test_two_sources_of_spans_in_one_rank_keep_their_rows_apart() -> None:
+    """A source that is no profiler adds spans, calls and kernels to the profiler's; what points at them follows."""
+    rows: dict[str, Any] = {
+        "spans": [{"name": "outer"}, {"name": "inner", "parent_id": 0}],
+        "sites": [{"op": "s"}],
+        "api_calls": [{"span_id": 1, "op_span_id": 0, "site_id": 0}],
+        "kernels": [{"api_call_id": 0, "span_id": 1, "node_span_id": 0, "site_id": 0}],
+        "collectives": [{"kernel_id": 0}],
+        "memcpys": [{"api_call_id": 0, "span_id": 1}],
+    }
+    trace = combine([capture("torch", "t", **rows), capture("plugin", "p", **rows)])
+    assert trace.spans.select("span_id", "parent_id").rows() == [(0, None), (1, 0), (2, None), (3, 2)]
+    calls = trace.api_calls.select("api_call_id", "span_id", "op_span_id", "site_id")
+    assert calls.rows() == [(0, 1, 0, 0), (1, 3, 2, 1)]
+    kernels = trace.kernels.select("kernel_id", "api_call_id", "span_id", "node_span_id", "site_id")
+    assert kernels.rows() == [(0, 0, 1, 0, 0), (1, 1, 3, 2, 1)]
+    assert trace.collectives["kernel_id"].to_list() == [0, 1]
+    assert trace.memcpys.select("memcpy_id", "api_call_id", "span_id").rows() == [(0, 0, 1), (1, 1, 3)]
+    assert trace.sites["site_id"].to_list() == [0, 1]
+    assert trace.repeated_ids() == {}
+
+
+def test_ids_of_a_table_on_disk_are_raised_too(tmp_path: Path) -> None:
+    plugin = capture("plugin", "p", spans=[{}, {"parent_id": 0}])
+    frame = plugin.tables.pop("spans")
+    TABLES["spans"].write(frame, tmp_path / "spans.parquet")
+    plugin.stored["spans"] = Stored(tmp_path / "spans.parquet", frame.height)
+    trace = combine([capture("torch", "t", spans=[{}]), plugin])
+    assert trace.spans.select("span_id", "parent_id").rows() == [(0, None), (1, None), (2, 1)]
+
+
+def test_a_pointer_at_a_table_that_another_source_has_stays() -> None:
+    """Only ids of rows that a capture brings itself are raised."""
+    trace = combine([capture("torch", "t", spans=[{}, {}]), capture("plugin", "p", kernels=[{"span_id": 1}])])
+    assert trace.kernels["span_id"].to_list() == [1]
+
+
+def test_check_says_that_ids_are_not_unique(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    twice = [{"span_id": 4}, {"span_id": 4}, {"span_id": 5}, {"span_id": 4, "rank": 1}]
+    make_trace(spans=twice).write(tmp_path / "t.tracelens")
+    with pytest.raises(SystemExit) as ended:
+        main(["check", str(tmp_path / "t.tracelens")])
+    assert ended.value.code == 1
+    shown = capsys.readouterr().out
+    assert "2 rows of spans share their span_id with another row of their rank" in shown
+    assert "Not clean: 1 kinds" in shown
 
 
 def test_stacks_follow_the_one_rank_asked_for() -> None:

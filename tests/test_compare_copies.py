@@ -47,6 +47,18 @@ def test_a_direction_found_on_one_side_only() -> None:
     assert notes(BASE, other, found) == []
 
 
+def test_copies_of_unknown_size_are_counted_and_enter_no_ratio() -> None:
+    """Base copies 16,000 bytes in 1000 ns, 8000 a copy; a third copy of 4000 ns has no size."""
+    base = make_trace(memcpys=[copy(0, 600, 8000), copy(600, 1000, 8000), copy(1000, 5000, 0)])
+    found = compare_copies(base, OTHER)
+    row = found.row(0, named=True)
+    assert (row["n_unsized_base"], row["n_unsized_other"]) == (1, 0)
+    assert (row["bandwidth_base_bytes_per_s"], row["size_ratio"]) == (1.6e10, 2.0)
+    said = notes(base, OTHER, found)
+    assert "1 copies in base and 0 in other have no known size" in said[0]
+    assert "8,000 bytes a copy in base" in said[1]
+
+
 @pytest.mark.parametrize("odd", [copy(5, 5, 0), copy(5, 5, 100), copy(5, 10, 0)])
 def test_copies_without_bytes_or_time_are_compared_without_a_ratio(odd: dict[str, Any]) -> None:
     trace = make_trace(memcpys=[odd])

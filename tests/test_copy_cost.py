@@ -117,6 +117,65 @@ def test_waste_is_told_by_the_cast_that_follows(after: dict[str, Any], dtype: st
     assert (row["wasteful_dtype"], row["wasted_bytes"]) == (dtype, wasted)
 
 
+BF16 = "c10::BFloat16"
+
+
+@pytest.mark.parametrize(
+    ("around_copy", "around_cast", "dtype", "wasted"),
+    [
+        # 8192 bytes are 4096 bfloat16, and as many as 2048 float32: the cast of 2048 elements is of another tensor.
+        (("[[4096], [4096], []]", f'["{BF16}", "{BF16}", ""]'), None, None, 0),
+        (("[[4096], [4096], []]", f'["{BF16}", "float", ""]'), None, None, 0),  # float32 of 4096 would be 16384 bytes
+        (("[[2048], [2048], []]", '["float", "float", ""]'), None, "float32", 4096),
+        (("[[2, 1024], [2, 1024], []]", f'["{BF16}", "float", ""]'), None, "float32", 4096),  # copied, then cast
+        (("[[2048], [2048], []]", '["int", "int", ""]'), None, "int32", 4096),
+        ((None, f'["{BF16}", "{BF16}", ""]'), None, None, 0),
+        ((None, '["float", "float", ""]'), None, "float32", 4096),
+        (("[[]]", '["Scalar"]'), None, "float32", 4096),  # no tensor's type was recorded: the cast is evidence
+        (None, ("[[2048], [2048], []]", f'["{BF16}", "float", ""]'), "float32", 4096),
+        (None, ("[[2000], [2000], []]", f'["{BF16}", "float", ""]'), None, 0),  # the cast is of fewer elements
+        (None, None, "float32", 4096),
+    ],
+)
+def test_what_the_ops_recorded_stands_against_counts_that_coincide(
+    around_copy: tuple[str | None, str] | None,
+    around_cast: tuple[str | None, str] | None,
+    dtype: str | None,
+    wasted: int,
+) -> None:
+    around = [one or (None, None) for one in (around_copy, around_cast)]
+    spans = [{"name": "aten::copy_", "input_shapes": shapes, "input_dtypes": dtypes} for shapes, dtypes in around]
+    to_bf16 = cast(50, 2048, CAST.replace("(float)", f"({BF16})")) | {"span_id": 1}
+    trace = make_trace(spans=spans, memcpys=[copy(0, 10, 8192, span_id=0)], kernels=[to_bf16])
+    row = whole(trace)
+    assert (row["wasteful_dtype"], row["wasted_bytes"]) == (dtype, wasted)
+    said = " ".join(notes(trace, copy_cost(trace)))
+    recorded = (around_copy is not None and "Scalar" not in around_copy[1]) or around_cast is not None
+    assert ("recorded as a" in said) == (wasted > 0 and recorded)
+    assert ("consistent with a" in said) == (wasted > 0 and not recorded)
+
+
+def test_a_cast_of_another_tensor_gives_way_to_the_right_one() -> None:
+    """Of two casts that fit by size, what the first one's op recorded says that it read something else."""
+    spans = [
+        {"input_shapes": "[[1024]]", "input_dtypes": '["double"]'},
+        {"input_shapes": "[[1000]]", "input_dtypes": '["double"]'},
+    ]
+    casts = [cast(50, 1024) | {"span_id": 1}, cast(70, 1024) | {"span_id": 0}]
+    trace = make_trace(spans=spans, memcpys=[copy(0, 10, 8192)], kernels=casts)
+    assert whole(trace)["wasted_bytes"] == 4096
+    assert whole(make_trace(spans=spans, memcpys=[copy(0, 10, 8192)], kernels=casts[:1]))["wasted_bytes"] == 0
+
+
+def test_copies_of_unknown_size_are_counted_and_enter_no_bandwidth() -> None:
+    """1000 bytes in 100 ns are 10 GB/s, however long the copy took whose size nobody knows."""
+    trace = make_trace(memcpys=[copy(0, 100, 1000), copy(200, 900, 0)])
+    row = whole(trace)
+    assert (row["n_calls"], row["n_unsized"], row["duration_total_ns"]) == (2, 1, 800)
+    assert row["bandwidth_bytes_per_s"] == 1e10
+    assert "1 of 2 copies have no known size" in notes(trace, copy_cost(trace))[0]
+
+
 def test_a_cast_belongs_to_the_last_copy_before_it() -> None:
     trace = make_trace(memcpys=[copy(0, 10, 8192), copy(20, 30, 8192)], kernels=[cast(50, 1024)])
     assert whole(trace)["wasted_bytes"] == 4096
@@ -149,7 +208,9 @@ def test_copies_that_took_no_time_and_held_no_bytes() -> None:
     trace = make_trace(memcpys=[copy(5, 5, 0), copy(5, 5, 0, "pinned")])
     found = copy_cost(trace)
     assert found["bandwidth_bytes_per_s"].to_list() == [None, None]
-    assert all("no bandwidth to tell" in said for said in notes(trace, found))
+    said = notes(trace, found)
+    assert ["no bandwidth to tell" in note for note in said] == [False, True, False, True]
+    assert "1 of 1 copies have no known size" in said[0]
 
 
 def test_without_copies() -> None:

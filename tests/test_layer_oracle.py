@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases import make_trace
-from tests.test_timing_methods import MEASURED
+from tests.test_timing_methods import MEASURED, timing
 from tracelens.analyses.layer_oracle import layer_oracle, notes
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.schemas.results.layers import LAYER_ORACLE
@@ -18,10 +18,11 @@ from tracelens.trace import Trace
 NAMES = ("stem", "block.conv", "block.bn", "fc")
 
 
-def run(*kernels: tuple[str, int, str]) -> Trace:
+def run(*kernels: tuple[str, int, str], compiled: bool = False) -> Trace:
     """Kernels of (layer, time, primitive) of one step; the layers are called in the order of NAMES."""
     layers = [{"module_path": name, "class_name": "Layer", "call_order": at} for at, name in enumerate(NAMES)]
     spans = [{"name": "op", "module_path": name, "phase": "forward"} for name in NAMES]
+    spans += [{"name": "Torch-Compiled Region: 0/0"}] if compiled else []
     rows = [
         {"span_id": NAMES.index(name), "duration_ns": ns, "primitive": primitive} for name, ns, primitive in kernels
     ]
@@ -29,7 +30,8 @@ def run(*kernels: tuple[str, int, str]) -> Trace:
 
 
 BASE = run(("fc", 100, "gemm"), ("stem", 90, "conv"), ("block.conv", 100, "conv"), ("block.bn", 30, "normalization"))
-OTHER = run(("stem", 50, "conv"), ("block.conv", 120, "conv"), ("block.bn", 10, "fused"), ("fc", 40, "gemm"))
+OTHER = run(("stem", 50, "conv"), ("block.conv", 120, "conv"), ("block.bn", 10, "fused"), ("fc", 40, "gemm"),
+            compiled=True)  # fmt: skip
 TOLD = ["layer", "choice", "chosen_ns", "switch_ns", "cumulative_ns"]
 
 
@@ -81,16 +83,16 @@ def test_dynamic_pays_for_every_change() -> None:
 def test_profile_timed_chooses_by_operation_where_both_runs_have_the_same() -> None:
     """A block that adds (eager 10, compiled 40) and normalises (50, 20); its layout transforms belong to the latter."""
     base = run(("fc", 10, "elementwise"), ("fc", 30, "normalization"), ("fc", 20, "layout"), ("stem", 5, "conv"))
-    other = run(("fc", 40, "elementwise"), ("fc", 20, "normalization"), ("stem", 7, "fused"))
+    other = run(("fc", 40, "elementwise"), ("fc", 20, "normalization"), ("stem", 7, "fused"), compiled=True)
     found = layer_oracle(base, other)
     assert path(found, "profile_timed") == [("stem", "eager", 5, 0, 5), ("fc", "mixed", 30, 0, 35)]
     assert path(found, "best_of_two") == [("stem", "eager", 5, 0, 5), ("fc", "eager", 60, 0, 65)]
-    fused = run(("fc", 50, "fused"), ("stem", 7, "conv"))
+    fused = run(("fc", 50, "fused"), ("stem", 7, "conv"), compiled=True)
     assert path(layer_oracle(base, fused), "profile_timed")[1] == ("fc", "compiled", 50, 0, 55)
 
 
 def test_a_layer_of_one_run_is_kept_as_it_is_and_counts_in_no_speedup() -> None:
-    other = run(("stem", 50, "conv"), ("block.conv", 120, "conv"), ("fc", 40, "gemm"))
+    other = run(("stem", 50, "conv"), ("block.conv", 120, "conv"), ("fc", 40, "gemm"), compiled=True)
     found = layer_oracle(BASE, other)
     assert found.filter(oracle="best_of_two", layer="block.bn").select("choice", "is_forced", "chosen_ns").rows() == [
         ("eager", True, 30)
@@ -118,6 +120,66 @@ def test_the_finding_in_words() -> None:
         "(in theory)."
     )
     assert "by default it is 0 in dynamic" in said[3]
+
+
+EAGER = run(("stem", 50, "conv"), ("fc", 110, "gemm"))
+
+
+def showing(**tables: list[dict[str, Any]]) -> Trace:
+    """EAGER's layers, and what is given besides, or in place of its tables."""
+    own = {name: EAGER.frame(name).to_dicts() for name in ("layers", "spans", "kernels")}
+    return make_trace(**{name: own.get(name, []) + tables.get(name, []) for name in {**own, **tables}})
+
+
+def test_two_eager_runs_are_called_base_and_other_and_their_devices_are_said() -> None:
+    base = showing(devices=[{"name": "NVIDIA A100"}])
+    other = showing(devices=[{"name": "NVIDIA H100"}])
+    found = LAYER_ORACLE.check(layer_oracle(base, other))
+    assert set(found["choice"].drop_nulls()) <= {"base", "other", "mixed"}
+    said = " ".join(notes(base, other, found))
+    assert "Base ran on NVIDIA A100, other on NVIDIA H100" in said
+    assert "Nothing shows that base ran eager and other compiled" in said
+    assert "no plan can be made" in said
+    assert "eager and compiled costs" not in said
+    same = notes(base, base, layer_oracle(base, base))
+    assert not any("ran on" in note for note in same)
+
+
+@pytest.mark.parametrize(
+    ("besides", "is_compiled"),
+    [
+        ({"kernels": [{"name": "triton_poi_fused_relu_0"}]}, True),
+        ({"kernels": [{"name": "triton__0d1d2d"}]}, True),
+        ({"kernels": [{"name": "_layer_norm_fwd_fused", "library": "triton"}]}, False),  # written by hand
+        ({"spans": [{"name": "## Call CompiledFxGraph fabc ##"}]}, True),
+        ({"spans": [{"name": "nn.Module: OptimizedModule_0", "kind": "module"}]}, True),
+        ({"provenance": [{"kernel_name": "k"}]}, True),
+        ({"spans": [{"name": "aten::conv2d"}]}, False),
+    ],
+)
+def test_what_shows_that_other_was_compiled(besides: dict[str, list[dict[str, Any]]], is_compiled: bool) -> None:
+    other = showing(**besides)
+    chosen = set(layer_oracle(EAGER, other)["choice"].drop_nulls())
+    assert (chosen <= {"eager", "compiled", "mixed"}) == is_compiled
+    assert set(layer_oracle(other, other)["choice"].drop_nulls()) <= {"base", "other", "mixed"}
+
+
+def test_beyond_the_spread_a_win_that_may_be_none_counts_in_nothing() -> None:
+    """Conv takes 35 to 85 (median 60) and 35 to 65 (50), which overlap; fc 30 and 10, which do not."""
+    timings = [
+        *timing("layer", 10, 110, module_path="conv", synchronized=True),
+        *timing("layer", 30, 30, module_path="fc", synchronized=True),
+        *timing("layer", 20, 80, configuration="cpp", module_path="conv", synchronized=True),
+        *timing("layer", 10, 10, configuration="cpp", module_path="fc", synchronized=True),
+    ]
+    trace = make_trace(timings=timings, layers=MEASURED.layers.drop("rank").to_dicts())
+    plain, sure = (layer_oracle(trace, trace, beyond_spread=beyond) for beyond in (False, True))
+    assert path(plain, "best_of_two") == [("conv", "compiled", 50, 0, 50), ("fc", "compiled", 10, 0, 60)]
+    assert path(sure, "best_of_two") == [("conv", "eager", 60, 0, 60), ("fc", "compiled", 10, 0, 70)]
+    assert [total(found, "dynamic")["speedup_over_base"] for found in (plain, sure)] == [90 / 60, 90 / 70]
+    assert plain.filter(oracle="dynamic").select("layer", "is_clear").rows() == [
+        ("(total)", None), ("conv", False), ("fc", True)
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from tests.cases import layers_with_kernels
 from tests.torch_files import CAPTURES, call, kernel, needs_captures, span, write
@@ -132,6 +133,29 @@ def test_a_compiled_model_is_a_root_though_its_layers_make_no_calls(tmp_path: Pa
     expected = [("(unattributed)", "root module only", 10), ("MSELoss_0", "module span", 5)]
     assert summed(opened(tmp_path, *ran, graph, *loss)) == expected
     assert summed(opened(tmp_path, module("OptimizedModule_0", 10, 80), *ran, *loss)) == expected
+
+
+@pytest.mark.parametrize("graph", ["GraphModule_0", "<eval_with_key>.12_0", "OptimizedModule_0", "DataParallel_0"])
+def test_time_in_a_wrapper_alone_has_no_layer_and_is_said(tmp_path: Path, graph: str) -> None:
+    """97 ms of 100 in a module of Dynamo's, the rest in none: nothing has a layer."""
+    ran = [module(graph, 10, 80), *launched(GEMM, 35, 97, 1), *launched(NORM, 150, 3, 2)]
+    trace = opened(tmp_path, *ran)
+    assert sorted(summed(trace)) == [("(unattributed)", "none", 3), ("(unattributed)", "root module only", 97)]
+    assert trace.layers.is_empty()
+    said = notes(trace, layer_attribution(trace))
+    assert said[0].startswith("Rank 0: 0.0% of kernel time has a layer")
+    assert said[1].startswith("Rank 0: 0.097 ms of (unattributed), 97.0% of kernel time, ran in the root module or a")
+
+
+def test_a_graph_that_dynamo_made_of_a_layer_is_that_layer(tmp_path: Path) -> None:
+    """Of a model, the root: it calls no layers; of one of its blocks, the block."""
+    whole = [module("Net_0", 5, 95), module("GraphModule_0", 10, 80), *launched(GEMM, 35, 10, 1)]
+    assert summed(opened(tmp_path, *whole)) == [("(unattributed)", "root module only", 10)]
+    block = [module("Net_0", 5, 95), module("Block_0", 10, 80), module("GraphModule_0", 11, 70)]
+    trace = opened(tmp_path, *block, *launched(GEMM, 35, 10, 1))
+    assert summed(trace) == [("Net_0.Block_0", "module span", 10)]
+    assert trace.layers.select("module_path", "class_name").rows() == [("Net_0", "Net"), ("Net_0.Block_0", "Block")]
+    assert not any("ran in the root module" in said for said in notes(trace, layer_attribution(trace)))
 
 
 @needs_captures

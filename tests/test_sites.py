@@ -50,6 +50,16 @@ def test_a_site_is_what_is_around_a_call(tmp_path: Path) -> None:
 _ABOUT = ("op", "op_depth", "python_depth", "module_path", "accumulates", "is_root")
 
 
+def test_a_wrapper_that_nothing_of_the_model_is_within_is_a_root(tmp_path: Path) -> None:
+    events = [
+        span("nn.Module: OptimizedModule_0", 0, 100, cat="python_function"), call("cudaLaunchKernel", 25, 1, 1),
+        call("cudaLaunchKernel", 200, 1, 2), span("aten::add", 199, 9), kernel("k1", 60, 5, 1), kernel("k2", 250, 5, 2),
+    ]  # fmt: skip
+    capture = read(write(tmp_path / "t.json", events))
+    assert rows(capture, "sites", "op", "module_path", "is_root") == [(None, None, True), ("aten::add", None, False)]
+    same_without(combine([capture]))
+
+
 def test_gradients_that_are_added_up_are_known_by_their_node(tmp_path: Path) -> None:
     node = "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad"
     events = [

@@ -31,7 +31,7 @@ LEVELS = (
     ("tracelens.schemas",),
     ("tracelens.capture",),
     ("tracelens.directory",),
-    ("tracelens.trace", "tracelens.nvml", "tracelens.program"),
+    ("tracelens.trace", "tracelens.nvml", "tracelens.program", "tracelens.same_run"),
     ("tracelens.combine", "tracelens.derive"),
     ("tracelens.collectors", "tracelens.analyses"),
     ("tracelens.report", "tracelens.doctor", "tracelens.apart", "tracelens.live", "tracelens.plan"),

@@ -9,6 +9,7 @@ from polars.testing import assert_frame_equal
 
 from tests.cases import make_trace
 from tracelens.analyses.timing_methods import notes, timing_methods
+from tracelens.derive.planned import planned_outcome
 from tracelens.errors import MissingTableError
 from tracelens.report import build_report
 from tracelens.schemas.results.layers import TIMING_METHODS
@@ -82,6 +83,50 @@ def test_the_finding_in_words() -> None:
     assert "sum to 0.90 of the pure run" in said[1]
     assert "timers 1.50" in said[2]
     assert "a compiled region of its own" in said[3]
+
+
+@pytest.mark.parametrize(
+    ("durations", "told"),
+    [
+        ((40, 60), "a speedup of 2.00 (1.80 to 2.24; predicted 1.84), it helps."),  # 99/55 and 101/45
+        ((80, 120), "a speedup of 1.00 (0.90 to 1.12; predicted 1.84), no difference beyond the spread."),
+        ((200, 200), "a speedup of 0.50 (0.49 to 0.51; predicted 1.84), it does harm."),
+    ],
+)
+def test_a_measured_plan_is_compared_with_the_model_without_it(durations: tuple[int, int], told: str) -> None:
+    """Without it 96, 100, 100 and 104, whose quartiles are 99 and 101; the other configuration is on another device."""
+    base = [*timing("e2e", 96, 100, 100, 104, warmup=(900, 900)), *timing("e2e", 7, 7, configuration="cuda")]
+    trace = make_trace(timings=[*base, *timing("e2e", *durations, configuration="custom")])
+    settings = {"devices": {"custom": "cpu"}, "plan": {"predicted_speedup_over_base": 1.84}}
+    trace.manifest.sources.append({"settings": settings})
+    said = notes(trace, timing_methods(trace))
+    assert said[0].endswith(f"interpreted 0.000 ms: {told}")
+    assert len(said) == 1
+
+
+def test_plan_and_model_may_have_been_measured_apart() -> None:
+    base = make_trace(timings=timing("e2e", 100, 100))
+    planned = make_trace(timings=timing("e2e", 50, 50, configuration="custom"))
+    for traces in ((base, planned), (planned, base)):
+        (said,) = planned_outcome(*traces)
+        assert "a speedup of 2.00 (2.00 to 2.00), it helps" in said
+
+
+def test_a_measured_plan_without_its_base_says_what_is_missing() -> None:
+    alone = make_trace(timings=timing("e2e", 10, configuration="custom"))
+    assert "nothing to compare it with" in notes(alone, timing_methods(alone))[0]
+    assert not any("plan" in said for said in notes(MEASURED, timing_methods(MEASURED)))
+
+
+def test_a_run_that_measuring_hastens_is_no_finding() -> None:
+    """The profiled run takes 12 of 100 ns, which no profiler can save; 99 is within the spread of 96 to 104."""
+    rows = [*timing("e2e", 96, 104, 98, 102), *timing("e2e", 12, 12, profiled=True), *timing("layer", 99, 99)]
+    trace = make_trace(timings=rows)
+    said = notes(trace, timing_methods(trace))
+    assert said[0].endswith("the pure one: timers 0.99.")
+    assert said[1].startswith("interpreted: with the profiler alone a run took 0.12 of the pure one's time, less")
+    assert "not comparable" in said[1]
+    assert len(said) == 2
 
 
 def test_events_are_told_from_the_wall_clock() -> None:

@@ -15,7 +15,7 @@ DAMAGE = {
     "event_damaged": '{"ph": "X", "name": "lost", "args": {"x": 1}',
     "args_damaged": json.dumps(span("args", 3, 1, args=[1])),
     "event_without_time": json.dumps(span("no time", 4, 1) | {"ts": None}),
-    "counter_without_value": json.dumps({"ph": "C", "name": "c", "ts": 5, "args": {"a": 1}}),
+    "counter_without_value": json.dumps({"ph": "C", "name": "c", "ts": 5, "args": {"a": "x"}}),
     "size_unknown": json.dumps(span("copy", 6, 1, cat="gpu_memcpy")),
     "event_too_deep": json.dumps(span("deep", 7, 1))[:-1] + ', "args": {"x": ' + "[" * 20_000 + "]" * 20_000 + "}}",
     "event_too_long": json.dumps(span("long", 8, 1))[:-1] + ', "args": {"x": "' + "x" * (17 << 20) + '"}}',

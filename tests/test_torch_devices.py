@@ -63,7 +63,14 @@ def test_rocm(tmp_path: Path, name: str) -> None:
         ("Memcpy HtoH (Pageable -> Pinned)", ("h2h", "pageable", "pinned")),
         ("Memcpy HtoA (Pinned -> Array)", ("h2d", "pinned", "array")),
         ("Memcpy DtoD (Unified -> Device)", ("d2d", "managed", "device")),
+        ("Memcpy HtoD (Managed -> Device)", ("h2d", "managed", "device")),
+        ("Memcpy DtoH (Managed -> Pageable)", ("d2h", "managed", "pageable")),
+        ("Memcpy HtoD (Managed Static -> Device)", ("h2d", "managed", "device")),
+        ("Memcpy HtoD (Pageable -> Device Static)", ("h2d", "pageable", "device")),
+        ("Memcpy HtoD (Host -> Managed)", ("h2d", "unknown", "managed")),
         ("CopyDeviceToDevice", ("d2d", "device", "device")),
+        ("HostToDeviceCopy", ("h2d", "unknown", "device")),
+        ("MEMORY_COPY_DEVICE_TO_HOST", ("d2h", "device", "unknown")),
         ("Memcpy ? (? -> ?)", ("unknown", "unknown", "unknown")),
     ],
 )
@@ -71,6 +78,71 @@ def test_directions_and_memory_kinds(tmp_path: Path, name: str, expected: tuple[
     event = kernel(name, 1, 1, 1, cat="gpu_memcpy", args={"bytes": 1})
     capture = read(write(tmp_path / "t.json", [event]))
     assert rows(capture, "memcpys", "direction", "source_memory", "destination_memory") == [expected]
+
+
+def test_events_of_other_makers(tmp_path: Path) -> None:
+    """MTIA's device events are kernels; Intel's and plug-in devices' host calls start kernels of the usual category."""
+    submit = "runFunction - job_prep_and_submit_for_execution"
+    events = [
+        span("aten::mm", 10, 30),
+        call(submit, 12, 5, 1, cat="mtia_runtime"),
+        kernel("fbgemm::mm", 20, 9, 1, cat="mtia_ccp_events"),
+        kernel("dma_copy", 30, 2, 9, cat="mtia_ccp_events"),
+        kernel("hccl::all_reduce", 33, 2, 9, cat="mtia_ccp_events"),
+        span("aten::add", 50, 40),
+        call("urEnqueueKernelLaunch", 52, 5, 2, cat="xpu_runtime"),
+        kernel("add", 60, 5, 2),
+        call("zeCommandListAppendMemoryCopy", 62, 2, 3, cat="xpu_driver"),
+        kernel("Memcpy HtoD (Pinned -> Device)", 66, 2, 3, cat="gpu_memcpy", args={"bytes": 8, "correlation": 3}),
+        call("Launch", 70, 5, 4, cat="privateuse1_runtime"),
+        kernel("gemm", 76, 5, 4),
+        call("urQueueFinish", 80, 5, 0, cat="xpu_runtime"),
+    ]
+    capture = read(write(tmp_path / "t.json", events))
+    assert rows(capture, "api_calls", "api", "kind", "source_api", "span_id") == [
+        (submit, "kernel_launch", "runtime", 0),
+        ("urEnqueueKernelLaunch", "kernel_launch", "runtime", 1),
+        ("zeCommandListAppendMemoryCopy", "memcpy", "driver", 1),
+        ("Launch", "other", "runtime", 1),
+        ("urQueueFinish", "sync", "runtime", 1),
+    ]
+    assert rows(capture, "kernels", "name", "primitive", "api_call_id", "span_id", "duration_ns") == [
+        ("fbgemm::mm", "gemm", 0, 0, 9000),
+        ("dma_copy", "memory", None, None, 2000),
+        ("hccl::all_reduce", "communication", None, None, 2000),
+        ("add", "elementwise", 1, 1, 5000),
+        ("gemm", "gemm", 3, 1, 5000),
+    ]
+    assert rows(capture, "memcpys", "api_call_id", "size_bytes") == [(2, 8)]
+    assert not [code for code in codes(capture) if code.startswith("category_")]
+
+
+@pytest.mark.parametrize("category", ["mtia_insight", "mtia_workloadd", "collective_comm", "npu_kernel", "toplevel"])
+def test_a_category_that_is_not_read_is_a_loss(tmp_path: Path, category: str) -> None:
+    capture = read(write(tmp_path / "t.json", [span("aten::mm", 10, 30), span("odd", 12, 5, cat=category)]))
+    (found,) = capture.diagnostics.frame().iter_rows(named=True)
+    assert (found["severity"], found["code"], found["count"]) == ("loss", f"category_{category}", 1)
+
+
+@pytest.mark.parametrize("category", ["gpu_user_annotation", "Trace", "cuda_event"])
+def test_a_category_that_repeats_what_is_read_is_none(tmp_path: Path, category: str) -> None:
+    capture = read(write(tmp_path / "t.json", [span("aten::mm", 10, 30), span("odd", 12, 5, cat=category)]))
+    assert capture.diagnostics.frame()["severity"].to_list() == ["info"]
+
+
+@pytest.mark.parametrize(
+    ("name", "memory"),
+    [
+        ("Memset (Device)", "device"),
+        ("Memset (Managed)", "managed"),
+        ("Memset (Managed Static)", "managed"),
+        ("Memset (Device Static)", "device"),
+        ("Memset (Unknown)", None),
+    ],
+)
+def test_memory_that_is_filled(tmp_path: Path, name: str, memory: str | None) -> None:
+    event = kernel(name, 1, 1, 1, cat="gpu_memset", args={"bytes": 1})
+    assert rows(read(write(tmp_path / "t.json", [event])), "memsets", "memory") == [(memory,)]
 
 
 def test_devices_from_the_properties_and_from_the_kernels(tmp_path: Path) -> None:

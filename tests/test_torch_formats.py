@@ -274,22 +274,30 @@ def test_memory_counters_syncs_and_unknown_categories(tmp_path: Path) -> None:
         {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": 6, "s": "t",
          "args": {"Bytes": 8, "Addr": 8, "Device Id": -1, "Device Type": 0}},
         {"ph": "C", "name": "sm__cycles", "pid": 0, "tid": 0, "ts": 7, "args": {"value": 12.5}},
-        {"ph": "C", "name": "other", "pid": 0, "tid": 0, "ts": 8, "args": {"a": 1, "b": 2}},
+        {"ph": "C", "name": "other", "pid": 0, "tid": 0, "ts": 8, "args": {"a": 1, "b": 2, "unit": "W"}},
+        {"ph": "C", "name": "named", "pid": 0, "tid": 0, "ts": 9, "args": {"value": 3, "peak": "4.5"}},
+        {"ph": "C", "name": "empty", "pid": 0, "tid": 0, "ts": 9, "args": {"unit": "W"}},
         span("Stream Wait Event", 9, 1, cat="cuda_sync", pid=0, tid=-1,
              args={"cuda_sync_kind": "Stream Wait Event", "stream": 4294967295, "correlation": 9, "device": 0}),
         span("ProfilerStep#1", 1, 20, cat="gpu_user_annotation"),
-        span("graph", 1, 20, cat="mtia_runtime"),
+        span("graph", 1, 20, cat="mtia_insight"),
         {"ph": "B", "name": "begin", "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 1},
     ]  # fmt: skip
     capture = read(write(tmp_path / "t.json", events))
     allocation = ("time_ns", "size_bytes", "allocated_bytes", "reserved_bytes", "device_id")
     assert rows(capture, "allocations", *allocation) == [(5500, -40, 60, 100, 0), (6000, 8, None, None, None)]
-    assert rows(capture, "counters", "name", "time_ns", "value") == [("sm__cycles", 7000, 12.5)]
+    assert rows(capture, "counters", "name", "time_ns", "value") == [
+        ("sm__cycles", 7000, 12.5),
+        ("other a", 8000, 1),
+        ("other b", 8000, 2),
+        ("named", 9000, 3),
+        ("named peak", 9000, 4.5),
+    ]
     assert rows(capture, "synchronizations", "kind", "device_id", "stream_id") == [("stream_wait", 0, None)]
     assert codes(capture) == {
         "counter_without_value": 1,
         "category_gpu_user_annotation": 1,
-        "category_mtia_runtime": 1,
+        "category_mtia_insight": 1,
         "category_cpu_op (ph B)": 1,
     }
 

@@ -191,7 +191,7 @@ def test_the_finding_is_said_in_words() -> None:
     assert section.notes is not None
     cast, pinning = section.notes(trace, tl.analyses.copy_cost(trace, base=base))
     assert "4 of 4 copies" in cast
-    assert "reads 8 bytes an element and writes 4, consistent with a float64 batch: 50% of the bytes" in cast
+    assert "reads 8 bytes an element and writes 4, recorded as a float64 batch: 50% of the bytes" in cast
     assert "13.2 GB/s" in pinning
     assert "instead of 0.955 ms: pinning would save" in pinning
     (alone,) = section.notes(torch_trace(PAGEABLE), tl.analyses.copy_cost(torch_trace(PAGEABLE)))

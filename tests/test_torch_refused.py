@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.torch_files import write
+from tests.torch_files import span, write
+from tracelens.cli import main
 from tracelens.collectors import collect
 from tracelens.errors import SourceError
 
@@ -18,6 +19,11 @@ NO_TRACE: dict[str, tuple[bytes, str]] = {
     "JSON": (b'{"loss": [1, 2]}', "found JSON without a traceEvents list.*export again"),
     "a list of numbers": (b"[1, 2]", "found JSON without a traceEvents list"),
     "traceEvents of another sort": (b'{"traceEvents": null}', "found JSON without a traceEvents list"),
+    "a list of objects": (
+        b'[{"name": "x", "ts": 1, "dur": 2}, {"name": "y"}]',
+        "found JSON whose 2 objects are no trace",
+    ),
+    "traceEvents of objects": (b'{"traceEvents": [{"cat": "kernel", "name": "x"}]}', "whose 1 objects are no trace"),
     "execution trace": (
         b'{"schema": "1.1.1-chakra.0.0.4", "pid": 7, "time": "2024", "start_ts": 1, "nodes": [{"id": 1}]}',
         "found an ExecutionTraceObserver file; collect the trace that prof.export_chrome_trace wrote",
@@ -35,6 +41,12 @@ def test_a_file_that_is_no_trace(tmp_path: Path, what: str) -> None:
     path.write_bytes(content)
     with pytest.raises(SourceError, match=rf"input\.json: expected .*{message}"):
         collect(path, kind="torch")
+
+
+def test_metadata_alone_is_a_trace(tmp_path: Path) -> None:
+    """A rank that recorded nothing but the names of its threads."""
+    named = {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "python"}}
+    assert not collect(write(tmp_path / "t.json", [named])).has("spans")
 
 
 @pytest.mark.parametrize("content", ['{"traceEvents": []}', "[]", '{"traceEvents": ['])
@@ -67,3 +79,40 @@ def test_missing_files_and_empty_directories(tmp_path: Path) -> None:
     for kind in (None, "torch"):
         with pytest.raises(SourceError, match=r"expected.*json|directory with nothing to collect"):
             collect(tmp_path, kind=kind)
+
+
+@pytest.mark.parametrize("kind", [None, "torch"])
+def test_other_files_of_a_folder_are_skipped_and_said(tmp_path: Path, kind: str | None) -> None:
+    write(tmp_path / "rank0.json", [span("aten::relu", 1, 1)])
+    write(tmp_path / "config.json", '{"layers": 12}')
+    write(tmp_path / "list.json", '[{"name": "x"}]')
+    trace = collect(tmp_path, kind=kind)
+    assert trace.spans["name"].to_list() == ["aten::relu"]
+    (said,) = trace.diagnostics.filter(code="file_skipped").select("severity", "count", "text").rows()
+    assert said == ("warning", 2, "files of the folder that are no traces were skipped: config.json, list.json")
+    with pytest.raises(SourceError, match=r"config\.json: expected .*found JSON without a traceEvents list"):
+        collect(tmp_path / "config.json", kind=kind)
+
+
+@pytest.mark.parametrize("kind", [None, "torch"])
+def test_a_folder_with_nothing_that_is_a_trace(tmp_path: Path, kind: str | None) -> None:
+    write(tmp_path / "config.json", '{"layers": 12}')
+    with pytest.raises(SourceError, match="a directory with nothing to collect"):
+        collect(tmp_path, kind=kind)
+
+
+@pytest.mark.parametrize(
+    "words", [["report", "--section", "data_quality"], ["collect", "torch", "--out", "o.tracelens"]]
+)
+def test_a_skipped_file_is_warned_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write(folder / "rank0.json", [span("aten::relu", 1, 1)])
+    write(folder / "config.json", "{}")
+    with pytest.raises(SystemExit) as ended:
+        main([*words, str(folder)])
+    assert ended.value.code == 0
+    assert "warning: files of the folder that are no traces were skipped: config.json" in capsys.readouterr().err

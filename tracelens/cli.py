@@ -20,10 +20,22 @@ from typer.core import TyperGroup
 import tracelens
 from tracelens import cli_collect, cli_plan, doctor, early
 from tracelens.analyses import ANALYSES
-from tracelens.cli_io import ENDINGS, Format, Step, emit, keep_sources, open_any, print_report, screen, tell, write_page
+from tracelens.cli_io import (
+    ENDINGS,
+    PAGES,
+    Format,
+    Step,
+    emit,
+    keep_sources,
+    open_any,
+    print_report,
+    screen,
+    tell,
+    write_page,
+)
 from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.report import build_report
-from tracelens.schemas import TABLES
+from tracelens.schemas import ROW_IDS, TABLES
 from tracelens.table import Table
 from tracelens.views.describe import describe, listing
 from tracelens.views.format import printable
@@ -170,9 +182,9 @@ def report(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Answer every question that a trace can, the verdict first."""
     names = section or []
-    if form is None and html is None and out is not None and out.suffix.lower() in {".html", ".htm"}:
+    if form is None and html is None and out is not None and out.suffix.lower() in PAGES:
         html, out = out, None
-    form = form or (ENDINGS.get(out.suffix.lower()) if out is not None else None)
+    form = form or _format_of(out)
     _check_sections(names, against)
     _check_format(names, form, out)
     keep_sources([*sources, *([against] if against else [])], [html, out])
@@ -183,6 +195,16 @@ def report(  # noqa: PLR0913 - one parameter an option
         write_page(built, html, rows)
     if html is None or form is not None or out is not None:
         print_report(built, form or Format.text, rows, out)
+
+
+def _format_of(out: Path | None) -> Format | None:
+    """What the file's ending says that it holds; null without one. Raises UsageError for an ending of no format."""
+    if out is None or not out.suffix:
+        return None
+    if out.suffix.lower() not in ENDINGS:
+        known = ", ".join(sorted([*ENDINGS, *PAGES]))
+        raise UsageError(f"{out}: no format ends in {out.suffix}; the endings are {known} (or say --format)")
+    return ENDINGS[out.suffix.lower()]
 
 
 def _check_sections(names: Sequence[str], against: Path | None) -> None:
@@ -220,9 +242,12 @@ def check(trace: Sources) -> None:
     if diagnostics.height:
         emit(f"\n{_plain(diagnostics)}")
     bad = diagnostics.filter(pl.col("severity").is_in(["loss", "error"]))
-    if bad.height or not opened.manifest.complete:
+    repeated = opened.repeated_ids()
+    for name, count in repeated.items():
+        emit(f"\n{count:,} rows of {name} share their {ROW_IDS[name]} with another row of their rank: collect anew.\n")
+    if bad.height or repeated or not opened.manifest.complete:
         incomplete = "" if opened.manifest.complete else "; the capture is incomplete"
-        emit(f"\nNot clean: {bad.height} kinds of losses or errors{incomplete}.\n")
+        emit(f"\nNot clean: {bad.height + len(repeated)} kinds of losses or errors{incomplete}.\n")
         raise typer.Exit(EXIT_INPUT)
     emit("\nClean: nothing was lost.\n")
 

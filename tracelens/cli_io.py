@@ -16,11 +16,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from tracelens.collectors import collect
+from tracelens.collectors import SKIPPED, collect
 from tracelens.derive.completing import mark_anew
 from tracelens.errors import SourceError, UsageError
 from tracelens.exports import FORMATS, write_parquet
 from tracelens.report import Report
+from tracelens.same_run import APART
 from tracelens.trace import Trace
 from tracelens.views.format import printable
 from tracelens.views.markdown import to_markdown
@@ -44,8 +45,16 @@ class Format(StrEnum):
     parquet = "parquet"
 
 
-ENDINGS = {".json": Format.json, ".csv": Format.csv, ".md": Format.markdown, ".parquet": Format.parquet}
+ENDINGS = {
+    ".json": Format.json,
+    ".csv": Format.csv,
+    ".md": Format.markdown,
+    ".parquet": Format.parquet,
+    ".txt": Format.text,
+}
 """What a file of this name is expected to hold."""
+PAGES = {".html", ".htm"}
+"""Endings of a page."""
 
 
 Step = Annotated[
@@ -74,7 +83,10 @@ def _opened(paths: Sequence[Path]) -> Trace:
     if traces:
         return Trace.open(traces[0])
     with progress(f"reading {', '.join(path.name for path in paths)}"):
-        return collect(paths, kind="torch" if STANDARD_INPUT in paths else None)
+        trace = collect(paths, kind="torch" if STANDARD_INPUT in paths else None)
+    for text in trace.diagnostics.filter(pl.col("code").is_in([SKIPPED, APART]))["text"]:
+        warn(text)
+    return trace
 
 
 def default_target(paths: Sequence[Path]) -> Path:

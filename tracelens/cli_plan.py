@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from tracelens.cli_io import emit, keep_sources, open_any, tell, warn
+from tracelens.derive.compilation import other_device
+from tracelens.derive.planned import planned_outcome
 from tracelens.plan import Plan, make_plan
 from tracelens.schemas.results.layers import ORACLES
 
@@ -41,15 +43,21 @@ def plan(  # noqa: PLR0913 - one parameter an option
     """Write which submodules to compile and which to leave eager, for tl.apply_plan(model, FILE)."""
     keep_sources([base, other], [out])
     opened = open_any([base])
+    compiled = opened if base.resolve() == other.resolve() else open_any([other])
     made = make_plan(
         opened,
-        opened if base.resolve() == other.resolve() else open_any([other]),
+        compiled,
         oracle=oracle,
         switch_cost_ns=switch_cost_ns,
         method=method,
     )
     emit(made.to_json(), out)
     _tell(made)
+    devices = other_device(opened, compiled)
+    if devices is not None:
+        warn(devices)
+    for said in planned_outcome(opened, compiled):
+        tell(said)
     if out is not None:
         tell(f"wrote {out}: apply it with tl.apply_plan(model, {str(out)!r})")
 
@@ -65,6 +73,11 @@ def _tell(made: Plan) -> None:
         tell(
             f"in theory {told['predicted_speedup_over_base']:.3f} times as fast as base and "
             f"{told['predicted_speedup_over_other']:.3f} times as fast as other: measure it"
+        )
+    if told.get("n_unclear"):
+        tell(
+            f"{told['n_unclear']:,} layers are faster in neither run beyond the spread of their times: they count "
+            "alike in both, in the choice and in what is predicted"
         )
     if made.paths == "instance":
         warn("layers are named as the trace numbers them, so the plan cannot be applied: capture attribute paths")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -11,19 +12,23 @@ import polars as pl
 
 from tracelens.capture import Capture, Manifest
 from tracelens.errors import SourceError, UsageError
-from tracelens.schemas import EVENT_TABLES, TABLES
+from tracelens.same_run import refuse_unrelated
+from tracelens.schemas import EVENT_TABLES, ROW_IDS, SPAN_POINTERS, TABLES
 from tracelens.table import Stored
 from tracelens.trace import Parts, Trace
 
 PROFILERS = ("torch", "nsys")
 
 
-def combine(captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: str = "torch") -> Trace:
+def combine(
+    captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: str = "torch", is_one_run: bool = False
+) -> Trace:
     """One trace of all captures: events from one profiler a rank, stacks from gdb, counters from all.
 
     `ranks` settles the ranks of the profiler captures in order (one given for all stack captures too where it is one).
     `events` names the profiler whose events are kept where both torch and nsys captured a rank. Raises SourceError when
-    two captures of one profiler claim the same rank, UsageError when `ranks` does not fit.
+    two captures of one profiler claim the same rank, or cannot be ranks of one program and neither `ranks` insists nor
+    `is_one_run` says that one program wrote them, UsageError when `ranks` does not fit.
     """
     profiled = [capture for capture in captures if capture.kind in PROFILERS]
     others = [capture for capture in captures if capture.kind not in PROFILERS]
@@ -31,8 +36,10 @@ def combine(captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: s
     if profiled:
         settled += [(ranks[0] if len(ranks) == 1 else capture.rank or 0, capture) for capture in others]
     chosen = _one_profiler_a_rank(settled, events)
-    parts = {name: _parts(name, settled, chosen) for name in TABLES}
-    parts |= _renumbered_stacks(settled)
+    for kind in PROFILERS if not (ranks or is_one_run) else ():
+        refuse_unrelated([capture for capture in profiled if capture.kind == kind])
+    firsts = _first_ids(settled, chosen)
+    parts = {name: _parts(name, settled, chosen, firsts) for name in TABLES}
     return Trace.of_parts(_manifest(settled, parts), parts)
 
 
@@ -86,16 +93,15 @@ def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str) ->
     return chosen
 
 
-def _parts(name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture]) -> Parts:
+def _parts(
+    name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture], firsts: Sequence[dict[str, int]]
+) -> Parts:
     """The table's rows of all ranks."""
     parts = []
-    for rank, capture in settled:
-        exclusive = name in EVENT_TABLES or name == "layers"
-        if exclusive and capture.kind in PROFILERS and chosen.get(rank) is not capture:
-            continue
-        frame = _table(name, capture)
-        if frame is not None and frame.height:
-            parts.append((rank, capture, frame))
+    for (rank, capture), first in zip(settled, firsts, strict=True):
+        frame = _kept(name, rank, capture, chosen)
+        if frame is not None:
+            parts.append((rank, capture, _renumbered(frame, first)))
     if name == "provenance":
         parts = _provenance_once(parts)
     if name == "devices":
@@ -103,10 +109,49 @@ def _parts(name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, 
     return [(rank, frame) for rank, _, frame in parts]
 
 
+def _kept(name: str, rank: int, capture: Capture, chosen: dict[int, Capture]) -> pl.DataFrame | Stored | None:
+    """The capture's rows of a table; None without any, or where another profiler's are kept."""
+    exclusive = name in EVENT_TABLES or name == "layers"
+    if exclusive and capture.kind in PROFILERS and chosen.get(rank) is not capture:
+        return None
+    frame = _table(name, capture)
+    return frame if frame is not None and frame.height else None
+
+
 def _table(name: str, capture: Capture) -> pl.DataFrame | Stored | None:
     if name == "diagnostics":
         return capture.diagnostics.frame()
     return capture.stored[name] if name in capture.stored else capture.tables.get(name)
+
+
+def _first_ids(settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture]) -> list[dict[str, int]]:
+    """What each capture's ids are raised by, by id: of a rank's captures each counts on where the last one ended."""
+    next_ids: dict[tuple[int, str], int] = {}
+    firsts = []
+    n_captures = Counter(rank for rank, _ in settled)
+    for rank, capture in settled:
+        first: dict[str, int] = {}
+        for name, row_id in ROW_IDS.items() if n_captures[rank] > 1 else ():
+            frame = _kept(name, rank, capture, chosen)
+            if frame is not None:
+                first[row_id] = next_ids.get((rank, row_id), 0)
+                next_ids[rank, row_id] = first[row_id] + _highest(frame, row_id) + 1
+        firsts.append(first)
+    return firsts
+
+
+def _highest(frame: pl.DataFrame | Stored, row_id: str) -> int:
+    rows = frame.lazy() if isinstance(frame, pl.DataFrame) else pl.scan_parquet(frame.path, glob=False)
+    return int(rows.select(pl.col(row_id).max().cast(pl.Int64)).collect().item())
+
+
+def _renumbered(frame: pl.DataFrame | Stored, first: Mapping[str, int]) -> pl.DataFrame | Stored:
+    """The rows with their own ids and those that they point at raised; as they are where nothing is to be raised."""
+    raised = dict(first) | dict.fromkeys(SPAN_POINTERS, first.get("span_id", 0))
+    if not any(raised.values()):
+        return frame
+    rows = frame if isinstance(frame, pl.DataFrame) else pl.read_parquet(frame.path, glob=False)
+    return rows.with_columns(pl.col(name).cast(pl.Int64) + by for name, by in raised.items() if name in rows.columns)
 
 
 _Part: TypeAlias = tuple[int, Capture, pl.DataFrame | Stored]
@@ -128,22 +173,6 @@ def _provenance_once(parts: list[_Part]) -> list[_Part]:
             told.setdefault(rank, []).extend(new["graph_key"].unique())
             kept.append((rank, capture, new))
     return [part for part in kept if part[2].height]
-
-
-def _renumbered_stacks(settled: Sequence[tuple[int, Capture]]) -> dict[str, Parts]:
-    """Stacks of several sources with ids that stay unique within the rank."""
-    sources = [(rank, c) for rank, c in settled if "stacks" in c.tables and c.tables["stacks"].height]
-    if len(sources) < 2:
-        return {}
-    next_id: dict[int, int] = {}
-    parts: dict[str, list[tuple[int, pl.DataFrame | Stored]]] = {"stacks": [], "frames": []}
-    for rank, capture in sources:
-        offset = next_id.get(rank, 0)
-        for name, part in parts.items():
-            part.append((rank, capture.tables[name].with_columns(pl.col("stack_id") + offset)))
-        highest = capture.tables["stacks"]["stack_id"].max()
-        next_id[rank] = offset + (highest if isinstance(highest, int) else 0) + 1
-    return dict(parts)
 
 
 def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Parts]) -> Manifest:

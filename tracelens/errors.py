@@ -9,6 +9,10 @@ class SourceError(TracelensError):
     """An input file or directory is missing, unreadable, or not what its collector reads."""
 
 
+class NoTraceError(SourceError):
+    """A file holds something other than a trace; among a folder's files it is left out, alone it is an error."""
+
+
 class SchemaError(TracelensError):
     """A table has the wrong columns, or a trace was written by another schema version."""
 

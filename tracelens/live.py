@@ -101,7 +101,7 @@ def _read(folder: Path, settings: Settings, sampler: Sampler, ranks: Sequence[in
     stems = tuple(f"{_stem(report)}." for report, _ in chosen)
     others = [path for path in folder.iterdir() if path.name.startswith(stems) and not _is_ours(path)]
     captures = [capture for _, capture in chosen] + (read_captures(others) if others else [])
-    trace = combine([*captures, sampler.capture(lowest)], ranks=ranks)
+    trace = combine([*captures, sampler.capture(lowest)], ranks=ranks, is_one_run=True)
     return trace, [*notes, *_of_steps(chosen[0][0], settings)]
 
 

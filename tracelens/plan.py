@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses import layer_oracle
+from tracelens.derive.compilation import EVIDENCE, shows_compilation
 from tracelens.derive.layer_times import are_numbered
 from tracelens.derive.module_regions import ROOT, regions
 from tracelens.errors import MissingTableError, SchemaError, SourceError, ToolError, UsageError
@@ -107,12 +108,23 @@ def make_plan(
 ) -> Plan:
     """The plan of an oracle's path through an eager run (base) and a compiled one, of the lowest rank.
 
-    The rest is as in layer_oracle. A layer whose operations were chosen apart goes with its faster run as a whole.
-    Raises UsageError for an oracle that is none, MissingTableError where the runs do not tell its path.
+    The rest is as in layer_oracle, beyond the spread of the times: what is not faster for certain is neither compiled
+    for its speed nor promised. A layer whose operations were chosen apart goes with its faster run as a whole. Raises
+    UsageError for an oracle that is none, and where nothing shows that base ran eager and other compiled;
+    MissingTableError where the runs do not tell its path.
     """
     if oracle not in ORACLES:
         raise UsageError(f"no oracle is called {oracle}; the oracles are {', '.join(ORACLES)}")
-    found = layer_oracle(base, other, switch_cost_ns=switch_cost_ns, method=method)
+    found = layer_oracle(base, other, switch_cost_ns=switch_cost_ns, method=method, beyond_spread=True)
+    if found["choice"].is_in(["base", "other"]).any():
+        swapped = shows_compilation(base) and not shows_compilation(other)
+        raise UsageError(
+            f"{base.name} is the compiled run and {other.name} the eager one: give the eager run first"
+            if swapped
+            else f"a plan chooses between an eager run (BASE, {base.name}) and a compiled one (OTHER, {other.name}); "
+            f"nothing shows that these are ({EVIDENCE}, in OTHER alone, would): capture the model under torch.compile, "
+            "or measure both with tracelens collect timings"
+        )
     found = found.filter((pl.col("rank") == pl.col("rank").min()) & (pl.col("oracle") == oracle))
     if found.is_empty():
         raise MissingTableError(
@@ -127,7 +139,8 @@ def make_plan(
         dict(path.select("layer", choice).iter_rows()),
         paths="instance" if are_numbered(path) else "attribute",
         made_from={"base": base.name, "other": other.name, "oracle": oracle, "method": total["method"]}
-        | {f"predicted_{name}": total[name] for name in told},
+        | {f"predicted_{name}": total[name] for name in told}
+        | {"n_unclear": path.filter(~pl.col("is_clear")).height},
     )
 
 

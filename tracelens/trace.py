@@ -19,7 +19,7 @@ from tracelens.capture import Manifest
 from tracelens.coding import coded, has_values, read_columns, read_groups, rows_of
 from tracelens.directory import PART, build_folder, check_target, first_line, parts_of, read_manifest, scanned, swap_in
 from tracelens.errors import MissingTableError, SchemaError, SourceError
-from tracelens.schemas import TABLES
+from tracelens.schemas import ROW_IDS, TABLES
 from tracelens.table import MANY_CELLS, Stored
 
 Parts: TypeAlias = Sequence[tuple[int, pl.DataFrame | Stored]]
@@ -57,6 +57,7 @@ class Trace:
         self._files: dict[str, list[Path]] = {}
         self._stored: dict[str, set[str]] = {}
         self._parts: dict[str, Parts] = {}
+        self._as_rank: dict[int, Trace] = {}
 
     @classmethod
     def of_parts(cls, manifest: Manifest, parts: Mapping[str, Parts]) -> Trace:
@@ -260,6 +261,20 @@ class Trace:
                 files = [file for file in self._files[name] if file.parent.name == f"rank={rank}"]
                 return any(has_values(file, column) for file in files)
         return self.select(name, "rank", column).filter(pl.col("rank") == rank)[column].count() > 0
+
+    def as_rank(self, rank: int) -> Trace:
+        """The same trace, which has one rank, under another number."""
+        if rank not in self._as_rank:
+            tables = {name: lazy.with_columns(rank=pl.lit(rank, pl.Int32)) for name, lazy in self._lazy.items()}
+            self._as_rank[rank] = Trace(replace(self.manifest, ranks=[rank]), tables, self.path)
+        return self._as_rank[rank]
+
+    def repeated_ids(self) -> dict[str, int]:
+        """Of each table whose ids are not unique within a rank, how many rows share theirs with another."""
+        counts = {
+            name: int(self.select(name, "rank", row_id).is_duplicated().sum()) for name, row_id in ROW_IDS.items()
+        }
+        return {name: count for name, count in counts.items() if count}
 
     def require(self, analysis: str, *names: str) -> None:
         """Raise MissingTableError, naming the collector that would help, when one of the tables is empty."""

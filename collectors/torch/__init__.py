@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tracelens.capture import Capture, Diagnostics
-from tracelens.collectors.torch.document import ReadEvents
+from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvents
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
 from tracelens.collectors.torch.reading import read_documents
 from tracelens.collectors.torch.sidecar import (
@@ -24,9 +24,11 @@ from tracelens.collectors.torch.sidecar import (
     step_times,
 )
 from tracelens.collectors.torch.stream import GZIP_MAGIC, ByteSource, unzipped
+from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
-from tracelens.errors import SourceError
+from tracelens.errors import NoTraceError, SourceError
+from tracelens.same_run import WORLD_SIZE
 from tracelens.schemas import TABLES
 from tracelens.store import Store
 
@@ -39,6 +41,8 @@ _VERSIONS = (
 )  # fmt: skip
 _SETTINGS = ("record_shapes", "with_stack", "with_modules", "with_flops", "profile_memory")
 _EPOCH_NS = 10**18
+_WITHOUT_PHASE = "(ph none)"
+"""How the code of a diagnostic ends that counts objects without a phase, which no event lacks."""
 _NOT_HELD = "a torch trace does not hold it"
 _REASONS = {
     "layers": "no nn.Module calls in the trace; profile with with_stack=True, with_modules=True",
@@ -89,12 +93,24 @@ def trace_files(path: Path) -> list[Path]:
     return files
 
 
+def begins_as_trace(path: Path) -> bool:
+    """Whether the first objects in a file are a trace's, as far as they can be read; the rest is not looked at."""
+    diagnostics = Diagnostics()
+    text = Text(ByteSource(path, diagnostics).blocks(BLOCK_BYTES), str(path))
+    try:
+        first = next(Document(text, diagnostics).events(), [])
+    except NoTraceError:
+        return False
+    return not first or any(isinstance(event.ph, str) for event in first)
+
+
 def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Capture]:
     refuse_sidecar(path)
     diagnostics = Diagnostics()
     source = ByteSource(path, diagnostics)
     captures: list[Capture] = []
     for read, said in read_documents(source, diagnostics):
+        _refuse_other_json(path, read, said)
         if read.n_events:
             with Store(folder / str(next(parts))) if folder is not None else nullcontext() as store:
                 captures.append(_capture(path, source, read, said, store))
@@ -112,6 +128,16 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
         if len(captures) > 1:
             _as_one_of(capture, number, len(captures))
     return captures
+
+
+def _refuse_other_json(path: Path, read: ReadEvents, said: Diagnostics) -> None:
+    """Raise NoTraceError when what was read is a list of objects, none of which is an event (has a phase, `ph`)."""
+    n_strange = sum(n for (_, code), n in said.counts.items() if code.endswith(_WITHOUT_PHASE))
+    if read.n_events and read.n_events == n_strange and not read.frames:
+        raise NoTraceError(
+            f"{path}: expected a torch.profiler Chrome trace, found JSON whose {n_strange:,} objects are no trace "
+            "events (none has a phase, ph); collect what prof.export_chrome_trace(path) wrote"
+        )
 
 
 def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
@@ -142,6 +168,7 @@ def _capture(
     if not read.complete:
         diagnostics.add("loss", "trace_cut", "the file ends before the trace does; whole events before that were kept")
     rank, origin = _rank(path, facts)
+    n_ranks = integer(_distributed(facts).get(WORLD_SIZE))
     stored = store.finish() if store is not None else {}
     capture = Capture(
         kind=KIND,
@@ -155,7 +182,8 @@ def _capture(
         time_precision_ns=1 if read.has_fractions else 1000,
         complete=read.complete,
         settings={key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)}
-        | {"reader": read.path, **step_times(beside)},
+        | {"reader": read.path, **step_times(beside)}
+        | ({} if n_ranks is None else {WORLD_SIZE: n_ranks}),
         reasons={
             name: _REASONS.get(name, "a torch trace does not hold it") for name in TABLES if name not in tables | stored
         },
@@ -166,14 +194,19 @@ def _capture(
     return capture
 
 
+def _distributed(facts: dict[str, Any]) -> dict[str, Any]:
+    """What the trace says of the ranks of its program; empty where it does not."""
+    info = facts.get("distributedInfo")
+    return info if isinstance(info, dict) else {}
+
+
 def _rank(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
     """The rank and where it was read: distributedInfo, else the file name."""
-    info = facts.get("distributedInfo")
-    said = integer(info.get("rank")) if isinstance(info, dict) else None
+    said = integer(_distributed(facts).get("rank"))
     if said is not None and 0 <= said < 2**31:
         return said, "distributedInfo"
     match = _RANK_IN_NAME.search(path.name)
     return (int(match.group(1)), "file name") if match else (None, "input order")
 
 
-__all__ = ["KIND", "read", "sniff", "trace_files"]
+__all__ = ["KIND", "begins_as_trace", "read", "sniff", "trace_files"]

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.capture import Diagnostics
-from tracelens.collectors.torch.events import Event
+from tracelens.collectors.torch.events import Args, CounterEvent, Event
 from tracelens.collectors.torch.values import (
     TIME_LIMIT_NS,
     decoded,
@@ -26,7 +26,15 @@ _GROUPS = {
     "overhead": "spans", "cuda_runtime": "api_calls", "cuda_driver": "api_calls", "Runtime": "api_calls",
     "kernel": "kernels", "Kernel": "kernels", "gpu_memcpy": "memcpys", "Memcpy": "memcpys",
     "gpu_memset": "memsets", "Memset": "memsets", "cuda_sync": "synchronizations",
+    # Other makers' host calls; their kernels and copies mostly have the names above. MTIA's device events are its own.
+    "mtia_runtime": "api_calls", "xpu_runtime": "api_calls", "xpu_driver": "api_calls", "hpu_op": "api_calls",
+    "glow_runtime": "api_calls", "privateuse1_runtime": "api_calls", "privateuse1_driver": "api_calls",
+    "mtia_ccp_events": "kernels",
 }  # fmt: skip
+DRIVERS = ("cuda_driver", "xpu_driver", "privateuse1_driver")
+"""Categories of calls of a driver; those of other calls are a runtime's."""
+# What these tell stands in other events too, or is of the profiler itself.
+_NOTHING_LOST = {"gpu_user_annotation", "Trace", "cuda_event", "cuda_profiler_range", "external_correlation"}
 _STEP = re.compile(r"ProfilerStep#[0-9]+")
 _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
 
@@ -39,7 +47,7 @@ class RawEvents:
         self._parts: dict[str, list[pl.DataFrame]] = {}
         self._waiting: dict[str, list[Event]] = {}
         self._diagnostics = diagnostics
-        self._unknown: Counter[str] = Counter()
+        self._unknown: Counter[tuple[str, bool]] = Counter()
         self.has_fractions = False
 
     def add(self, batch: list[Event]) -> None:
@@ -47,7 +55,7 @@ class RawEvents:
         for event in batch:
             group = self._group(event)
             if group:
-                self._waiting.setdefault(group, []).append(event)
+                self._waiting.setdefault(group, []).extend(series_of(event))
 
     def flush(self) -> None:
         """Make frames of the events taken so far; until then each holds on to the text that it was read in."""
@@ -57,8 +65,10 @@ class RawEvents:
     def frames(self) -> dict[str, pl.DataFrame]:
         """Raw frames by table name, and the count of unplaced events handed to the diagnostics."""
         self.flush()
-        for category, count in self._unknown.most_common():
-            self._diagnostics.add("info", f"category_{category}"[:80], "events that no table holds", count)
+        for (category, is_lost), count in self._unknown.most_common():
+            lost = "events of a category that is not read: they are in no table and no total"
+            severity, said = ("loss", lost) if is_lost else ("info", "events that no table holds")
+            self._diagnostics.add(severity, f"category_{category}"[:80], said, count)
         return {name: pl.concat(parts, how="vertical_relaxed") for name, parts in self._parts.items()}
 
     def _make(self, name: str) -> None:
@@ -78,13 +88,14 @@ class RawEvents:
             group = _GROUPS.get(event.cat) if isinstance(event.cat, str) else None
             if group:
                 return group
-            self._unknown[_word(event.cat)] += 1
+            category = _word(event.cat)
+            self._unknown[category, category not in _NOTHING_LOST] += 1
         elif event.ph == "i" and event.name == "[memory]":
             return "allocations"
         elif event.ph == "C":
             return "counters"
         elif event.ph not in ("M", "s", "t", "f"):  # no set: what stands there may not be hashable
-            self._unknown[f"{_word(event.cat)} (ph {_word(event.ph)})"] += 1
+            self._unknown[f"{_word(event.cat)} (ph {_word(event.ph)})", False] += 1
         return ""
 
     def _count_unsized(self, name: str, frame: pl.DataFrame) -> None:
@@ -94,7 +105,7 @@ class RawEvents:
             self._diagnostics.add("warning", "size_unknown", text, n)
         elif name == "counters":
             n = frame["value"].null_count()
-            self._diagnostics.add("loss", "counter_without_value", "counter events without a number called value", n)
+            self._diagnostics.add("loss", "counter_without_value", "counter events without a number", n)
 
     def _timed(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The rows with a start, and with a duration that is not negative."""
@@ -109,6 +120,19 @@ class RawEvents:
             frame.height - kept.height,
         )
         return kept
+
+
+def series_of(event: Event) -> list[Event]:
+    """The event; for a counter one a series, named for the counter and, unless that is `value`, the number in it."""
+    if not isinstance(event, CounterEvent):
+        return [event]
+    numbers = {name: found for name, value in event.values.items() if (found := number(value)) is not None}
+    of = text(event.name) or ""
+    return [
+        Event("C", event.cat, of if name == "value" else f"{of} {name}".strip(), event.pid, event.tid, event.ts,
+              args=Args(counter_value=value))
+        for name, value in numbers.items()
+    ] or [Event("C", event.cat, event.name, event.pid, event.tid, event.ts)]  # fmt: skip
 
 
 def _word(value: Any) -> str:
@@ -161,7 +185,7 @@ def _api_calls(events: list[Event]) -> pl.DataFrame:
     return pl.DataFrame(
         _host(events)
         | {
-            "source_api": pl.Series(["driver" if e.cat == "cuda_driver" else "runtime" for e in events]),
+            "source_api": pl.Series(["driver" if e.cat in DRIVERS else "runtime" for e in events]),
             "correlation_id": integers(e.args and e.args.correlation for e in events),
         }
     ).rename({"name": "raw_api"})

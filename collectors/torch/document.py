@@ -14,7 +14,7 @@ from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.damage import KEYS, LONG, SEPARATORS, Recovery
 from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, decode_lines, decode_whole, root_end
 from tracelens.collectors.torch.text import Text
-from tracelens.errors import SourceError
+from tracelens.errors import NoTraceError
 
 BLOCK_BYTES = 8 << 20
 _HEAD_LIMIT = 64 << 20
@@ -62,7 +62,7 @@ class Document:
         self._recovery = Recovery(self.text, self.diagnostics)
 
     def events(self) -> Iterator[list[Event]]:
-        """The events in file order, in batches. Raises SourceError when this is no Chrome trace."""
+        """The events in file order, in batches. Raises NoTraceError when this is no Chrome trace."""
         self.find_list()
         is_closed = False
         while not is_closed:
@@ -79,7 +79,7 @@ class Document:
         self.finish(is_closed=is_closed)
 
     def find_list(self) -> None:
-        """Move the text to the first event. Raises SourceError when there is no event list."""
+        """Move the text to the first event. Raises NoTraceError when there is no event list."""
         text, searched = self.text, 0
         text.reach(len(_BOM))
         if text.data.startswith(_BOM, text.at):
@@ -97,7 +97,7 @@ class Document:
                 break
         lines = _ROOT_EVENT.match(text.data, text.at)
         if lines is None:
-            raise SourceError(f"{text.name}: {_what_it_is(bytes(text.data[text.at :]))}")
+            raise NoTraceError(f"{text.name}: {_what_it_is(bytes(text.data[text.at :]))}")
         self._is_lines, text.at = True, lines.end()
 
     def after_sound(self) -> tuple[bool, Event | None]:

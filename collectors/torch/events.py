@@ -6,6 +6,7 @@ A run of whole events is decoded at once; where that fails, `damage` reads on.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -102,6 +103,19 @@ class Event(msgspec.Struct, gc=False):
     args: Args | None = None
 
 
+class CounterEvent(Event):
+    """A counter event with all of its args: each number among them is a series, whatever it is called."""
+
+    values: dict[str, Any] = {}
+
+
+class _RawArgs(msgspec.Struct, gc=False):
+    """An event's phase, and its args as they are written."""
+
+    ph: Any = None
+    args: msgspec.Raw = _ABSENT
+
+
 class _LooseEvent(msgspec.Struct, gc=False):
     """An event whose args are not looked into."""
 
@@ -119,6 +133,9 @@ _DECODER = msgspec.json.Decoder(Event)
 _DECODE_ONE = _DECODER.decode
 _DECODE_ANY = msgspec.json.Decoder(msgspec.Raw).decode
 _DECODE_LOOSE = msgspec.json.Decoder(_LooseEvent).decode
+_RAW_ARGS = msgspec.json.Decoder(_RawArgs)
+_DECODE_MANY_RAW = msgspec.json.Decoder(list[_RawArgs]).decode
+_DECODE_OBJECT = msgspec.json.Decoder(dict[str, Any]).decode
 _NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 # Every writer seen puts one of these keys first; a boundary inside a string or in nested data is found out because the
@@ -133,7 +150,8 @@ _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 def decode_whole(block: bytes) -> list[Event] | None:
     """Events of a run of whole event objects separated by commas; None when it is not JSON through and through."""
     try:
-        return _DECODE_MANY(b"[" + block + b"]")
+        events = _DECODE_MANY(b"[" + block + b"]")
+        return _with_values(events, lambda: _DECODE_MANY_RAW(b"[" + block + b"]"))
     except _NOT_JSON:
         return None
 
@@ -141,7 +159,7 @@ def decode_whole(block: bytes) -> list[Event] | None:
 def decode_lines(lines: bytes) -> list[Event] | None:
     """Events on lines of their own; None when a line is anything else."""
     try:
-        return _DECODER.decode_lines(lines)
+        return _with_values(_DECODER.decode_lines(lines), lambda: _RAW_ARGS.decode_lines(lines))
     except _NOT_JSON:
         return None
 
@@ -149,9 +167,31 @@ def decode_lines(lines: bytes) -> list[Event] | None:
 def decode_one(piece: bytes) -> Event | None:
     """The event that the piece is; None when it is not JSON, or its args are no object."""
     try:
-        return _DECODE_ONE(piece)
+        return _with_values([_DECODE_ONE(piece)], lambda: [_RAW_ARGS.decode(piece)])[0]
     except _NOT_JSON:
         return None
+
+
+def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) -> list[Event]:
+    """The events, counters among them with all of their args; most runs of events have none and are read once."""
+    if all(event.ph != "C" or event.args is None for event in events):
+        return events
+    return [
+        CounterEvent(
+            event.ph,
+            event.cat,
+            event.name,
+            event.pid,
+            event.tid,
+            event.ts,
+            event.dur,
+            event.args,
+            _DECODE_OBJECT(raw.args),
+        )
+        if event.ph == "C" and event.args is not None
+        else event
+        for event, raw in zip(events, raw_args(), strict=True)
+    ]
 
 
 def decode_without_args(piece: bytes) -> Event | None:

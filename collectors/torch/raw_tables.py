@@ -17,8 +17,11 @@ _MEMORY = {
     "array": "array",
 }  # fmt: skip
 _DIRECTION = r"(?i)\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b"
-_ROCM_DIRECTION = r"(?i)Copy(Host|Device|Peer)To(Host|Device|Peer)"
-_KINDS = r"\(\s*(\w+)\s*->\s*(\w+)\s*\)"
+# CopyHostToDevice of roctracer, HostToDeviceCopy and MEMORY_COPY_HOST_TO_DEVICE of rocprofiler-sdk.
+_ROCM_DIRECTION = r"(?i)(Host|Device|Peer)_?To_?(Host|Device|Peer)"
+# CUPTI has static kinds too, which Kineto writes as `Device Static` and `Managed Static`.
+_KINDS = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*->\s*(\w+?)(?:[ _-]?Static)?\s*\)"
+_FILLED = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*\)"
 _ADDRESS = r" at 0x[0-9a-fA-F]+"
 # A call is named `FILE(LINE): FUNCTION`; folders may hold brackets and colons too.
 _UP_TO_PACKAGES = r"^(?:[A-Za-z]:)?[/\\].*[/\\](?:site-packages|dist-packages)[/\\]"
@@ -168,7 +171,7 @@ def _memsets(memsets: pl.DataFrame) -> pl.DataFrame:
 
 
 def _filled_memory(name: pl.Expr) -> pl.Expr:
-    return name.str.extract(r"\((\w+)\)").str.to_lowercase().replace_strict(_MEMORY, default=None)
+    return name.str.extract(_FILLED).str.to_lowercase().replace_strict(_MEMORY, default=None)
 
 
 def _work(work: pl.DataFrame) -> pl.DataFrame:

@@ -11,7 +11,7 @@ _TIMED = {column.name: column.values for column in TIMINGS}
 CONFIGURATIONS = _TIMED["configuration"]
 PAIR_METHODS = ("kernels", *_TIMED["method"])
 ORACLES = ("best_of_two", "profile_timed", "dynamic")
-CHOICES = ("eager", "compiled", "mixed")
+CHOICES = ("eager", "compiled", "base", "other", "mixed")
 
 _METHOD = Column(
     "method",
@@ -89,7 +89,7 @@ COMPARE_LAYERS = Table(
 
 LAYER_ORACLE = Table(
     "layer_oracle",
-    "A layer on the path that an oracle takes through the model, choosing eager (base) or compiled (other) for each; "
+    "A layer on the path that an oracle takes through the model, choosing base (eager) or other (compiled) for each; "
     "the row (total) sums them.",
     (
         RANK,
@@ -107,11 +107,18 @@ LAYER_ORACLE = Table(
         Column(
             "choice",
             STR,
-            "What the oracle takes; mixed: by operation. Null for (total).",
+            "What the oracle takes: eager or compiled, or, where nothing shows that base ran eager and other compiled, "
+            "base or other; mixed: by operation. Null for (total).",
             nullable=True,
             values=CHOICES,
         ),
         Column("is_forced", pl.Boolean, "Whether only one run has a time for the layer, so that there is no choice."),
+        Column(
+            "is_clear",
+            pl.Boolean,
+            "Whether the ranges of its times in the two runs lie apart. Null for (total), and where one has none.",
+            nullable=True,
+        ),
         Column("base_ns", F64, "Time in base, all phases; (total): of layers that both have.", "ns", nullable=True),
         Column(
             "other_ns",

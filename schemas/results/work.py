@@ -67,7 +67,14 @@ COPY_COST = Table(
         STEP,
         *DURATIONS,
         Column("size_bytes", pl.Int64, "Bytes copied.", "bytes"),
-        Column("bandwidth_bytes_per_s", pl.Float64, "size_bytes over duration_total_ns.", "bytes/s", nullable=True),
+        Column("n_unsized", pl.Int64, "Copies of unknown size (stored as 0); they count in no bandwidth."),
+        Column(
+            "bandwidth_bytes_per_s",
+            pl.Float64,
+            "size_bytes over the duration of the copies whose size is known.",
+            "bytes/s",
+            nullable=True,
+        ),
         Column("exposed_ns", pl.Int64, "Copy time during which no kernel ran on the device.", "ns"),
         Column(
             "pinned_ns",
@@ -81,8 +88,8 @@ COPY_COST = Table(
         Column(
             "wasteful_dtype",
             pl.String,
-            "Element type these bytes are consistent with, where casts that follow the copies write fewer bytes an "
-            "element than they read; the most frequent one.",
+            "Element type of these bytes where casts that follow the copies write fewer bytes an element than they "
+            "read: as the op around them recorded it, else what they are consistent with; the most frequent one.",
             nullable=True,
         ),
         Column("wasted_bytes", pl.Int64, "Bytes that the cast that follows throws away.", "bytes"),
@@ -101,14 +108,25 @@ COMPARE_COPIES = Table(
             for column in (
                 Column(f"memory_{which}", pl.String, f"Kinds of memory, in {which}.", nullable=True),
                 Column(f"n_calls_{which}", pl.Int64, f"Copies in {which}."),
+                Column(f"n_unsized_{which}", pl.Int64, f"Copies of unknown size in {which}; in no bandwidth."),
                 Column(f"size_{which}_bytes", pl.Int64, f"Bytes copied in {which}.", "bytes"),
                 Column(f"duration_{which}_ns", pl.Int64, f"Sum of the durations in {which}.", "ns"),
                 Column(
-                    f"bandwidth_{which}_bytes_per_s", pl.Float64, f"Bandwidth in {which}.", "bytes/s", nullable=True
+                    f"bandwidth_{which}_bytes_per_s",
+                    pl.Float64,
+                    f"Bandwidth in {which}, of the copies whose size is known.",
+                    "bytes/s",
+                    nullable=True,
                 ),
             )
         ),
-        Column("size_ratio", pl.Float64, "Bytes a copy in base over bytes a copy in other.", "1", nullable=True),
+        Column(
+            "size_ratio",
+            pl.Float64,
+            "Bytes a copy (of known size) in base over bytes a copy in other.",
+            "1",
+            nullable=True,
+        ),
         Column(
             "speedup",
             pl.Float64,
@@ -135,6 +153,12 @@ LAYER_ATTRIBUTION = Table(
             "ns",
         ),
         Column("share_frac", pl.Float64, "duration_total_ns over the rank's kernel total.", "1"),
+        Column(
+            "root_only_ns",
+            pl.Int64,
+            "Of duration_total_ns, what ran in the model's root module, or a wrapper of it, and in no layer within.",
+            "ns",
+        ),
         Column("layout_frac", pl.Float64, "Share of the row's time in kernels that only move or rearrange data.", "1"),
         Column(
             "evidence",

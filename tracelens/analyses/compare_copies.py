@@ -6,11 +6,13 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.derive.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COMPARE_COPIES
 from tracelens.trace import Trace
 
 
+@pairs_ranks
 def compare_copies(base: Trace, other: Trace) -> pl.DataFrame:
     """A row a rank and direction found in either trace. Raises MissingTableError when neither holds a copy."""
     if not base.has("memcpys") and not other.has("memcpys"):
@@ -19,12 +21,14 @@ def compare_copies(base: Trace, other: Trace) -> pl.DataFrame:
             "inside the profiled region, and tracelens collect torch or nsys gives it"
         )
     frame = _side(base, "base").join(_side(other, "other"), on=["rank", "direction"], how="full", coalesce=True)
-    counts = [name for name in frame.columns if name.startswith(("n_calls", "size", "duration"))]
+    counts = [name for name in frame.columns if name.startswith(("n_", "size", "duration"))]
     frame = frame.with_columns(pl.col(counts).fill_null(0))
-    each = [pl.col(f"size_{which}_bytes") / pl.col(f"n_calls_{which}") for which in ("base", "other")]
+    sides = ("base", "other")
+    sized = [pl.col(f"n_calls_{which}") - pl.col(f"n_unsized_{which}") for which in sides]
+    each = [pl.col(f"size_{which}_bytes") / n for which, n in zip(sides, sized, strict=True)]
     both = (pl.col("n_calls_base") > 0) & (pl.col("n_calls_other") > 0)
     frame = frame.with_columns(
-        size_ratio=pl.when(both & (each[1] > 0)).then(each[0] / each[1]),
+        size_ratio=pl.when((sized[0] > 0) & (sized[1] > 0)).then(each[0] / each[1]),
         speedup=pl.when(both & (pl.col("duration_other_ns") > 0)).then(
             pl.col("duration_base_ns") / pl.col("duration_other_ns")
         ),
@@ -42,19 +46,28 @@ def _side(trace: Trace, which: str) -> pl.DataFrame:
             pl.len().cast(pl.Int64).alias(f"n_calls_{which}"),
             size.sum().alias(f"size_{which}_bytes"),
             duration.sum().alias(f"duration_{which}_ns"),
+            # A copy of unknown size is stored with 0 bytes.
+            (size == 0).sum().cast(pl.Int64).alias(f"n_unsized_{which}"),
+            sized_ns=duration.filter(size > 0).sum(),
         )
         .with_columns(
-            pl.when(pl.col(f"duration_{which}_ns") > 0)
-            .then(pl.col(f"size_{which}_bytes") / pl.col(f"duration_{which}_ns") * 1e9)
+            pl.when(pl.col("sized_ns") > 0)
+            .then(pl.col(f"size_{which}_bytes") / pl.col("sized_ns") * 1e9)
             .alias(f"bandwidth_{which}_bytes_per_s")
         )
     )
 
 
+@says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
     """The comparison in words."""
     told = ("speedup", "size_ratio", "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s")
-    return [
+    unsized = [
+        f"Rank {row['rank']}, {row['direction']}: {row['n_unsized_base']:,} copies in base and "
+        f"{row['n_unsized_other']:,} in other have no known size; bytes and bandwidths are those of the others."
+        for row in frame.filter((pl.col("n_unsized_base") > 0) | (pl.col("n_unsized_other") > 0)).iter_rows(named=True)
+    ]
+    return unsized + [
         f"Rank {row['rank']}, {row['direction']}: {_bytes_a_copy(row, 'base')} in base against "
         f"{_bytes_a_copy(row, 'other')} in other (ratio {row['size_ratio']:.2f}), at "
         f"{row['bandwidth_base_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_base']}) against "
@@ -66,4 +79,5 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
 
 
 def _bytes_a_copy(row: dict[str, Any], which: str) -> str:
-    return f"{row[f'size_{which}_bytes'] / row[f'n_calls_{which}']:,.0f} bytes a copy"
+    n_sized = row[f"n_calls_{which}"] - row[f"n_unsized_{which}"]
+    return f"{row[f'size_{which}_bytes'] / n_sized:,.0f} bytes a copy"

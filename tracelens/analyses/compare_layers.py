@@ -6,6 +6,7 @@ import polars as pl
 
 from tracelens.derive.layer_pairs import layer_pairs
 from tracelens.derive.layer_times import are_numbered, both_kernel_times
+from tracelens.derive.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.layers import COMPARE_LAYERS
 from tracelens.trace import Trace
@@ -14,6 +15,7 @@ _WAY = ("method", "base_configuration", "other_configuration", "compile_mode")
 _TOLD = 3
 
 
+@pairs_ranks
 def compare_layers(base: Trace, other: Trace) -> pl.DataFrame:
     """A row a layer, phase and way of timing, by way, then longest in base first; layers of one side come last.
 
@@ -60,6 +62,7 @@ def _ratio(above: str, below: str) -> pl.Expr:
     return pl.when((pl.col(above) > 0) & (pl.col(below) > 0)).then(pl.col(above) / pl.col(below))
 
 
+@says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     """How many layers win and lose, which lose most, and what the comparison leaves out."""
     found = []

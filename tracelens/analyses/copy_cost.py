@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.casts import casts_after_copies, wider_dtype
+from tracelens.derive.casts import casts_after_copies
 from tracelens.derive.intervals import covered_ns, durations
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COPY_COST
@@ -34,6 +34,7 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     is_large = pl.col("size_bytes") >= _PINNED_BYTES
     copies = copies.with_columns(
         exposed=pl.col("duration_ns") - hidden,
+        sized_ns=SIZED_NS,
         large_bytes=pl.when(is_large).then("size_bytes").otherwise(0),
         small_ns=pl.when(is_large).then(0).otherwise("duration_ns"),
     )
@@ -43,13 +44,15 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
         .agg(
             *durations(),
             size_bytes=pl.col("size_bytes").sum(),
+            n_unsized=(pl.col("size_bytes") == 0).sum().cast(pl.Int64),
+            sized_ns=pl.col("sized_ns").sum(),
             exposed_ns=pl.col("exposed").sum(),
             wasted_bytes=pl.col("wasted").sum(),
             wasteful_dtype=pl.col("dtype").drop_nulls().mode().min(),
             large_bytes=pl.col("large_bytes").sum(),
             small_ns=pl.col("small_ns").sum(),
         )
-        .with_columns(bandwidth_bytes_per_s=_bandwidth(pl.col("size_bytes"), pl.col("duration_total_ns")))
+        .with_columns(bandwidth_bytes_per_s=_bandwidth(pl.col("size_bytes"), pl.col("sized_ns")))
     )
     rates = _pinned_rates(trace)
     if base is not None:
@@ -64,11 +67,15 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _with_casts(trace: Trace) -> pl.DataFrame:
-    """Copies with read_bytes, written_bytes, wasted and dtype of the cast that follows each, where one does."""
+    """Copies with read_bytes, written_bytes, wasted, dtype and is_recorded of the cast that follows, where one does."""
     wasted = pl.col("elements") * (pl.col("read_bytes") - pl.col("written_bytes"))
     return trace.memcpys.join(casts_after_copies(trace), on=["rank", "memcpy_id"], how="left").with_columns(
-        wasted=wasted.fill_null(0), dtype=wider_dtype(pl.col("read_bytes"))
+        wasted=wasted.fill_null(0)
     )
+
+
+SIZED_NS = pl.when(pl.col("size_bytes") > 0).then("duration_ns").otherwise(0)
+"""A copy's time where its size is known: where the source does not tell it, it is stored as 0."""
 
 
 def _bandwidth(size: pl.Expr, ns: pl.Expr) -> pl.Expr:
@@ -93,17 +100,23 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
         _with_casts(trace)
         .drop_nulls("read_bytes")
         .group_by(kinds)
-        .agg(pl.len().alias("n_casts"), pl.col("read_bytes", "written_bytes").mode().min())
+        .agg(pl.len().alias("n_casts"), pl.col("read_bytes", "written_bytes").mode().min(), pl.col("is_recorded").all())
     )
     rows = frame.filter(pl.col("step").is_null() & (pl.col("direction") == "h2d"))
     for row in rows.join(casts, on=kinds, how="left", maintain_order="left").iter_rows(named=True):
         where = f"Rank {row['rank']}, {row['direction']} from {row['source_memory']} memory"
         if row["n_casts"]:
+            told = "recorded as" if row["is_recorded"] else "consistent with"
             found.append(
                 f"{where}: {row['n_casts']:,} of {row['n_calls']:,} copies are each followed by a cast that reads "
-                f"{row['read_bytes']} bytes an element and writes {row['written_bytes']}, consistent with a "
+                f"{row['read_bytes']} bytes an element and writes {row['written_bytes']}, {told} a "
                 f"{row['wasteful_dtype']} batch: {row['wasted_bytes'] / row['size_bytes']:.0%} of the bytes copied are "
                 "waste. Cast before copying."
+            )
+        if row["n_unsized"]:
+            found.append(
+                f"{where}: {row['n_unsized']:,} of {row['n_calls']:,} copies have no known size; they count in times, "
+                "and neither in bytes nor in bandwidth."
             )
         if row["source_memory"] == "pageable":
             found.append(_about_pinning(where, row))
@@ -117,7 +130,9 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 def _gigabytes(row: dict[str, Any]) -> str:
     rate = row["bandwidth_bytes_per_s"]
-    return "no bandwidth to tell (the copies took no time)" if rate is None else f"{rate / 1e9:.1f} GB/s"
+    return (
+        "no bandwidth to tell (the copies took no time, or have no size)" if rate is None else f"{rate / 1e9:.1f} GB/s"
+    )
 
 
 def _about_pinning(where: str, row: dict[str, Any]) -> str:

@@ -59,6 +59,15 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             f"Rank {rank}: {1 - lost:.1%} of kernel time has a layer or a named row; {layout:.1%} is layout transforms "
             f"({n_layout:,} of {kernels.height:,} kernels)."
         )
+        root_only = int(part["root_only_ns"].sum())
+        if root_only:
+            share = root_only / max(int(part["duration_total_ns"].sum()), 1)
+            found.append(
+                f"Rank {rank}: {root_only / 1e6:.3f} ms of {UNATTRIBUTED}, {share:.1%} of kernel time, ran in the root "
+                "module or a wrapper around it (torch.compile, DistributedDataParallel) and in no layer within: "
+                "operations of the model itself, or a compiled model, which calls no layers; collect torch "
+                "--compile-provenance tells whose kernels those are."
+            )
         split = part.filter(pl.col("low_ns") < pl.col("high_ns"))
         if split.height:
             found.append(

@@ -6,11 +6,13 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.derive.compilation import EVIDENCE, compiled_sides, other_device
 from tracelens.derive.layer_pairs import layer_pairs
 from tracelens.derive.layer_times import are_numbered, both_kernel_times, region_cost
 from tracelens.derive.oracles import TOTAL, best_of_two, by_operation, dynamic, operations, with_total
+from tracelens.derive.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError, UsageError
-from tracelens.schemas.results.layers import LAYER_ORACLE
+from tracelens.schemas.results.layers import CHOICES, LAYER_ORACLE
 from tracelens.trace import Trace
 
 _METHODS = ("kernels", "cuda_event", "layer", "subtraction", "profiler")
@@ -18,16 +20,25 @@ _METHODS = ("kernels", "cuda_event", "layer", "subtraction", "profiler")
 _WAY = ["method", "base_configuration", "other_configuration", "compile_mode"]
 
 
+@pairs_ranks
 def layer_oracle(
-    base: Trace, other: Trace, *, switch_cost_ns: float | None = None, method: str | None = None
+    base: Trace,
+    other: Trace,
+    *,
+    switch_cost_ns: float | None = None,
+    method: str | None = None,
+    beyond_spread: bool = False,
 ) -> pl.DataFrame:
     """A row a layer of the path of each oracle, in the order of first calls, after the row (total).
 
-    Base is the eager run, other the compiled one. `method` says which times are taken (as compare_layers names them;
+    Base is meant to be the eager run, other the compiled one; where nothing shows that they are, the choices are
+    called base and other. `method` says which times are taken (as compare_layers names them;
     by default kernels, else the first measured). `switch_cost_ns` is what each change between eager and compiled
     costs, the model's caller being eager; by default half of what calling a compiled region was measured to cost (in
     timings), and 0 where it never was, which is the thesis's recurrence. A layer that one run has no time for stays as
-    the other has it, and counts in no speedup; rows in brackets of compare_layers are left out. Raises
+    the other has it, and counts in no speedup; rows in brackets of compare_layers are left out. With `beyond_spread`, a
+    layer whose ranges in the two runs overlap counts with its time in base on either side, so that neither choice nor
+    speedup rests on it. Raises
     MissingTableError where no layer is matched, UsageError for a method or cost that is none.
     """
     if method is not None and method not in _METHODS:
@@ -39,12 +50,25 @@ def layer_oracle(
     way = _chosen_way(pairs, method)
     layers = _ordered(pairs, way, base, other)
     change_cost, region = _costs(base, other, way, switch_cost_ns)
+    if beyond_spread:
+        layers = layers.with_columns(
+            other_ns=pl.when(pl.col("is_clear").fill_null(value=True))
+            .then("other_ns")
+            .otherwise(pl.col("base_ns") + region)
+        )
     rows: list[dict[str, Any]] = []
     for rank in layers["rank"].unique().sort():
         mine = layers.filter(pl.col("rank") == rank).to_dicts()
         found = {"best_of_two": best_of_two(mine), "dynamic": dynamic(mine, change_cost, region)}
         if kernels is not None and way["method"] == "kernels":
-            found["profile_timed"] = by_operation(mine, operations(kernels, rank))
+            told = operations(kernels, rank)
+            if beyond_spread:
+                told = {
+                    layer["layer"]: told[layer["layer"]]
+                    for layer in mine
+                    if layer["is_clear"] and layer["layer"] in told
+                }
+            found["profile_timed"] = by_operation(mine, told)
         elif (profiled := _profiled_way(pairs, way)) is not None:
             by_profiler = _ordered(pairs, profiled, base, other).filter(pl.col("rank") == rank)
             found["profile_timed"] = best_of_two(by_profiler.to_dicts())
@@ -54,7 +78,10 @@ def layer_oracle(
                 for row in with_total(found.get(oracle, []))
                 if oracle in found
             ]
-    return LAYER_ORACLE.conform(pl.DataFrame(rows, infer_schema_length=None))
+    frame = LAYER_ORACLE.conform(pl.DataFrame(rows, infer_schema_length=None))
+    if compiled_sides(base, other, way) != (False, True):
+        frame = frame.with_columns(pl.col("choice").replace({"eager": "base", "compiled": "other"}))
+    return frame
 
 
 def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
@@ -84,13 +111,13 @@ def _of(pairs: pl.DataFrame, way: dict[str, Any]) -> pl.DataFrame:
 
 
 def _ordered(pairs: pl.DataFrame, way: dict[str, Any], base: Trace, other: Trace) -> pl.DataFrame:
-    """rank, position, layer, class_name, base_ns and other_ns of each layer in the order called; all phases summed."""
+    """The layers in the order called: rank, position, layer, class_name, base_ns, other_ns (all phases), is_clear."""
     calls = pl.concat(trace.layers.select("rank", "call_order", layer="module_path") for trace in (base, other))
     calls = calls.unique(["rank", "layer"], keep="first", maintain_order=True)
     layers = _of(pairs, way).filter(~pl.col("layer").str.starts_with("("))
     return (
         layers.group_by("rank", "layer", "class_name", maintain_order=True)
-        .agg(_summed("base"), _summed("other"))
+        .agg(_summed("base"), _summed("other"), is_clear=_apart("base", "other") | _apart("other", "base"))
         .join(calls, on=["rank", "layer"], how="left", maintain_order="left")
         .sort("rank", "call_order", "layer", nulls_last=True)
         .with_columns(position=pl.int_range(pl.len()).over("rank"))
@@ -102,6 +129,12 @@ def _summed(which: str) -> pl.Expr:
     """The layer's time in all phases, at least 0; null where the run has none for it."""
     time = pl.col(f"{which}_estimate_ns")
     return pl.when(time.count() > 0).then(time.sum().clip(0)).alias(f"{which}_ns")
+
+
+def _apart(faster: str, slower: str) -> pl.Expr:
+    """Whether even the most time of one run is less than the least of the other; null where one has none."""
+    most, least = pl.col(f"{faster}_high_ns"), pl.col(f"{slower}_low_ns")
+    return pl.when((most.count() > 0) & (least.count() > 0)).then(most.sum() < least.sum())
 
 
 def _costs(base: Trace, other: Trace, way: dict[str, Any], given: float | None) -> tuple[float, float]:
@@ -117,6 +150,7 @@ def _measured_region(base: Trace, other: Trace, way: dict[str, Any]) -> float | 
     return region_cost(base, configuration) if found is None else found
 
 
+@says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     """What each oracle would gain, and what its number rests on."""
     found = []
@@ -124,7 +158,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     for row in frame.filter(pl.col("layer") == TOTAL).iter_rows(named=True):
         path = frame.filter(rank=row["rank"], oracle=row["oracle"]).filter(pl.col("layer") != TOTAL)
         counts = dict(path.group_by("choice").len().iter_rows())
-        chosen = ", ".join(f"{counts[word]:,} {word}" for word in ("eager", "compiled", "mixed") if word in counts)
+        chosen = ", ".join(f"{counts[word]:,} {word}" for word in CHOICES if word in counts)
         if row["speedup_over_best"] is None:
             continue
         where = f"Rank {row['rank']}, " if several else ""
@@ -133,17 +167,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
             f"{(row['chosen_ns'] + row['switch_ns']) / 1e6:.3f} ms, {row['speedup_over_base']:.3f} times as fast as "
             f"base, {row['speedup_over_other']:.3f} times as fast as other (in theory)."
         )
-    method = frame["method"][0]
-    way = {"method": method, "other_configuration": None}
-    region = _measured_region(base, other, way)
-    measured = (
-        "Nothing says what changing between eager and compiled costs, so by default it is 0 in dynamic, as in the "
-        "thesis; give switch_cost_ns, or measure it with tracelens collect timings."
-        if region is None
-        else f"Calling a compiled region was measured to cost {region / 1e3:.1f} µs; each change counts half of it in "
-        "dynamic unless switch_cost_ns is given."
-    )
-    found.append(measured)
+    found += _caveats(base, other, frame)
     forced = frame.filter(pl.col("oracle") == frame["oracle"][0], pl.col("is_forced")).height
     if forced:
         found.append(
@@ -156,4 +180,27 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
             "Layers are named as the trace numbers them, so no plan made of this can be applied; capture both runs "
             "with tracelens collect torch."
         )
+    return found
+
+
+def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
+    """What the two runs are, where nothing shows that they are an eager and a compiled one; what changing costs."""
+    found = []
+    devices = other_device(base, other)
+    if devices is not None:
+        found.append(f"{devices[0].upper()}{devices[1:]}.")
+    if frame["choice"].is_in(["base", "other"]).any():
+        found.append(
+            f"Nothing shows that base ran eager and other compiled ({EVIDENCE}, in other alone, would), so they are "
+            "called base and other, and no plan can be made of them."
+        )
+        return found
+    region = _measured_region(base, other, {"other_configuration": None})
+    found.append(
+        "Nothing says what changing between eager and compiled costs, so by default it is 0 in dynamic, as in the "
+        "thesis; give switch_cost_ns, or measure it with tracelens collect timings."
+        if region is None
+        else f"Calling a compiled region was measured to cost {region / 1e3:.1f} µs; each change counts half of it in "
+        "dynamic unless switch_cost_ns is given."
+    )
     return found

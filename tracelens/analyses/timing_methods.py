@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 
+from tracelens.derive.planned import planned_outcome
 from tracelens.schemas.results.layers import TIMING_METHODS
 from tracelens.trace import Trace
 
@@ -59,13 +62,13 @@ def timing_methods(trace: Trace) -> pl.DataFrame:
 _ORDERS = {"configuration": _CONFIGURATIONS, "variant": _VARIANTS, "quantity": _QUANTITIES}
 
 
-def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every analysis's notes take the trace
-    """What timers and the profiler cost in each configuration, and how much of the run the layers' times explain."""
-    found = []
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
+    """Whether a measured plan helps, what timers and the profiler cost, and how much of the run the layers explain."""
+    found = planned_outcome(trace)
     for key, part in frame.group_by(_CONFIGURATION, maintain_order=True):
         name = str(key[1]) + (f" ({key[2]})" if key[2] else "")
         costs = {
-            words: _ratio(part, variant, profiled)
+            words: _cost(part, variant, profiled)
             for words, variant, profiled in (
                 ("waiting for the device around each layer", "sync", False),
                 ("timers", "timed", False),
@@ -74,11 +77,21 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - eve
                 ("all three", "timed-sync", True),
             )
         }
-        told = [f"{words} {ratio:.2f}" for words, ratio in costs.items() if ratio is not None]
+        known = {words: row for words, row in costs.items() if row is not None}
+        # Measuring takes time or none. A run that is faster with it, by more than both vary, was another run.
+        strange = {words for words, row in known.items() if row["high_ns"] < row["pure_low_ns"]}
+        told = [f"{words} {row['cost_ratio']:.2f}" for words, row in known.items() if words not in strange]
         if told:
             found.append(
                 f"{name}: measured otherwise, a run takes this many times as long as the pure one: {', '.join(told)}."
             )
+        found += [
+            f"{name}: with {words} a run took {known[words]['cost_ratio']:.2f} of the pure one's time, less beyond the "
+            "spread of both. Measuring hastens nothing, so these runs are not comparable (another warm-up, clock rate "
+            "or load of the machine, or compiled anew): measure again."
+            for words in known
+            if words in strange
+        ]
         explained = part.filter(quantity="arr_sum", profiled=False, variant="timed-sync")["cost_ratio"].drop_nulls()
         if explained.len():
             found.append(
@@ -92,6 +105,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - eve
     return found
 
 
-def _ratio(part: pl.DataFrame, variant: str, profiled: bool) -> float | None:
-    rows = part.filter(variant=variant, profiled=profiled, quantity="wall")["cost_ratio"].drop_nulls()
-    return float(rows[0]) if rows.len() else None
+def _cost(part: pl.DataFrame, variant: str, profiled: bool) -> dict[str, Any] | None:
+    """The row of a way of timing, with pure_low_ns; null where it or the pure run was not measured."""
+    rows = part.filter(variant=variant, profiled=profiled, quantity="wall").drop_nulls("cost_ratio")
+    pure = part.filter(variant="pure", profiled=False, quantity="wall")
+    return rows.row(0, named=True) | {"pure_low_ns": pure["low_ns"][0]} if rows.height else None

@@ -12,7 +12,7 @@ import typer
 from tracelens.apart import bytes_of, large_traces, plan, read_apart
 from tracelens.capture import Capture
 from tracelens.cli_io import STANDARD_INPUT, default_target, losses, progress, summary_line, tell, warn
-from tracelens.collectors import COLLECTORS, sources_of, torch
+from tracelens.collectors import COLLECTORS, note_skipped, sources_of, torch
 from tracelens.combine import combine
 from tracelens.derive.completing import mark_anew
 from tracelens.directory import build_folder, check_target
@@ -91,12 +91,14 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     target = request.out or default_target(paths)
     check_target(target, force=request.force)
     limit = None if request.max_memory is None else bytes_of(request.max_memory)
-    sources = sources_of(paths, kind)
+    skipped: list[Path] = []
+    sources = sources_of(paths, kind, skipped)
     with progress(f"reading {', '.join(path.name for path in paths)}"), build_folder(target) as folder:
         try:
             captures = _captures(sources, folder, limit)
         except OSError as error:
             raise SourceError(f"{target}: cannot be written: {error}") from error
+        note_skipped(captures, skipped)
         trace = combine(captures, ranks=request.ranks or (), events=request.events)
         if request.step is not None:
             trace = mark_anew(trace, request.step)

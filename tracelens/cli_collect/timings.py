@@ -12,8 +12,9 @@ from typing import Annotated, Any
 import typer
 
 from tracelens.cli_collect.request import Force, Out, tell_of
-from tracelens.cli_io import progress
+from tracelens.cli_io import progress, tell
 from tracelens.combine import add_timings
+from tracelens.derive.planned import PLANNED, planned_outcome
 from tracelens.directory import check_target
 from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.measuring import CONFIGURATIONS, METHODS, Protocol, measure
@@ -67,9 +68,13 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
         planned = apply_plan(model, chosen_plan, **mode), inputs
     with progress(f"measuring {subject}"):
         trace = measure(*_made(make, subject), method or METHODS, configuration, protocol)
-        if planned is not None:
-            trace = add_timings(trace, measure(*planned, ("e2e",), ("custom",), protocol))
+        if planned is not None and chosen_plan is not None:
+            custom = measure(*planned, ("e2e",), (PLANNED,), protocol)
+            custom.manifest.sources[0]["settings"]["plan"] = dict(chosen_plan.made_from)
+            trace = add_timings(trace, custom)
     tell_of(trace.write(target, force=force), target)
+    for said in planned_outcome(trace):
+        tell(said)
 
 
 def _function(subject: str) -> Callable[[], Any]:

@@ -1,4 +1,4 @@
-"""What CUDA and HIP function names say: the name without its version, and what the call does."""
+"""What names of CUDA, HIP, Level Zero and MTIA functions say: the name without its version, what the call does."""
 
 import polars as pl
 
@@ -18,6 +18,12 @@ _KINDS = (
         "memory",
         r"^(cuda|cu|hip)(Ext)?(Mem|Malloc|Free|Host(Alloc|Malloc|Free|Register|Unregister)|(Mipmapped)?Array(Create|Destroy|3DCreate))",
     ),
+    # Intel's Unified Runtime, its predecessor (pi) and Level Zero; MTIA's runtime.
+    ("kernel_launch", r"^(ur|pi)Enqueue\w*KernelLaunch|^zeCommandList\w*Launch(Cooperative)?Kernel|^runFunction"),
+    ("memcpy", r"^(ur|pi)(ext)?Enqueue\w*(Memcpy|Copy)|^zeCommandListAppendMemoryCopy"),
+    ("memset", r"^(ur|pi)(ext)?Enqueue\w*(Memset|Fill)|^zeCommandListAppendMemoryFill"),
+    ("sync", r"^(ur|pi)(QueueFinish|EventWait|EventsWait)|^ze\w+Synchronize"),
+    ("memory", r"^(ur|pi)(ext)?USM\w*(Alloc|Free)|^zeMem(Alloc|Free)"),
 )
 
 
@@ -30,7 +36,7 @@ def strip_version(raw: pl.Expr) -> pl.Expr:
 
 
 def api_kind(api: pl.Expr) -> pl.Expr:
-    """What a CUDA runtime, CUDA driver or HIP function does, as `api_calls.kind` has it; unknown where unnamed."""
+    """What a function of a maker's runtime or driver does, as `api_calls.kind` has it; unknown where unnamed."""
     kind = pl.lit("other")
     for name, pattern in reversed(_KINDS):
         kind = pl.when(api.str.contains(pattern)).then(pl.lit(name)).otherwise(kind)

@@ -9,13 +9,15 @@ from tracelens.derive.ancestry import prepare
 from tracelens.derive.lookup import grouped
 from tracelens.derive.provenance import split_kernels
 from tracelens.derive.replays import UNATTRIBUTED, has_replays, place_replays
-from tracelens.derive.sites import accumulation_and_roots
+from tracelens.derive.sites import accumulation_and_roots, only_in_wrapper
 from tracelens.derive.span_trees import with_trees
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
 
 PRE_WINDOW = "(pre-window)"
+ROOT_ONLY = "root module only"
+"""Evidence of kernels that only the model's root module, or a wrapper of it, is around."""
 _KIND = [
     "rank",
     "module_path",
@@ -60,6 +62,7 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
             ns.sum().alias("duration_total_ns"),
             ns.sum().alias("estimate_ns"),
             pl.col(bounds).sum(),
+            ns.filter(pl.col("evidence") == ROOT_ONLY).sum().alias("root_only_ns"),
             *(ns.filter(pl.col("library") == word).sum().alias(f"library_{word}_ns") for word in LIBRARIES),
             *(ns.filter(pl.col("primitive") == word).sum().alias(f"primitive_{word}_ns") for word in PRIMITIVES),
         )
@@ -121,9 +124,7 @@ def place_parts(trace: Trace) -> pl.DataFrame:
     told = told.with_columns(
         module_path=path,
         layer=path.fill_null(UNATTRIBUTED),
-        evidence=pl.when(path.is_null())
-        .then(pl.lit("root module only"))
-        .otherwise("compile provenance: " + pl.col("rule")),
+        evidence=pl.when(path.is_null()).then(pl.lit(ROOT_ONLY)).otherwise("compile provenance: " + pl.col("rule")),
         phase=pl.when("is_backward").then(pl.lit("backward")).otherwise("phase"),
         duration_ns="estimate_ns",
     )
@@ -157,6 +158,7 @@ def _located(trace: Trace) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
         path = tree["module_path"].gather(at).alias("module_path")
         accumulates, roots = accumulation_and_roots(tree, words, part["span_id"])
         is_root, phase = path.is_in(roots.implode()), tree["phase"].gather(at)
+        is_root = is_root.fill_null(value=False) | only_in_wrapper(tree, words, part["span_id"])
         located = part.with_columns(path, by_node=by_node, accumulates=accumulates, phase=phase, is_root=is_root)
         found.append(located)
     return pl.concat(found), words | sort_words
@@ -190,7 +192,7 @@ def _placed(located: pl.DataFrame, words: dict[str, pl.Series], trace: Trace) ->
         (in_layer & (phase == "backward"), None, "backward sequence"),
         (in_layer, None, "module span"),
         (pl.col("link") == "pre_window", PRE_WINDOW, "launched before the trace began"),
-        (path.is_not_null(), UNATTRIBUTED, "root module only"),
+        (path.is_not_null() | pl.col("is_root"), UNATTRIBUTED, ROOT_ONLY),
     )
     layer = pl.coalesce(
         *(pl.when(when).then(pl.lit(row) if row else path) for when, row, _ in rows), pl.lit(UNATTRIBUTED)

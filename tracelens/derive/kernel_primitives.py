@@ -37,7 +37,7 @@ FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
 _ATTENTION = (
     r"[fF]lash_?([aA]ttn|[aA]ttention|fwd|bwd)|^(pytorch_)?flash(_attn)?::|fmha|Fmha|FMHA|native_sdpa|_sdpa_"
     r"|(^|_)attn_(fwd|bwd)|paged_attention|unified_attention|sage_fwd|(^|_)mla_|AttentionKernel|_attention_kernel"
-    r"|compute_dot_do_o"
+    r"|compute_dot_do_o|[mM]ulti_?head_?[aA]ttention|^kernel_mha"
 )
 _CONV = (
     r"winograd|Winograd|s?cudnn_[a-z0-9_]*(fprop|dgrad|wgrad|interior|128x|small|medium|large)|_[sh]cudnn_"
@@ -48,7 +48,7 @@ _CONV = (
 )
 _GEMM = (
     r"^(Custom_)?Cijk_|^nvjet_|gemv|gemm(_|k1|SN|$)|[a-z0-9]gemm|^gemm|Gemm|[sS]plitK_?[rR]educe|ReduceSplitK|^dot_kernel"
-    r"|reduce_1Block|wvSplitK|(^|_)mul_mat|(^|_)matmul|(^|_)b?mm_kernel"
+    r"|reduce_1Block|wvSplitK|(^|_)mul_mat|(^|_)matmul|(^|_)[bB]mm_|(^|_)mm_kernel"
 )
 
 # Names of which the head is an entry point that runs whatever kernel it is given.
@@ -57,14 +57,15 @@ _EMBEDDED = r"^(_ZN[0-9]+(cutlass|ck(_tile)?[0-9])|ck(_tile)?::)"
 NAME_RULES: tuple[tuple[str, str, str], ...] = (
     # A replay that the profiler recorded whole.
     ("text", r"^CUDA graph( [0-9]+)?$", "fused"),
-    ("head", r"^(nccl|rccl)|nvshmem|multimem_|(one|two)_shot_all_reduce|cross_device_reduce", "communication"),
+    ("head", r"^(nccl|rccl|hccl|cncl|oneccl)|nvshmem", "communication"),
+    ("head", r"multimem_|(one|two)_shot_all_reduce|cross_device_reduce", "communication"),
     ("head", r"[aA]ll_?[rR]educe", "communication"),
     ("head", r"[rR]educe_?[sS]catter|[aA]ll_?[gG]ather|[aA]ll_?[tT]o_?[aA]ll|^deep_ep::", "communication"),
     ("head", r"::ep::(inter|intra)node|lamport", "communication"),
     *INDUCTOR_RULES,
     # TorchScript's fuser lists the ops it joined: fused_batch_norm_add.
     ("head", r"^fused(_batch_norm)+(_(add|sub|mul|relu|clamp|hardtanh))+(_[0-9]+)?$", "fused"),
-    ("head", r"^(Memcpy|Memset|memset|__amd_rocclr_fill|hipMemset)|init_device_workspace", "memory"),
+    ("head", r"^(Memcpy|Memset|memset|dma(_|:|$)|__amd_rocclr_fill|hipMemset)|init_device_workspace", "memory"),
     ("head", r"nchwToNhwc|nhwcToNchw|nchwToFolded|nhwcToFolded|foldedNhwc|[aA]ddPadding|convertTensor", "layout"),
     ("head", r"tensorTransform", "layout"),
     ("head", r"[tT]ranspose|permutationKernel|convert_dq|[iI]m[23]?d?2[cC]ol|[cC]ol2[iI]m|flip_filter", "layout"),

@@ -8,8 +8,11 @@ from tracelens.derive.ancestry import nearest, outermost
 from tracelens.derive.distinct import each_once, each_pair_once
 
 MODULE_PREFIX = "nn.Module: "
-WRAPPER = r"^nn\.Module: (OptimizedModule|DistributedDataParallel|DataParallel|FullyShardedDataParallel)_\d+$"
-"""Calls of modules that hold nothing but another one: no layer of the model, so they take no place in a path."""
+COMPILED_GRAPH = r"^nn\.Module: (GraphModule|GraphModuleImpl|_?LazyGraphModule|<eval_with_key>[.\d]*)_\d+$"
+"""Calls of graphs that Dynamo (or another tracer of FX) made of a module's forward."""
+_HOLDERS = r"^nn\.Module: (OptimizedModule|DistributedDataParallel|DataParallel|FullyShardedDataParallel)_\d+$"
+WRAPPER = f"{_HOLDERS}|{COMPILED_GRAPH}"
+"""Calls of modules that hold nothing but another one, or its graph: no layer, so they take no place in a path."""
 _NODE = ("process_id", "forward_thread_id", "sequence_number")
 
 

@@ -65,7 +65,8 @@ def with_total(rows: Sequence[Row]) -> list[Row]:
     ratio = {name: over / cost if cost > 0 and free else None for name, over in (("base", base), ("other", other))}
     known = [value for value in ratio.values() if value is not None]
     total = {
-        "position": None, "layer": TOTAL, "class_name": None, "choice": None, "is_forced": False, "base_ns": base,
+        "position": None, "layer": TOTAL, "class_name": None, "choice": None, "is_forced": False,
+        "is_clear": None, "base_ns": base,
         "other_ns": other, "chosen_ns": chosen, "switch_ns": switches,
         "cumulative_ns": rows[-1]["cumulative_ns"] if rows else 0.0,
         "speedup_over_base": ratio["base"], "speedup_over_other": ratio["other"],

@@ -7,9 +7,9 @@ import polars as pl
 from tracelens.coding import coded, is_word, spelled
 from tracelens.derive.ancestry import above
 from tracelens.derive.lookup import numbered
-from tracelens.derive.modules import WRAPPER
+from tracelens.derive.modules import COMPILED_GRAPH, WRAPPER
 
-_COMPILED = r"^(## Call CompiledFxGraph |Torch-Compiled Region)"
+_COMPILED = rf"^(## Call CompiledFxGraph |Torch-Compiled Region)|{COMPILED_GRAPH}"
 
 
 def find_sites(spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series) -> tuple[pl.DataFrame, list[pl.Series]]:
@@ -36,11 +36,13 @@ def find_sites(spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series) -> 
             "module_path": tree["module_path"].gather(rows),
             "phase": codes["phase"][0],
             "accumulates": accumulates,
+            "in_wrapper": only_in_wrapper(tree, words, rows),
         }
     )
     number, n_sites = _dense(places)
     firsts = pl.repeat(0, n_sites, dtype=pl.UInt32, eager=True).scatter(number, pl.int_range(len(number), eager=True))
-    sites = places[firsts].with_columns(is_root=pl.col("module_path").is_in(roots.implode()).fill_null(value=False))
+    is_root = pl.col("module_path").is_in(roots.implode()).fill_null(value=False) | pl.col("in_wrapper")
+    sites = places[firsts].with_columns(is_root=is_root).drop("in_wrapper")
     spelt = (spelled(sites[name], words["name" if name == "op" else name]) for name in ("op", "module_path", "phase"))
     site = _of_each(enclosing, spans.height, rows, number).alias("site_id")
     op = _of_each(enclosing, spans.height, rows, path["top"]).alias("op_span_id")
@@ -95,6 +97,16 @@ def accumulation_and_roots(
     around = tree["module_path"].gather(top)
     roots = [around.filter(path != around), _compiled_roots(tree, words["name"], is_module, top)]
     return found["n_twos"][: len(rows)] > 0, pl.concat(roots).drop_nulls().unique()
+
+
+def only_in_wrapper(tree: pl.DataFrame, words: dict[str, pl.Series], rows: pl.Series) -> pl.Series:
+    """Whether each of the spans at `rows` lies within a wrapper's call, and in no module that is the model's own."""
+    wrappers = words["name"].filter(words["name"].str.contains(WRAPPER))
+    if not len(wrappers):
+        return pl.repeat(False, len(rows), dtype=pl.Boolean, eager=True)
+    marks = is_word(tree["name"], words["name"], *wrappers).cast(pl.UInt8)
+    around = above(tree["parent_id"], marks, rows.cast(pl.Int64))["n_ones"] > 0
+    return (around & tree["module_path"].gather(rows).is_null()).fill_null(value=False)
 
 
 def _compiled_roots(tree: pl.DataFrame, names: pl.Series, is_module: pl.Series, tops: pl.Series) -> pl.Series:

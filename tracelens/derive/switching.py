@@ -13,8 +13,9 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
 
     `times` has each layer's time in either configuration, infinite where it cannot run in one; `change_cost` is paid
     wherever the configuration changes, and by a path that begins or ends compiled: what calls the model is eager. Of
-    equal paths the one that stays eager longer, or compiled, is taken. With a cost of 0 this is the recurrence of the
-    thesis "Evaluating the PyTorch Compiler in the Vision Domain": the faster one, layer by layer.
+    equal paths the one that stays eager longer, or compiled, is taken; where changes cost nothing, a layer that is
+    equally fast in both is eager. With a cost of 0 this is the recurrence of the thesis "Evaluating the PyTorch
+    Compiler in the Vision Domain": the faster one, layer by layer.
     """
     cost = [0.0, float("inf")]
     came_from: list[tuple[int, int]] = []
@@ -31,8 +32,10 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
 
 
 def _cheaper_origin(cost: Sequence[float], at: int, change_cost: float) -> int:
-    """Where it is cheaper to come from; without a change where both cost the same."""
+    """Where it is cheaper to come from; where both cost the same without a change, or eager if changes cost nothing."""
     stay, change = cost[at], cost[1 - at] + change_cost
+    if stay == change and change_cost == 0:
+        return EAGER
     return at if stay <= change else 1 - at
 
 

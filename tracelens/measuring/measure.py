@@ -57,15 +57,17 @@ def measure(
     rows: list[dict[str, Any]] = []
     diagnostics = Diagnostics()
     layers: Layers | None = None
+    devices: dict[str, str] = {}
     with torch.no_grad():
         for configuration in chosen_configurations(torch, configurations):
             for mode in protocol.compile_modes if configuration in COMPILED else (None,):
                 subject = _subject(torch, model, inputs, (configuration, mode))
                 layers = layers or subject.layers
+                devices[configuration] = subject.device.type
                 rows += _rounds(subject, variants(subject, methods, protocol, diagnostics), protocol)
     assert layers is not None
     frame = pl.DataFrame(rows, schema=_SCHEMA)
-    about = {"model": type(model).__name__, "protocol": asdict(protocol)}
+    about = {"model": type(model).__name__, "protocol": asdict(protocol), "devices": devices}
     return combine([_capture(torch, {"timings": frame, "layers": layers.frame()}, about, diagnostics)])
 
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from tracelens.collectors.torch.columns import _KINDS as _KINDS_OF_CATEGORIES
-from tracelens.collectors.torch.columns import _STEP, _json_text
+from tracelens.collectors.torch.columns import _STEP, DRIVERS, _json_text
 from tracelens.collectors.torch.fast import fields
 from tracelens.collectors.torch.fast.collected import Collected, Piece, SlowRows, column, dtype_of
 from tracelens.collectors.torch.fast.layout import NUMBER_BITS
@@ -151,7 +151,7 @@ class Assembly:
         return of_category, _KINDS
 
     def _apis(self, numbers: dict[str, pl.Series]) -> tuple[npt.NDArray[np.int8], tuple[str, ...]]:
-        return _codes(self._texts.strings, {"cuda_driver": 1})[numbers["category"].to_numpy()], _APIS
+        return _codes(self._texts.strings, dict.fromkeys(DRIVERS, 1))[numbers["category"].to_numpy()], _APIS
 
 
 def _codes(strings: pl.Series, codes: dict[str, int]) -> npt.NDArray[np.int8]:

@@ -13,7 +13,7 @@ import polars as pl
 
 from tracelens.allocator import give_back
 from tracelens.capture import Diagnostics
-from tracelens.collectors.torch.columns import RawEvents
+from tracelens.collectors.torch.columns import RawEvents, series_of
 from tracelens.collectors.torch.document import FEWEST_AT_ONCE, Document, ReadEvents
 from tracelens.collectors.torch.events import Event
 from tracelens.collectors.torch.fast import fields
@@ -150,8 +150,9 @@ class FastDocument(Document):
         The slow path drops events without times, so they go to it in batches of which that is known for all: with both
         times, without a duration, without a start; and those of no table, which it counts.
         """
-        events = [event for event, _ in self._late]
-        rows = [before for _, before in self._late]
+        late = [(one, before) for event, before in self._late for one in series_of(event)]
+        events = [event for event, _ in late]
+        rows = [before for _, before in late]
         self._late = []
         tables = [fields.table_of(event.ph, event.cat, event.name) for event in events]
         placed = [i for i, table in enumerate(tables) if table]

@@ -23,6 +23,8 @@ _ROWS = (1 << 14) + 8
 _REFUSED = 1 << 10
 _MOST_REFUSED = 1 << 14
 _NARROW = 2**31 - 1
+_NO_FIELD = 1 << 62
+"""As a required field: one that no event has, so that all of a table are left to the slow path."""
 _LEVELS: tuple[Mapping[str, int | str], ...] = (fields.EVENT_KEYS, fields.ARG_KEYS, fields.CATEGORIES)
 
 
@@ -207,5 +209,7 @@ def _plan(cells: int) -> tuple[Words, Words]:
         if name == "unplaced":
             matter |= 1 << places["name"]  # it might spell [memory]
         required = sum(1 << places[key] for key in fields.REQUIRED[name])
+        if name == "counters":
+            required |= _NO_FIELD  # any number of series, of any names, which only the slow path tells
         tables.append((first, len(columns), required, 0, matter, 0))
     return np.array(tables, np.int64), np.array(columns, np.int64)

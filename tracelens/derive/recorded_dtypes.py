@@ -1,0 +1,80 @@
+"""The element types that ops recorded of their inputs: what copies and casts below them may have read."""
+
+from __future__ import annotations
+
+import json
+from math import prod
+from typing import Any
+
+import polars as pl
+
+from tracelens.trace import Trace
+
+# As C++ prints them, which is what the profiler records, and as torch does.
+_DTYPES = {
+    "double": ("float64", 8), "float": ("float32", 4), "c10::half": ("float16", 2), "half": ("float16", 2),
+    "c10::bfloat16": ("bfloat16", 2), "bfloat16": ("bfloat16", 2), "long int": ("int64", 8), "long": ("int64", 8),
+    "long long": ("int64", 8), "__int64": ("int64", 8), "int": ("int32", 4), "short int": ("int16", 2),
+    "short": ("int16", 2), "signed char": ("int8", 1), "char": ("int8", 1), "unsigned char": ("uint8", 1),
+    "bool": ("bool", 1), "unsigned short": ("uint16", 2), "unsigned int": ("uint32", 4),
+    "unsigned long": ("uint64", 8), "c10::complex<float>": ("complex64", 8), "c10::complex<double>": ("complex128", 16),
+}  # fmt: skip
+_FLOAT8 = ("float8", 1)
+
+
+def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
+    """Of the spans (rank, span_id) those whose op recorded element types: rank, span_id and `inputs`.
+
+    `inputs` is a list of {dtype, width (bytes an element), elements (null where no shape is known)}, one for each
+    element type and size among the op's tensors: a copy converts, so the type of one may come with the size of another.
+    """
+    columns = ["rank", "span_id", "input_shapes", "input_dtypes"]
+    told = trace.scan("spans")
+    if not spans.height or not {*columns} <= {*told.collect_schema().names()}:
+        return pl.DataFrame(schema=_SCHEMA)
+    wanted = spans.select("rank", "span_id").drop_nulls().unique()
+    rows = (
+        told.select(columns)
+        .filter(pl.col("span_id").is_in(wanted["span_id"].implode()) & pl.col("input_dtypes").is_not_null())
+        .collect()
+        .join(wanted, on=["rank", "span_id"], how="semi")
+    )
+    distinct = rows.select("input_shapes", "input_dtypes").unique()
+    inputs = pl.Series([_inputs(*row) for row in distinct.iter_rows()], dtype=_INPUTS)
+    known = distinct.with_columns(inputs=inputs).filter(pl.col("inputs").list.len() > 0)
+    found = rows.join(known, on=["input_shapes", "input_dtypes"], nulls_equal=True)
+    return found.select("rank", "span_id", "inputs")
+
+
+_INPUTS = pl.List(pl.Struct({"dtype": pl.String, "width": pl.Int64, "elements": pl.Int64}))
+_SCHEMA = pl.Schema({"rank": pl.Int32(), "span_id": pl.Int64(), "inputs": _INPUTS})
+
+
+def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
+    words = _parsed(dtypes)
+    types = dict.fromkeys(_dtype(word) for word in words if isinstance(word, str))
+    sizes = dict.fromkeys(_elements(shape) for shape in _parsed(shapes)) or {None: None}
+    return [
+        {"dtype": found[0], "width": found[1], "elements": size}
+        for found in types
+        for size in sizes
+        if found is not None
+    ]
+
+
+def _parsed(text: str | None) -> list[Any]:
+    try:
+        found = json.loads(text or "[]")
+    except ValueError:
+        return []
+    return found if isinstance(found, list) else []
+
+
+def _dtype(word: str) -> tuple[str, int] | None:
+    plain = word.strip().lower()
+    return _FLOAT8 if "float8" in plain else _DTYPES.get(plain)
+
+
+def _elements(shape: Any) -> int | None:
+    """How many elements a shape has; null for none, and for a list of shapes."""
+    return prod(shape) if isinstance(shape, list) and all(isinstance(size, int) for size in shape) else None
