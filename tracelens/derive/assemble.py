@@ -63,8 +63,7 @@ def assemble(
     tables.small["sites"] = sites
     tables.small["activities"] = list_activities(spans, calls, marks)
     steps = StepTimes(marks, calls["start_ns"])
-    nodes = raw.pop("graph_nodes", _NOTHING)
-    made = spans_of_nodes(nodes, spans) if nodes.height else _NOTHING
+    made = spans_of_nodes(nodes, spans) if (nodes := raw.pop("graph_nodes", _NOTHING)).height else _NOTHING
     finished = [_declared("spans", spans)]
     del spans
     tables.add("spans", finished.pop())
@@ -86,13 +85,17 @@ def assemble(
         tables.add(name, _declared(name, work))
     tables.small["steps"] = steps.steps()
     tables.add("api_calls", _declared("api_calls", calls))
-    for name in ("allocations", "counters", "collectives"):
-        if name in raw:
-            order = "time_ns" if name != "collectives" else "kernel_id"
-            tables.small[name] = _declared(name, raw.pop(name).sort(order))
-    if "devices" in raw:
-        tables.small["devices"] = complete_devices(TABLES["devices"].without("rank").conform(raw["devices"]))
+    tables.small |= _as_given(raw)
     return {name: tables.small[name] for name in TABLES if name in tables.small and tables.small[name].height}
+
+
+def _as_given(raw: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The tables that need no more than an order, and what is known of devices."""
+    orders = {"allocations": "time_ns", "counters": "time_ns", "collectives": "kernel_id"}
+    tables = {name: _declared(name, raw.pop(name).sort(order)) for name, order in orders.items() if name in raw}
+    if "devices" in raw:
+        tables["devices"] = complete_devices(TABLES["devices"].without("rank").conform(raw["devices"]))
+    return tables
 
 
 def _look_ahead(
