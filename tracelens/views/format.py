@@ -37,7 +37,7 @@ _IDS = ("rank", "step", "line")
 """Numbers that name something, shown without thousands separators, as is whatever ends in _id."""
 
 _PLACES = ("rank", "device_id")
-_SHARES = ("library_", "primitive_")
+_SHARES = ("library_", "primitive_", "idle_")
 """Columns of time by library and by primitive, named after each."""
 
 _AXES = ("x", "y", "z")
@@ -168,7 +168,7 @@ def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
 
 
 def informative(frame: pl.DataFrame) -> list[str]:
-    """Columns that say something: not those without a value, the only rank or device, a library that took no time."""
+    """Columns that say something: not those without a value, the only rank or device, a library or cause without time."""
     if frame.is_empty():
         return frame.columns
     dull = {name for name in frame.columns if frame[name].null_count() == frame.height}

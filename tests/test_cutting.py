@@ -1,0 +1,50 @@
+"""Cutting disjoint intervals at the edges of others, against a count of every moment."""
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracelens.derive.cutting import cut
+
+
+def disjoint(points: list[int]) -> list[tuple[int, int]]:
+    """Intervals between sorted distinct points, every other one, so that some touch and some do not."""
+    return [(a, b) for place, (a, b) in enumerate(zip(points, points[1:], strict=False)) if place % 3 < 2]
+
+
+POINTS = st.lists(st.integers(0, 60), unique=True, max_size=20).map(sorted).map(disjoint)
+
+
+def frame(intervals: list[tuple[int, int]]) -> pl.DataFrame:
+    return pl.DataFrame(intervals, schema={"start_ns": pl.Int64, "end_ns": pl.Int64}, orient="row")
+
+
+def moments(start: int, end: int, row: int, at: int | None) -> set[tuple[int, int, int | None]]:
+    """Each moment of a piece with its interval and segment."""
+    return {(moment, row, at) for moment in range(start, end)}
+
+
+@given(POINTS, POINTS)
+def test_every_moment_is_in_the_piece_of_its_interval_and_segment(
+    intervals: list[tuple[int, int]], segments: list[tuple[int, int]]
+) -> None:
+    own = frame(intervals)
+    found = cut(own["start_ns"], own["end_ns"], frame(segments))
+    pieces = [
+        *zip(own["start_ns"], found.ends_ns, range(own.height), found.at, strict=True),
+        *found.more.select("start_ns", "end_ns", "row", "at").rows(),
+    ]
+    assert all(start < end for start, end, _, _ in pieces)
+    expected = {
+        (moment, row, next((at for at, (a, b) in enumerate(segments) if a <= moment < b), None))
+        for row, (start, end) in enumerate(intervals)
+        for moment in range(start, end)
+    }
+    assert set().union(*(moments(*piece) for piece in pieces)) == expected
+    assert sum(end - start for start, end, _, _ in pieces) == sum(end - start for start, end in intervals)
+
+
+def test_of_nothing_there_are_no_pieces() -> None:
+    nothing = frame([])
+    found = cut(nothing["start_ns"], nothing["end_ns"], frame([(0, 5)]))
+    assert found.more.height == len(found.ends_ns) == len(found.at) == 0
