@@ -1,7 +1,10 @@
 """Programs with one planted cause each: the verdict and the idle time name it, with its place."""
 
+import importlib.util
 import json
 import re
+import subprocess
+import sys
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,8 @@ import pytest
 import tracelens as tl
 from tracelens.derive.activities import PROFILER
 
-CAPTURES = Path(__file__).parents[1] / "samples" / "planted" / "captures"
+PLANTED = Path(__file__).parents[1] / "samples" / "planted"
+CAPTURES = PLANTED / "captures"
 IDLE = {"input", "sync", "allocation", "loading", "launch", "host", "dependency"}
 """Causes of idle time; the other bounds are of a device that works."""
 
@@ -75,3 +79,21 @@ PROGRAMS = [
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_planted_cause_is_named_with_its_place(program: str) -> None:
     check(CAPTURES, program)
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("needs torch, which is not installed")
+    out = tmp_path_factory.mktemp("planted")
+    command = [sys.executable, str(PLANTED / "run.py"), "--out", str(out), "--cpu"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ", 0 failed" in done.stdout, done.stdout
+    return out
+
+
+@pytest.mark.parametrize(
+    "program", ["compute_matmul", "input_main_process", "input_slow_workers", "host_sleep", "host_checkpoint"]
+)
+def test_causes_that_show_without_a_gpu_are_named_live(live: Path, program: str) -> None:
+    check(live, program)
