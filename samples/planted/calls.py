@@ -13,15 +13,13 @@ from torch import nn
 
 # -- sync --------------------------------------------------------------------------------------------------------------
 
-SYNC = r"cudaStreamSynchronize|cudaMemcpyAsync|cudaDeviceSynchronize|cudaEventSynchronize"
-
 
 def narrow(n_layers: int) -> nn.ModuleList:
     """Layers whose work takes a few microseconds each."""
     return nn.ModuleList(nn.Linear(256, 256) for _ in range(n_layers)).to(DEVICE)
 
 
-@planted("sync", f"{SYNC}|aten::(item|_local_scalar_dense|is_nonzero)", where=f"{SYNC}|aten::item|watch")
+@planted("sync", "aten::(item|_local_scalar_dense)", where="watch")
 def sync_item() -> Generator[None]:
     """A number read from the device after each layer."""
 
@@ -38,7 +36,7 @@ def sync_item() -> Generator[None]:
         yield
 
 
-@planted("sync", SYNC, where=f"{SYNC}|synchronize", marks="step")
+@planted("sync", "cudaDeviceSynchronize", where="sync_synchronize.*synchronize", marks="step")
 def sync_synchronize() -> Generator[None]:
     """A synchronisation after each layer, as timing by hand leaves behind."""
     layers, batch = narrow(60), inputs(256, 256)
@@ -53,7 +51,24 @@ def sync_synchronize() -> Generator[None]:
         yield
 
 
-@planted("sync", f"{SYNC}|aten::(nonzero|index|masked_select)")
+@planted("sync", "cudaEventSynchronize", where="sync_event.*synchronize", needs_gpu=True)
+def sync_event() -> Generator[None]:
+    """Each layer timed with events, and its time asked for at once."""
+    layers, batch = narrow(60), inputs(256, 256)
+    while True:
+        x, took = batch, []
+        with torch.no_grad():
+            for layer in layers:
+                began, ended = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                began.record()
+                x = layer(x).relu()
+                ended.record()
+                ended.synchronize()
+                took.append(began.elapsed_time(ended))
+        yield
+
+
+@planted("sync", "aten::(index|nonzero)", where="sync_nonzero.*aten::(index|nonzero)")
 def sync_nonzero() -> Generator[None]:
     """Boolean masks: the host must know how many rows are left."""
     layers, batch = narrow(40), inputs(256, 256)
@@ -66,7 +81,7 @@ def sync_nonzero() -> Generator[None]:
         yield
 
 
-@planted("sync", f"{SYNC}|aten::(to|_to_copy|copy_)", where=f"{SYNC}|aten::(to|_to_copy|copy_)|clip", marks="step")
+@planted("sync", "aten::(to|_to_copy|copy_)", where="clip", marks="step")
 def sync_cpu() -> Generator[None]:
     """A decision on the host in every layer, from a small tensor copied there."""
 
@@ -85,10 +100,8 @@ def sync_cpu() -> Generator[None]:
 
 # -- allocation --------------------------------------------------------------------------------------------------------
 
-ALLOCATION = r"cudaMalloc|cudaFree|cudaHostAlloc|cudaHostRegister|cudaMallocHost|cuMem"
 
-
-@planted("allocation", ALLOCATION, where=f"{ALLOCATION}|empty_cache")
+@planted("allocation", "cudaFree|cudaMalloc", where="alloc_empty_cache.*(cudaFree|cudaMalloc)")
 def alloc_empty_cache() -> Generator[None]:
     """The allocator's cache emptied in every step, as a cure for running out of memory."""
     training, batch = Training(), inputs()
@@ -103,7 +116,7 @@ def alloc_empty_cache() -> Generator[None]:
         yield
 
 
-@planted("allocation", ALLOCATION, variables={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
+@planted("allocation", "cudaMalloc|cudaFree", spread=True, variables={"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"})
 def alloc_uncached() -> Generator[None]:
     """No caching allocator: every tensor is a cudaMalloc, and a cudaFree that waits for the device."""
     training, batch = Training(), inputs()
@@ -112,22 +125,20 @@ def alloc_uncached() -> Generator[None]:
         yield
 
 
-@planted("allocation", ALLOCATION, marks="step")
+@planted("allocation", "cudaMalloc", where="alloc_growing.*cudaMalloc", marks="step")
 def alloc_growing() -> Generator[None]:
     """Tensors a little larger in each step: none of the blocks that are free will do."""
-    training, batch = Training(), inputs()
+    training, batch = Training(depth=1), inputs()
     size = 24 << 20 if ON_GPU else 1 << 16
     while True:
         size += (2 << 20) if ON_GPU else 1024
-        buffers = [torch.empty(size, dtype=torch.uint8, device=DEVICE) for _ in range(24)]
-        for buffer in buffers:
-            buffer[:1024].fill_(1)
+        buffers = [torch.empty(size, dtype=torch.uint8, device=DEVICE) for _ in range(40)]
         training.step(batch)
-        del buffers, buffer
+        del buffers
         yield
 
 
-@planted("allocation", ALLOCATION, where=f"{ALLOCATION}|pin_memory")
+@planted("allocation", "cudaHostAlloc|cudaHostRegister", where="alloc_pinned.*pin_memory")
 def alloc_pinned() -> Generator[None]:
     """Each batch pinned anew, and kept: pinned memory is allocated in every step."""
     training = Training()
@@ -153,7 +164,7 @@ def first_calls() -> Iterator[list[Callable[[], Any]]]:
         yield [lambda: x.cumprod(1), lambda: x.bfloat16() @ x.bfloat16(), lambda: x.logcumsumexp(0), x.median]
 
 
-@planted("loading", "[Ll]azy|[Ll]oad|aten::|cudaLaunchKernel", fresh=True, variables={"CUDA_MODULE_LOADING": "LAZY"})
+@planted("loading", "aten::", fresh=True, variables={"CUDA_MODULE_LOADING": "LAZY"})
 def loading_first_calls() -> Generator[None]:
     """The first steps of a process: kernels and libraries are loaded when they are first called."""
     for functions in first_calls():
@@ -168,7 +179,7 @@ COMPILED = {
 }
 
 
-@planted("loading", "[Cc]ompile|dynamo|inductor", rounds=1, stacks=False, variables=COMPILED)
+@planted("loading", "dynamo|inductor|compile", rounds=1, stacks=False, variables=COMPILED)
 def loading_recompiles() -> Generator[None]:
     """torch.compile of one shape at a time, and another shape in every step."""
     torch._dynamo.config.recompile_limit = 1000  # noqa: SLF001 - the module's public name is this one
@@ -182,7 +193,10 @@ def loading_recompiles() -> Generator[None]:
         yield
 
 
-@planted("loading", bare="loading|host|launch", where="compile|triton|JIT|run", rounds=1, needs_gpu=True)
+UNNAMED = r"step's begin|cu(Module|Library)Load"
+
+
+@planted("loading", UNNAMED, bare="loading|host|launch", where="compile|scale", rounds=1, needs_gpu=True)
 def loading_triton() -> Generator[None]:
     """A Triton kernel with a constant that changes: each step compiles it anew."""
     from kernel import BLOCK, scale  # noqa: PLC0415 - only here is Triton needed

@@ -11,7 +11,7 @@ from torch import nn
 # -- compute -----------------------------------------------------------------------------------------------------------
 
 
-@planted("compute", "gemm|cutlass|mm|addmm", cpu=True)
+@planted("compute", "gemm|cutlass|mm", cpu=True)
 def compute_matmul() -> Generator[None]:
     """Large matrix products, forward and backward."""
     training = Training(width=4096 if ON_GPU else 768, depth=2)
@@ -46,7 +46,7 @@ def compute_attention() -> Generator[None]:
         yield
 
 
-@planted("compute", "elementwise|gelu|norm|aten::", marks="step")
+@planted("compute", "elementwise|gelu|layer_norm", marks="step")
 def compute_memory() -> Generator[None]:
     """Element by element over large tensors: the device's memory is what is slow."""
     batch = inputs(LARGE * 16, WIDTH)
@@ -57,7 +57,7 @@ def compute_memory() -> Generator[None]:
         yield
 
 
-@planted("compute", "gemm|cutlass|mm|cudaGraphLaunch", needs_gpu=True)
+@planted("compute", "gemm|cutlass|mm", needs_gpu=True)
 def compute_cuda_graph() -> Generator[None]:
     """Large products replayed as a CUDA graph: the host does next to nothing, and need not."""
     batch, weight = inputs(2048, 2048), inputs(2048, 2048)
@@ -85,7 +85,7 @@ def compute_run_ahead() -> Generator[None]:
 # -- launch ------------------------------------------------------------------------------------------------------------
 
 
-@planted("launch", "cudaLaunchKernel|aten::")
+@planted("launch", "aten::(mul|sub)")
 def launch_tiny_kernels() -> Generator[None]:
     """Hundreds of tiny element-wise kernels in eager mode."""
     x = torch.rand(1024, device=DEVICE)
@@ -95,7 +95,7 @@ def launch_tiny_kernels() -> Generator[None]:
         yield
 
 
-@planted("launch", "cudaLaunchKernel|aten::|autograd|Backward|Optimizer", marks="step")
+@planted("launch", "aten::(linear|relu)|(Addmm|Relu)Backward0", marks="step")
 def launch_deep_narrow() -> Generator[None]:
     """A deep network of narrow layers with a small batch."""
     training = Training(width=64, depth=40)
@@ -105,7 +105,7 @@ def launch_deep_narrow() -> Generator[None]:
         yield
 
 
-@planted("launch", "cudaLaunchKernel|aten::|Adam")
+@planted("launch", "Adam|aten::(lerp_|mul_|addcmul_|sqrt|div|add_|addcdiv_)")
 def launch_optimizer() -> Generator[None]:
     """An optimizer that steps through its parameters one by one, a handful of kernels each."""
     training = Training(width=64, depth=30)
@@ -120,7 +120,7 @@ def launch_optimizer() -> Generator[None]:
 # -- copy --------------------------------------------------------------------------------------------------------------
 
 
-@planted("copy", "HtoD|cudaMemcpy|aten::(copy_|to|_to_copy)")
+@planted("copy", "h2d copies from pageable")
 def copy_pageable() -> Generator[None]:
     """Batches far larger than what is used of them, copied from pageable memory."""
     training = Training()
@@ -132,7 +132,7 @@ def copy_pageable() -> Generator[None]:
         yield
 
 
-@planted("copy", "HtoD|cudaMemcpy|aten::(copy_|to|_to_copy)", marks="step")
+@planted("copy", "h2d copies from pageable", marks="step")
 def copy_wide() -> Generator[None]:
     """A float64 batch, copied as it is and cast on the device."""
     training = Training()
@@ -142,7 +142,7 @@ def copy_wide() -> Generator[None]:
         yield
 
 
-@planted("copy", "HtoD|cudaMemcpy|aten::(copy_|to|_to_copy)", needs_gpu=True)
+@planted("copy", "h2d copies from pinned", needs_gpu=True)
 def copy_pinned() -> Generator[None]:
     """Pinned and asynchronous, and still far more than the link carries in a step."""
     training = Training()
@@ -152,7 +152,7 @@ def copy_pinned() -> Generator[None]:
         yield
 
 
-@planted("copy", "HtoD|cudaMemcpy|aten::(copy_|to|_to_copy)", needs_gpu=True)
+@planted("copy", "h2d copies from pinned", needs_gpu=True)
 def copy_side_stream() -> Generator[None]:
     """The same on a stream of its own, which the computing stream then waits for."""
     training, side = Training(), torch.cuda.Stream()
@@ -166,7 +166,7 @@ def copy_side_stream() -> Generator[None]:
         yield
 
 
-@planted("copy", "DtoH|cudaMemcpy|aten::(copy_|to|_to_copy)")
+@planted("copy", "d2h copies from device to pageable")
 def copy_results() -> Generator[None]:
     """Large results copied to the host in every step, into memory that is there already."""
     training, batch = Training(), inputs()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import io
 import os
+import queue
 import tempfile
+import threading
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -20,7 +22,7 @@ from torch.utils.data import DataLoader, IterableDataset
 # -- input -------------------------------------------------------------------------------------------------------------
 
 
-@planted("input", "DataLoader", where="decode|__getitem__|DataLoader", cpu=True)
+@planted("input", "DataLoader", where="input_main_process.*DataLoader", cpu=True)
 def input_main_process() -> Generator[None]:
     """A loader without workers: the main process decodes."""
     training = Training()
@@ -29,7 +31,7 @@ def input_main_process() -> Generator[None]:
         yield
 
 
-@planted("input", "DataLoader", cpu=True)
+@planted("input", "DataLoader", where="input_slow_workers.*DataLoader", cpu=True)
 def input_slow_workers() -> Generator[None]:
     """Two workers that cannot keep up: the main process waits for them."""
     training = Training()
@@ -51,7 +53,7 @@ class SlowToPin:
         return self
 
 
-@planted("input", "DataLoader")
+@planted("input", "DataLoader", where="input_pin_thread.*DataLoader")
 def input_pin_thread() -> Generator[None]:
     """The worker is fast, but the thread that pins batches is not."""
     training = Training()
@@ -67,7 +69,7 @@ def read_batches() -> Iterator[torch.Tensor]:
         yield torch.cat([decode(PICTURE) for _ in range(4)])
 
 
-@planted("input", "data", where="data|read_batches|decode", marks="step")
+@planted("input", r"\bdata\b", where="read_batches|decode", marks="step")
 def input_generator() -> Generator[None]:
     """A plain Python generator that reads and decodes, in an annotation of its own."""
     training = Training()
@@ -75,6 +77,24 @@ def input_generator() -> Generator[None]:
     while True:
         with record_function("data"):
             batch = next(batches)
+        training.step(batch.to(DEVICE))
+        yield
+
+
+@planted("input", "next batch", where="input_queue.*next batch", marks="step")
+def input_queue() -> Generator[None]:
+    """A reading thread of the program's own that cannot keep up: the main thread waits at its queue."""
+    training = Training()
+    batches: queue.Queue[torch.Tensor] = queue.Queue(maxsize=1)
+
+    def read() -> None:
+        for batch in read_batches():
+            batches.put(batch)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        with record_function("next batch"):
+            batch = batches.get()
         training.step(batch.to(DEVICE))
         yield
 
@@ -96,7 +116,7 @@ def pad(rows: list[torch.Tensor]) -> torch.Tensor:
     return batch
 
 
-@planted("input", "DataLoader", where="pad|decode|DataLoader")
+@planted("input", "DataLoader", where="DataLoader.*pad")
 def input_collate() -> Generator[None]:
     """A collate function in Python, in the main process."""
     training = Training()
@@ -107,8 +127,11 @@ def input_collate() -> Generator[None]:
 
 # -- host --------------------------------------------------------------------------------------------------------------
 
+AFTER_STEP = r"(after|between) Optimizer\.step"
+"""Where a trace without stacks shows nothing of what goes on, but that the optimizer's step was before it."""
 
-@planted("host", where="throttle|sleep", cpu=True)
+
+@planted("host", AFTER_STEP, where="throttle", cpu=True)
 def host_sleep() -> Generator[None]:
     """A pause in every step, as polling and rate limits make them."""
 
@@ -122,7 +145,7 @@ def host_sleep() -> Generator[None]:
         yield
 
 
-@planted("host", "preprocess", where="preprocess|augment", marks="step")
+@planted("host", "preprocess", where="augment", marks="step")
 def host_numpy() -> Generator[None]:
     """NumPy prepares the batch on the host, in an annotation."""
 
@@ -139,7 +162,7 @@ def host_numpy() -> Generator[None]:
         yield
 
 
-@planted("host", where="perplexity")
+@planted("host", AFTER_STEP, where="perplexity")
 def host_python() -> Generator[None]:
     """A metric computed in a Python loop after each step."""
 
@@ -157,7 +180,7 @@ def host_python() -> Generator[None]:
         yield
 
 
-@planted("host", where="save|_legacy_save|checkpoint", cpu=True)
+@planted("host", AFTER_STEP, where="checkpoint", cpu=True)
 def host_checkpoint() -> Generator[None]:
     """A checkpoint in every step, of weights that lie on the host as well."""
     training, batch = Training(), inputs()
@@ -173,7 +196,7 @@ def host_checkpoint() -> Generator[None]:
             yield
 
 
-@planted("host", where="log_to|flush|fsync|write", marks="step")
+@planted("host", AFTER_STEP, where="log_to", marks="step")
 def host_log() -> Generator[None]:
     """Line after line written to a log, each of them down to the disk."""
 
@@ -191,7 +214,7 @@ def host_log() -> Generator[None]:
             yield
 
 
-@planted("host", "aten::(sort|topk|unique)", where="rank_scores|aten::sort")
+@planted("host", "aten::sort", where="rank_scores")
 def host_cpu_tensors() -> Generator[None]:
     """Work on tensors that lie on the host: ops, but none that launches anything."""
 
@@ -205,7 +228,7 @@ def host_cpu_tensors() -> Generator[None]:
         yield
 
 
-@planted("host", where="collect|host_collect")
+@planted("host", AFTER_STEP, where="host_collect.*collect")
 def host_collect() -> Generator[None]:
     """The garbage collector called by hand, with many objects alive."""
     training, batch = Training(), inputs()
@@ -222,7 +245,7 @@ def host_collect() -> Generator[None]:
 # -- too little to judge -----------------------------------------------------------------------------------------------
 
 
-@planted("too little to judge", cause="host", rounds=1)
+@planted("too little to judge", "(after|between) aten::add_", cause="host", where="sleep", rounds=1)
 def little_work() -> Generator[None]:
     """One tiny kernel, and a long sleep."""
     x = torch.rand(64, device=DEVICE)

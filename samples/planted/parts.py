@@ -29,13 +29,15 @@ class Program:
     bound: str
     """The verdict it must get; two joined by `|` where either is right."""
     what: str = ""
-    """A regular expression that the named place matches; empty where a trace without stacks shows none."""
+    """A regular expression that the named place matches."""
     where: str = ""
     """The same for a trace with Python stacks, where the function can be named too."""
     bare: str = ""
     """The verdict without stacks, where the trace does not show enough for `bound`."""
     cause: str = ""
     """The cause of most idle time, where it is not the bound."""
+    spread: bool = False
+    """The cause has so many places that none of them need be the largest of all."""
     marks: str = "profiler"
     """What marks steps: `profiler` (ProfilerStep#N) or `step` (a record_function named `step N`)."""
     fresh: bool = False
@@ -48,8 +50,8 @@ class Program:
     """Does not run at all without one."""
     gpus: int = 1
     ranks: int = 1
-    other_ranks: str = ""
-    """The verdict of the ranks after the first, where it is another."""
+    other_ranks: Mapping[str, str] = field(default_factory=dict)
+    """`bound`, `what` and `where` of the ranks after the first, where they are others."""
     rounds: int = 5
     """How often three unprofiled steps are timed."""
     variables: Mapping[str, str] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from parts import DEVICE, ON_GPU, WIDTH, Training, inputs, planted
 from torch import nn
 
 
-@planted("communication", "nccl|all_?[Rr]educe", gpus=2, ranks=2)
+@planted("communication", "nccl.*AllReduce", gpus=2, ranks=2)
 def comm_all_reduce() -> Generator[None]:
     """A sum over both ranks of a tensor far larger than what is computed."""
     training, batch = Training(), inputs()
@@ -22,19 +22,13 @@ def comm_all_reduce() -> Generator[None]:
         yield
 
 
-@planted("communication", "nccl|all_?[Rr]educe", gpus=2, ranks=2, marks="step")
-def comm_wide_model() -> Generator[None]:
-    """DistributedDataParallel of a wide model with a batch of a few rows."""
-    width = 4096 if ON_GPU else 256
-    training = Training(width=width, depth=6)
-    training.net = nn.parallel.DistributedDataParallel(training.net)  # type: ignore[assignment]
-    batch = inputs(16, width)
-    while True:
-        training.step(batch)
-        yield
-
-
-@planted("waiting", "nccl|rank|all_?[Rr]educe", gpus=2, ranks=2, other_ranks="host")
+@planted(
+    "waiting",
+    "nccl.*AllReduce",
+    gpus=2,
+    ranks=2,
+    other_ranks={"bound": "host", "what": r"Optimizer\.step.*allreduce_", "where": "think"},
+)
 def wait_sleeping_rank() -> Generator[None]:
     """The second rank sleeps before each sum, and the first waits for it."""
 
@@ -51,7 +45,14 @@ def wait_sleeping_rank() -> Generator[None]:
         yield
 
 
-@planted("waiting", "nccl|rank|all_?[Rr]educe", gpus=2, ranks=2, other_ranks="compute", marks="step")
+@planted(
+    "waiting",
+    "nccl.*AllReduce",
+    gpus=2,
+    ranks=2,
+    other_ranks={"bound": "compute", "what": "gemm|cutlass|mm"},
+    marks="step",
+)
 def wait_uneven_batches() -> Generator[None]:
     """The second rank's batch is eight times as large, and the first waits for its gradients."""
     width = 2048 if ON_GPU else 256
@@ -63,7 +64,7 @@ def wait_uneven_batches() -> Generator[None]:
         yield
 
 
-@planted("compute|unknown", cause="dependency", gpus=2)
+@planted("dependency", "ReluBackward0|aten::linear", gpus=2)
 def dependency_stages() -> Generator[None]:
     """A model in two halves on two devices: all is launched ahead, and each half waits for the other."""
     second = torch.device("cuda", 1) if torch.cuda.device_count() > 1 else DEVICE

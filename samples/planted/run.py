@@ -136,17 +136,18 @@ def truth(found: Sequence[dict[str, Any]], programs: dict[str, Any]) -> list[dic
     captures = []
     for one in found:
         program = programs[one["program"]]
+        program = program | (program["other_ranks"] if one["rank"] else {})
         for stacks, file in one["files"].items():
             with_stacks = stacks == "stacks"
-            bound = program["other_ranks"] if one["rank"] and program["other_ranks"] else program["bound"]
             captures.append(
                 {
                     "file": file,
                     "program": one["program"],
                     "rank": one["rank"],
                     "stacks": with_stacks,
-                    "bound": bound if with_stacks or not program["bare"] else program["bare"],
+                    "bound": program["bound"] if with_stacks or not program["bare"] else program["bare"],
                     "cause": program["cause"],
+                    "spread": program["spread"],
                     "what": (program["where"] or program["what"]) if with_stacks else program["what"],
                     "steps": program["marks"],
                     "unprofiled_step_ms": timed.get((one["program"], one["rank"])),
