@@ -1,5 +1,7 @@
 """Cutting disjoint intervals at the edges of others, against a count of every moment."""
 
+from itertools import pairwise
+
 import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from tracelens.derive.cutting import cut
 
 def disjoint(points: list[int]) -> list[tuple[int, int]]:
     """Intervals between sorted distinct points, every other one, so that some touch and some do not."""
-    return [(a, b) for place, (a, b) in enumerate(zip(points, points[1:], strict=False)) if place % 3 < 2]
+    return [interval for place, interval in enumerate(pairwise(points)) if place % 3 < 2]
 
 
 POINTS = st.lists(st.integers(0, 60), unique=True, max_size=20).map(sorted).map(disjoint)

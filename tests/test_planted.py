@@ -67,13 +67,7 @@ def test_the_captures_cover_every_bound_and_are_small() -> None:
     assert sum(file.stat().st_size for file in CAPTURES.iterdir()) < 3_000_000
 
 
-PROGRAMS = [
-    pytest.param(
-        program,
-        marks=pytest.mark.xfail(program == "loading_first_calls", reason="first uses of kernels have no place yet"),
-    )
-    for program in sorted({row["program"] for row in truth_of(CAPTURES)})
-]
+PROGRAMS = sorted({row["program"] for row in truth_of(CAPTURES)})
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -37,6 +37,8 @@ _LOADING = (
     r"|(?:^|/)torch/_inductor/(?:compile_fx|graph|codecache|async_compile)\.py"
     r"|(?:^|/)triton/(?:compiler|runtime/(?:build|autotuner))|(?:^|/)torch/utils/cpp_extension\.py|^<frozen importlib"
 )
+_DRIVER_LOADS = r"(?i)loading|compiler"
+"""Overhead that is the driver's: Runtime Triggered Module Loading, Lazy Function Loading, Driver Compiler."""
 _CLASSES = ("profiler", "loading", "call", "waiting", "input", "computing", "launch", "host")
 """What may go on at once on a thread, what counts first: a call of the API within compilation is part of it."""
 
@@ -45,7 +47,7 @@ _CLASSES = ("profiler", "loading", "call", "waiting", "input", "computing", "lau
 class _Lane:
     """Spans and calls of one thread, by start, each with `row`, its row in the whole table, start_ns and end_ns.
 
-    `overhead` holds the profiler's own work in the thread; torch tells it of thread 0, whichever ran it.
+    `overhead` holds what torch tells of work that is not the program's: the profiler's, and the driver's that loads.
     """
 
     process_id: int
@@ -81,8 +83,12 @@ def _lanes(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> Ite
     ranked = pl.concat([launching.select(*key, pl.col("n").cast(pl.Int64)), marking]).group_by(key).agg(pl.max("n"))
     ranked = ranked.drop_nulls().sort("process_id", "n", "thread_id", descending=[False, True, False])
     ranked = ranked.with_columns(is_main=pl.col("process_id").is_first_distinct())
-    overhead = spans.filter(pl.col("kind") == "overhead").select("process_id", "thread_id", "start_ns", "duration_ns")
-    overhead = overhead.with_columns(end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"))
+    start = pl.col("start_ns").cast(pl.Int64)
+    overhead = spans.filter(pl.col("kind") == "overhead").select(
+        start_ns=start,
+        end_ns=start + pl.col("duration_ns"),
+        loads=pl.col("name").cast(pl.String).str.contains(_DRIVER_LOADS),
+    )
     for process, thread, _, is_main in ranked.iter_rows():
         own, called = _of_thread(spans, process, thread), _of_thread(calls, process, thread)
         yield _Lane(process, thread, own, called, _stopped_by(overhead, own, called), is_main)
@@ -104,12 +110,12 @@ def _of_thread(frame: pl.DataFrame, process: int, thread: int) -> pl.DataFrame:
 
 
 def _stopped_by(overhead: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """The profiler's own work that a thread stood still for: nothing begins in it there meanwhile.
+    """The overhead that a thread stood still for: nothing begins in it there meanwhile.
 
     torch tells of no thread that the work was done in; it is done in one that calls the API.
     """
     begins = pl.concat([spans.filter(pl.col("kind") != "overhead")["start_ns"], calls["start_ns"]]).sort()
-    rows = overhead.select(pl.col("start_ns").cast(pl.Int64), "end_ns").sort("start_ns")
+    rows = overhead.sort("start_ns")
     first, after = (begins.search_sorted(rows[edge], side="left").cast(pl.Int64) for edge in ("start_ns", "end_ns"))
     return rows.filter((first == after) & (first > 0))
 
@@ -141,9 +147,10 @@ def _classes(lane: _Lane) -> list[pl.DataFrame]:
     computing = _computing(ops, calls) if calls.height else ops.clear()
     busy = pl.concat([_union(ops.select("start_ns", "end_ns")), _union(calls.select("start_ns", "end_ns"))])
     causing = _causing(calls)
+    edges, driver = ("start_ns", "end_ns"), lane.overhead.filter("loads")
     intervals = {
-        "profiler": _union(lane.overhead),
-        "loading": _union(spans.filter(marked == 1)),
+        "profiler": _union(lane.overhead.filter(~pl.col("loads"))),
+        "loading": _union(pl.concat([spans.filter(marked == 1).select(edges), driver.select(edges)]).sort("start_ns")),
         "call": causing,
         "waiting": _waiting(spans, causing, calls),
         "input": _union(spans.filter(marked == 0)),

@@ -122,6 +122,6 @@ def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
 
 def _short_kernel(name: str) -> str:
     """A kernel's name without its template arguments and parameters, cut where it is long."""
-    bare = re.sub(r"^void ", "", name).replace("(anonymous namespace)", "")
+    bare = re.sub(r"^void ", "", name).replace("(anonymous namespace)::", "")
     bare = re.sub(r"[<(].*", "", bare) or name
     return bare if len(bare) <= _LONGEST else bare[: _LONGEST - 1] + "…"

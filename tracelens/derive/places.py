@@ -17,28 +17,59 @@ _NOT_THE_PROGRAMS = (
 )
 _UNTOLD = "|".join(f"(?:{words})" for words in FAMILIES.values()) + r"|^ProfilerPart#|^PyTorch Profiler|^nn\.Module: "
 _LONGEST = 100
+_MOST_CALLS = 8
+"""Levels of calls that are followed down."""
 
 
 def describe(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
-    """`segment`, `what` and `span_id` of each stretch that is asked for (segment, span_id, api, start_ns, end_ns).
+    """`segment`, `what` and `span_id` of each stretch asked for (segment, span_id, api, start_ns, end_ns).
 
     `span_id` is the row in `spans` (parent_id, kind, name, start_ns, duration_ns) of the innermost span around. A call
     has an `api`; of any other stretch only those spans count that cover half of it at least, and the innermost of these
     is its span_id. `what` leads from the outside in: the program's own Python function and line, the annotation, the
-    loader, the outermost op, the innermost span, the API call, as far as there are such; null where there are none.
+    loader, the outermost op, the innermost span, what that calls again and again, the API call, as far as there are
+    such; null where there are none.
     """
     chains = _chains(spans, asked)
     is_call = pl.col("api").is_not_null()
     reaches = pl.min_horizontal("span_end", "end_ns") - pl.max_horizontal("span_start", "start_ns")
     chains = chains.filter(is_call | (2 * reaches >= pl.col("end_ns") - pl.col("start_ns")).fill_null(value=False))
-    told = _told(chains)
-    steps = told.group_by("segment", maintain_order=True).agg(pl.col("text"))
     innermost = chains.sort("level").group_by("segment", maintain_order=True).agg(pl.col("span").first())
+    told = pl.concat([_told(chains), _called_most(spans, asked.filter(~is_call), innermost)])
+    steps = told.group_by("segment", maintain_order=True).agg(pl.col("text"))
     named = asked.select("segment", "api").join(steps, on="segment", how="left", maintain_order="left")
     named = named.join(innermost, on="segment", how="left", maintain_order="left")
     whole = pl.concat_list(pl.col("text").fill_null([]), pl.col("api").cast(pl.String)).list.drop_nulls()
     what = whole.list.eval(pl.element().filter(pl.element() != pl.element().shift(1).fill_null(""))).list.join(" > ")
     return named.select("segment", span_id="span", what=pl.when(what == "").then(None).otherwise(what))
+
+
+def _called_most(spans: pl.DataFrame, asked: pl.DataFrame, innermost: pl.DataFrame) -> pl.DataFrame:
+    """Below the innermost span of each stretch the function of the program that takes half of it at least, call by call.
+
+    As a loader's, that reads one sample after the other: segment, text.
+    """
+    left = asked.select("segment", "start_ns", "end_ns").join(innermost, on="segment")
+    found = pl.DataFrame(schema={"segment": asked.schema["segment"], "text": pl.String})
+    is_python = spans["kind"] == "python"
+    for _ in range(_MOST_CALLS if is_python.any() else 0):
+        called = (spans["parent_id"].is_in(left["span"].unique().implode()) & is_python).fill_null(value=False)
+        rows = called.arg_true() if left.height else pl.Series([], dtype=pl.UInt32)
+        calls = spans.select("name", "start_ns", "duration_ns", span="parent_id")[rows].select(
+            pl.col("name").cast(pl.String), pl.col("span").cast(pl.Int64), row=rows.cast(pl.Int64),
+            begins=pl.col("start_ns").cast(pl.Int64), ends=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
+        )  # fmt: skip
+        reaches = pl.min_horizontal("ends", "end_ns") - pl.max_horizontal("begins", "start_ns")
+        reached = left.join(calls, on="span").with_columns(sum=reaches.clip(0).sum().over("segment", "name"))
+        most = reached.filter(2 * pl.col("sum") >= pl.col("end_ns") - pl.col("start_ns"))
+        if not most.height:
+            break
+        # The innermost function of the program's own stands for those around it.
+        own = most.filter(~pl.col("name").str.contains(_NOT_THE_PROGRAMS)).unique("segment", maintain_order=True)
+        own = own.select("segment", text=shortened(pl.col("name")))
+        found = pl.concat([found.join(own, on="segment", how="anti"), own])
+        left = most.select("segment", "start_ns", "end_ns", span="row")
+    return found
 
 
 def between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
@@ -107,7 +138,8 @@ def _told(chains: pl.DataFrame) -> pl.DataFrame:
         (level == pl.col(mark)).fill_null(value=False) for mark in ("loader", "own", "said", "op", "leaf", "above")
     )
     # The function that the program's own one called says more than the innermost of a library.
-    chosen = chosen | (level == pl.col("own") - 1).fill_null(value=False)
+    is_called = (level == pl.col("own") - 1) & pl.col("loader").is_null()
+    chosen = chosen | is_called.fill_null(value=False)
     is_call = pl.col("api").is_not_null()
     is_inner_op = (kind == "op") & (level != pl.col("op")) & is_call
     text = shortened(name)

@@ -168,7 +168,7 @@ def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
 
 
 def informative(frame: pl.DataFrame) -> list[str]:
-    """Columns that say something: not those without a value, the only rank or device, a library or cause without time."""
+    """Columns that say something: not one without a value, the only rank or device, a library or cause without time."""
     if frame.is_empty():
         return frame.columns
     dull = {name for name in frame.columns if frame[name].null_count() == frame.height}
