@@ -9,7 +9,7 @@ import polars as pl
 
 from tracelens.derive.api_names import waits_for_device
 from tracelens.derive.distinct import each_once
-from tracelens.derive.places import between, describe
+from tracelens.derive.places import OWN_HOOKS, between, describe
 
 PROFILER = "the profiler's own work"
 """The place of time that the profiler takes for itself in a thread, as where it makes a buffer for activities."""
@@ -37,6 +37,8 @@ _LOADING = (
     r"|(?:^|/)torch/_inductor/(?:compile_fx|graph|codecache|async_compile)\.py"
     r"|(?:^|/)triton/(?:compiler|runtime/(?:build|autotuner))|(?:^|/)torch/utils/cpp_extension\.py|^<frozen importlib"
 )
+_HOOK_AROUND_CALL = r"/steps\.py\(\d+\): call$"
+"""The hook that the program's own call runs in."""
 _DRIVER_LOADS = r"(?i)loading|compiler"
 """Overhead that is the driver's: Runtime Triggered Module Loading, Lazy Function Loading, Driver Compiler."""
 _CLASSES = ("profiler", "loading", "call", "waiting", "input", "computing", "launch", "host")
@@ -147,9 +149,12 @@ def _classes(lane: _Lane) -> list[pl.DataFrame]:
     computing = _computing(ops, calls) if calls.height else ops.clear()
     busy = pl.concat([_union(ops.select("start_ns", "end_ns")), _union(calls.select("start_ns", "end_ns"))])
     causing = _causing(calls)
-    edges, driver = ("start_ns", "end_ns"), lane.overhead.filter("loads")
+    edges = ("start_ns", "end_ns")
+    driver, profiler = lane.overhead.filter("loads"), lane.overhead.filter(~pl.col("loads"))
     intervals = {
-        "profiler": _union(lane.overhead.filter(~pl.col("loads"))),
+        "profiler": _union(
+            pl.concat([spans.filter(marked == 2).select(edges), profiler.select(edges)]).sort("start_ns")
+        ),
         "loading": _union(pl.concat([spans.filter(marked == 1).select(edges), driver.select(edges)]).sort("start_ns")),
         "call": causing,
         "waiting": _waiting(spans, causing, calls),
@@ -168,9 +173,11 @@ def _classes(lane: _Lane) -> list[pl.DataFrame]:
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:
-    """0 of a span that loads data, 1 of one that compiles or imports, else null."""
+    """0 of a span that loads data, 1 of one that compiles or imports, 2 of a live capture's own work, else null."""
     return (
-        pl.when(name.str.contains(_INPUT))
+        pl.when(name.str.contains(OWN_HOOKS) & ~name.str.contains(_HOOK_AROUND_CALL))
+        .then(pl.lit(2, pl.UInt8))
+        .when(name.str.contains(_INPUT))
         .then(pl.lit(0, pl.UInt8))
         .when(name.str.contains(_LOADING))
         .then(pl.lit(1, pl.UInt8))
@@ -209,8 +216,12 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame, calls: pl.DataFrame) ->
 
 
 def _computing(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Ops that compute on the host: none of the API's functions is called in them, for all the time they take."""
-    long = ops.filter(pl.col("end_ns") - pl.col("start_ns") >= PAUSE_NS)
+    """Ops that compute on the host: none of the API's functions is called in them, for all the time they take.
+
+    Operators have a library in their name, as aten::add; a framework's own regions have none.
+    """
+    is_operator = pl.col("name").cast(pl.String).str.contains("::", literal=True)
+    long = ops.filter(pl.col("end_ns") - pl.col("start_ns") >= PAUSE_NS).filter(is_operator)
     first, after = (calls["start_ns"].search_sorted(long[edge]) for edge in ("start_ns", "end_ns"))
     return long.filter(first == after)
 

@@ -15,6 +15,7 @@ from tracelens.trace import Trace
 
 LOADING_NS = 1_000_000
 """An op that launches takes microseconds; one that takes this long before the first use of a kernel loads it."""
+_MUCH_LONGER = 3
 LATENCY_NS = 10_000
 """Work may start this much after its launching call returned before it counts as waiting for other work."""
 
@@ -40,16 +41,12 @@ class HostTime:
     lanes: dict[tuple[int, int], pl.DataFrame]
     mains: dict[int, tuple[int, int]]
 
-    def first_uses(self) -> pl.Series:
-        """The calls (api_call_id) that launched a kernel as the first of its name."""
+    def uses(self) -> pl.DataFrame:
+        """The rank's kernels by start: the row of the call that launched each, and its name as a number."""
         kernels, _ = self.trace.coded("kernels", "rank", "name", "start_ns", "api_call_id")
         own = kernels.filter(pl.col("rank") == self.rank).sort("start_ns")
-        ids = own.filter(pl.col("name").is_first_distinct())["api_call_id"].drop_nulls()
-        return rows_of(
-            self.calls["rank"],
-            self.calls["api_call_id"],
-            pl.DataFrame([own["rank"].head(1).new_from_index(0, len(ids)), ids]),
-        )
+        call = rows_of(self.calls["rank"], self.calls["api_call_id"], own.select("rank", "api_call_id"))
+        return own.select("name", call=call).drop_nulls("call")
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,13 +213,28 @@ def _settled(pieces: pl.DataFrame, host: HostTime) -> pl.DataFrame:
         )
         pieces = pieces.with_columns(pl.Series("cause", CAUSES, dtype=CAUSE).gather(pieces["cause"]))
     launching = pieces.filter((pl.col("cause") == "launch") & (pl.col("end_ns") - pl.col("start_ns") >= LOADING_NS))
-    if launching.height:
-        # Libraries and kernels are loaded when they are first used, inside op or launch, and no profiler tells of it.
-        loads = launching.filter(pl.col("call").is_in(host.first_uses().implode()))["gap"].unique()
+    loads = _first_uses(pieces, launching, host) if launching.height else launching["gap"]
+    if len(loads):
         is_loading = (pl.col("cause") == "launch") & pl.col("gap").is_in(loads.implode())
-        if len(loads):
-            pieces = pieces.with_columns(cause=pl.when(is_loading).then(pl.lit("loading", CAUSE)).otherwise("cause"))
+        pieces = pieces.with_columns(cause=pl.when(is_loading).then(pl.lit("loading", CAUSE)).otherwise("cause"))
     return pieces
+
+
+def _first_uses(pieces: pl.DataFrame, long: pl.DataFrame, host: HostTime) -> pl.Series:
+    """Of gaps with long launching those whose next kernel is the first of its name and took by far the longest.
+
+    Libraries and kernels are loaded when they are first used, inside op or launch, and no profiler tells of it.
+    """
+    uses = host.uses()
+    uses = uses.filter(pl.col("name").is_in(uses.join(long, on="call", how="semi")["name"].unique().implode()))
+    firsts = uses.filter(pl.col("name").is_first_distinct())
+    length = pl.col("end_ns") - pl.col("start_ns")
+    launching = pieces.filter((pl.col("cause") == "launch") & pl.col("call").is_in(uses["call"].implode()))
+    each = launching.group_by("gap", "call").agg(ns=length.sum()).join(uses, on="call")
+    later = each.join(firsts, on="call", how="anti").group_by("name").agg(later_ns=pl.col("ns").max())
+    found = each.join(firsts.select("call"), on="call").join(later, on="name", how="left")
+    is_loaded = (pl.col("ns") >= LOADING_NS) & (pl.col("ns") >= _MUCH_LONGER * pl.col("later_ns").fill_null(0))
+    return found.filter(is_loaded)["gap"].unique()
 
 
 def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:

@@ -18,8 +18,8 @@ PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
 
 _USED = 0.1
 """A device that works for less than this share of what the rank's busiest one does is not judged."""
-_ADDED_BY_PROFILER = ("launch", "host")
-"""Where a profiler's own time goes, in this order: it is called in ops, API calls and Python calls."""
+_SLOWED = ("launch", "host")
+"""What a profiler slows: it is called in ops, API calls and Python calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,9 @@ class RankTime:
 def judged_ranks(trace: Trace) -> list[RankTime]:
     """Every rank's time over all steps; of a rank that marks none, over all that was recorded.
 
-    What the trace knows the profiler to have added is taken from launching first, then from the host's other work, as
-    device work takes as long either way: what it tells of its own work, and what a step takes without it.
+    What the profiler is known to have added is taken away: what it tells of its own work, and, where it is known how
+    long a step takes without it, the rest of the difference from launching and the host's other work, in proportion.
+    Device work takes as long either way.
     """
     steps = {rank: (n, round(median)) for rank, n, median, *_ in step_times(trace).iter_rows()}
     n_kernels = trace.heights("kernels")
@@ -61,9 +62,9 @@ def judged_ranks(trace: Trace) -> list[RankTime]:
         unprofiled = trace.manifest.unprofiled_step_ns(rank) if n_steps else None
         if unprofiled is not None:
             added = max(sum(parts.values()) - unprofiled * n_steps, 0)
-            for name in _ADDED_BY_PROFILER:
-                taken = min(added, parts[name])
-                parts[name], added = parts[name] - taken, added - taken
+            slowed = sum(parts[name] for name in _SLOWED)
+            kept = max(1 - added / slowed, 0) if slowed else 1
+            parts |= {name: round(parts[name] * kept) for name in _SLOWED}
         found.append(RankTime(rank, parts, recorded, n_kernels.get(rank, 0), n_steps, step_ns, unprofiled))
     return found
 

@@ -11,11 +11,17 @@ from tracelens.derive.steps import FAMILIES
 LOADER = r"DataLoader|_next_data"
 """Names of spans that a loader's own code gives."""
 
+OWN_HOOKS = r"(?:^|/)collectors/torch/live/\w+\.py\("
+"""Python frames of a live capture in the program."""
+
 _STDLIB = "|".join(sorted(name for name in sys.stdlib_module_names if not name.startswith("_")))
 _NOT_THE_PROGRAMS = (
     rf"^<|^(?:.*/)?torch/|^(?:{_STDLIB})(?:\.py\(|/)|(?:^|/)tracelens/|/(?:dist|site)-packages/|/lib/python3"
 )
-_UNTOLD = "|".join(f"(?:{words})" for words in FAMILIES.values()) + r"|^ProfilerPart#|^PyTorch Profiler|^nn\.Module: "
+_UNTOLD = (
+    "|".join(f"(?:{words})" for words in FAMILIES.values())
+    + rf"|{OWN_HOOKS}|^ProfilerPart#|^PyTorch Profiler|^nn\.Module: "
+)
 _LONGEST = 100
 _MOST_CALLS = 8
 """Levels of calls that are followed down."""
@@ -45,7 +51,7 @@ def describe(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
 
 
 def _called_most(spans: pl.DataFrame, asked: pl.DataFrame, innermost: pl.DataFrame) -> pl.DataFrame:
-    """Below the innermost span of each stretch the function of the program that takes half of it at least, call by call.
+    """Below the innermost span of each stretch the program's function that takes half of it at least, call by call.
 
     As a loader's, that reads one sample after the other: segment, text.
     """
