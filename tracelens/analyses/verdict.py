@@ -10,6 +10,7 @@ from tracelens.capture import unprofiled_step_ns
 from tracelens.derive.advice import advise
 from tracelens.derive.breakdown import Breakdown, break_down
 from tracelens.derive.idle_places import busy_places, idle_places, judged_pieces, judged_time, profiler_time
+from tracelens.derive.process_time import count_ops, process_ranks, require_time, unseen_device
 from tracelens.derive.step_times import step_sentences, step_times
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import VERDICT
@@ -41,19 +42,40 @@ _PARTS = {
     "dependency": "launched work waits for another stream, copy or device",
     "unknown": "the device is idle, and nothing tells why,",
 }
+_PARTS_OF_PROCESS = {
+    "input": "the process loads data or waits for it",
+    "allocation": "the process allocates or releases memory of a device",
+    "sync": "the process waits for a device",
+    "loading": "the process loads or compiles code",
+    "launch": "the process runs the framework's Python between ops",
+    "host": "the process does other work, or none",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class _Rank:
-    """A rank's judged time: ns by part, the share of it that was computed as profiled, and what is known of its steps."""
+    """A rank's judged time: ns by part, the share of it that was computed as profiled, and what is known of its steps.
+
+    `is_process`: it uses no device, and is judged by its process; n_work counts kernels, or else ops.
+    """
 
     rank: int
     parts: dict[str, int]
     profiled_frac: float
-    n_kernels: int
+    n_work: int
     n_steps: int
     step_ns: int | None
     unprofiled_ns: int | None
+    is_process: bool
+
+    @property
+    def subject(self) -> str:
+        """What is judged."""
+        return "process" if self.is_process else "device"
+
+    def words(self, part: str) -> str:
+        """What happens in the part's time."""
+        return (_PARTS_OF_PROCESS if self.is_process else _PARTS).get(part, _PARTS[part])
 
     def share(self, part: str) -> float:
         """The part's share of the judged time."""
@@ -67,18 +89,18 @@ def verdict(trace: Trace) -> pl.DataFrame:
     of that time, or where nothing else takes 10 % of it or a quarter of what computing takes, is compute-bound; else the largest share of the rest is the bound:
     exposed communication or copies, waiting in collectives for other ranks, or a cause of idle time. Where the capture
     knows how long steps take without the profiler, what it adds is first taken from launching, then from the host's
-    other work: device work takes as long either way. Raises MissingTableError without kernels.
+    other work: device work takes as long either way. Raises MissingTableError without kernels and ops.
     """
-    trace.require("verdict", "kernels")
+    require_time(trace, "verdict")
     made = break_down(trace)
     steps = {rank: (n, median) for rank, n, median, *_ in step_times(trace).iter_rows()}
-    n_kernels = trace.heights("kernels")
+    n_work = trace.heights("kernels") | count_ops(trace)
     added = profiler_time(trace, made)
     judged = [
         _rank(
             trace,
             row | {"added": added.get(row["rank"], 0)},
-            n_kernels[row["rank"]],
+            n_work[row["rank"]],
             *steps.get(row["rank"], (0, None)),
         )
         for row in _by_rank(judged_time(made)).iter_rows(named=True)
@@ -96,7 +118,7 @@ def _by_rank(times: pl.DataFrame) -> pl.DataFrame:
     return used.group_by("rank", maintain_order=True).agg(pl.col(parts).sum())
 
 
-def _rank(trace: Trace, row: dict[str, int], n_kernels: int, n_steps: int, step_ns: float | None) -> _Rank:
+def _rank(trace: Trace, row: dict[str, int], n_work: int, n_steps: int, step_ns: float | None) -> _Rank:
     """A rank as it is judged: without what the profiler adds to a step, where that is known."""
     parts = {name: row[f"{name}_ns"] for name in ("compute", *_PARTS)}
     total = max(sum(parts.values()), 1)
@@ -109,24 +131,26 @@ def _rank(trace: Trace, row: dict[str, int], n_kernels: int, n_steps: int, step_
             taken = min(added, parts[name])
             parts[name], added = parts[name] - taken, added - taken
     step = None if step_ns is None else round(step_ns)
-    return _Rank(row["rank"], parts, profiled_frac, n_kernels, n_steps, step, unprofiled)
+    is_process = row["rank"] in process_ranks(trace)
+    return _Rank(row["rank"], parts, profiled_frac, n_work, n_steps, step, unprofiled, is_process)
 
 
 def _is_too_little(rank: _Rank) -> bool:
     """Whether a few kernels, or hardly any time of the device, are all there is; steps that repeat may tell more."""
     scarce = 1 - sum(rank.share(name) for name in (*CAUSES,)) < _SCARCE
-    few = rank.n_kernels < _HANDFUL
+    few = rank.n_work < _HANDFUL
     if rank.n_steps < _SEVERAL_STEPS:
         return few or scarce
-    return scarce and rank.n_kernels < 2 * _HANDFUL
+    return scarce and rank.n_work < 2 * _HANDFUL
 
 
 def _too_little(rank: _Rank) -> dict[str, object]:
     busy = 1 - sum(rank.share(name) for name in CAUSES)
+    counted = "ops" if rank.is_process else "kernels"
     return {
         "rank": rank.rank, "bound": "too little to judge", "value": busy, "unit": "1", "step_ns": rank.step_ns,
         "unprofiled_step_ns": rank.unprofiled_ns, "what": None,
-        "evidence": f"{rank.n_kernels:,} kernels; the device works for {busy:.2%} of the time",
+        "evidence": f"{rank.n_work:,} {counted}; the {rank.subject} works for {busy:.2%} of the time",
     }  # fmt: skip
 
 
@@ -139,9 +163,9 @@ def _said(rank: _Rank, places: dict[tuple[int, str], str]) -> dict[str, object]:
     of_step = "of step time" if rank.n_steps else "of the time"
     what = places.get((rank.rank, bound))
     at = f", mostly in {what}" if what else ""
-    said = f"the device computes {computing:.1%} {of_step}{at}"
+    said = f"the {rank.subject} computes {computing:.1%} {of_step}{at}"
     if bound != "compute":
-        said = f"{_PARTS[first]} {rank.share(first):.1%} {of_step}{at}; it computes {computing:.1%}"
+        said = f"{rank.words(first)} {rank.share(first):.1%} {of_step}{at}; it computes {computing:.1%}"
     other = second if bound != "compute" else first
     if rank.share(other) >= max(_LITTLE, _NEAR * rank.share(bound) if bound != "compute" else 0):
         place = places.get((rank.rank, other))
@@ -149,7 +173,7 @@ def _said(rank: _Rank, places: dict[tuple[int, str], str]) -> dict[str, object]:
     if rank.unprofiled_ns is not None and rank.step_ns is not None:
         said += (
             f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, which this is judged by, and "
-            f"{rank.step_ns / 1e6:.2f} ms with it, of which the device computes {rank.profiled_frac:.1%}"
+            f"{rank.step_ns / 1e6:.2f} ms with it, of which the {rank.subject} computes {rank.profiled_frac:.1%}"
         )
     return {
         "rank": rank.rank, "bound": bound, "value": rank.share(bound), "unit": "1", "evidence": said, "what": what,
@@ -168,7 +192,7 @@ def _places(trace: Trace, made: Breakdown, judged: list[_Rank]) -> dict[tuple[in
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """How long steps take, what would help and what it may save, and what makes the verdict doubtful."""
-    found = step_sentences(trace) + advise(trace)
+    found = step_sentences(trace) + unseen_device(trace) + advise(trace)
     slowed = frame.filter(pl.col("bound").is_in(["launch", "host"]) & pl.col("unprofiled_step_ns").is_null())
     if slowed.height and any((part["kind"] == "python").any() for part in trace.groups("spans", "kind")):
         found.append(

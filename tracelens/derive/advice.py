@@ -43,9 +43,11 @@ class _Found:
     kernels: pl.DataFrame
     judged: dict[str, int]
     n_steps: int
+    has_device: bool
 
     @property
     def unit(self) -> str:
+        """What savings are told of."""
         return "a step" if self.judged["n_steps"] else "in all"
 
 
@@ -57,7 +59,14 @@ def advise(trace: Trace) -> list[str]:
     made = break_down(trace)
     times = judged_time(made)
     judged = times.select(pl.exclude("rank", "device_id").sum()).row(0, named=True)
-    found = _Found(trace, idle_places(trace, judged_pieces(made)), _kernels(trace), judged, max(judged["n_steps"], 1))
+    found = _Found(
+        trace,
+        idle_places(trace, judged_pieces(made)),
+        _kernels(trace),
+        judged,
+        max(judged["n_steps"], 1),
+        trace.has("kernels"),
+    )
     given = [one for rule in (_idle, _copies, _optimizer, _layout, _attention, _communication) for one in rule(found)]
     worth = [(saved, text, section) for saved, text, section in given if saved >= _WORTH_IT * judged["judged_ns"]]
     worth.sort(key=lambda one: -one[0])
@@ -76,11 +85,21 @@ def _idle(found: _Found) -> Iterator[_Advice]:
     for (cause,), part in by_place.partition_by("cause", as_dict=True, maintain_order=True).items():
         top = part.sort("idle_ns", descending=True, maintain_order=True)
         what, saved = top["what"][0], int(top["idle_ns"][0])
-        if cause == "launch":
+        if cause == "launch" and not found.has_device:
+            words = (
+                "Call fewer ops from Python: torch.compile removes most of the time between them, larger batches help"
+            )
+            yield int(part["idle_ns"].sum()), words, "idle_gaps, top_ops"
+        elif cause == "launch":
             words = "Launch less: a CUDA graph or torch.compile would remove most launches, larger batches make them matter less"
             yield int(part["idle_ns"].sum()), words, "idle_gaps, dispatch_depth"
         elif cause in _BY_CAUSE:
             words = next((say for loader, say in _BY_LOADER.items() if loader in (what or "")), _BY_CAUSE[cause])
+            words = (
+                words
+                if found.has_device
+                else words.replace(", less often, or while the device is busy", " or less often")
+            )
             yield saved, f"{words} ({what})" if what else words, "idle_gaps"
 
 

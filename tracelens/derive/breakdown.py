@@ -9,6 +9,7 @@ import polars as pl
 
 from tracelens.derive.completing import activities_of, steps_of
 from tracelens.derive.idle import idle_pieces
+from tracelens.derive.process_time import break_down_processes, process_ranks
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
@@ -40,10 +41,14 @@ def break_down(trace: Trace) -> Breakdown:
 
     Lengths are of interval unions, so overlapping work counts once; exposed time is what no other work hides. Work
     counts in the step in whose time it runs. The definitions of compute and idle are those of HTA's temporal breakdown.
-    Several analyses ask for it, so it is kept with the trace.
+    Ranks without device work are broken down by `break_down_processes`. Several analyses ask for it, so it is kept with
+    the trace.
     """
     if trace not in _made:
-        _made[trace] = _break_down(trace)
+        made = [_break_down(trace)] if trace.has("kernels") else []
+        made += [Breakdown(*break_down_processes(trace))] if process_ranks(trace) else []
+        frame, pieces = (pl.concat([getattr(one, name) for one in made]) for name in ("frame", "pieces"))
+        _made[trace] = made[0] if len(made) == 1 else Breakdown(frame.sort("rank", maintain_order=True), pieces)
     return _made[trace]
 
 

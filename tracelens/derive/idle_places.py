@@ -10,6 +10,7 @@ from tracelens.derive.activities import PROFILER
 from tracelens.derive.breakdown import Breakdown
 from tracelens.derive.completing import activities_of
 from tracelens.derive.lookup import grouped, rows_of
+from tracelens.derive.process_time import heaviest_ops
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
@@ -77,7 +78,7 @@ def _ops(trace: Trace, launches: pl.DataFrame) -> pl.Series:
 
 
 def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
-    """By rank and part (compute, communication, waiting, copy) the kernel or sort of copy that takes most of it."""
+    """By rank and part (compute, communication, waiting, copy) the kernel, sort of copy or op that takes most of it."""
     kernels, words = trace.coded("kernels", "rank", "name", "is_communication", "duration_ns")
     sums = grouped(kernels, ["rank", "name", "is_communication"], [pl.col("duration_ns").sum()])
     most = sums.sort("duration_ns", "name", descending=[True, False]).unique(
@@ -91,7 +92,7 @@ def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
     by_sort = copies.group_by(pl.exclude("duration_ns")).agg(pl.col("duration_ns").sum())
     for rank, direction, source, destination, _ in by_sort.sort("duration_ns", "direction").iter_rows():
         found[rank, "copy"] = f"{direction} copies from {source} to {destination} memory"
-    return found
+    return found | {(rank, "compute"): op for rank, op in heaviest_ops(trace).items()}
 
 
 def _short_kernel(name: str) -> str:
@@ -136,7 +137,7 @@ def judged_time(made: Breakdown) -> pl.DataFrame:
         idle.filter(pl.col("cause") == cause).select(*key, pl.col("end_ns").alias(f"{cause}_ns")) for cause in CAUSES
     ]
     for part in causes:
-        busy = busy.join(part, on=key, how="left")
+        busy = busy.join(part, on=key, how="left", nulls_equal=True)
     parts = [f"{name}_ns" for name in ("compute", "communication", "waiting", "copy", *CAUSES)]
     busy = busy.with_columns(pl.col(parts).fill_null(0)).with_columns(judged_ns=pl.sum_horizontal(parts))
     return busy.sort(key)

@@ -69,8 +69,15 @@ def _time_breakdown(section: Section) -> Sequence[Drawing | None]:
         "exposed_copy_ns": "exposed copy",
         **{f"idle_{cause}_ns": f"idle: {cause}" for cause in CAUSES},
     }
-    subject = Subject(section, frame, _named(frame, "step"), "What the GPU did", in_order=True)
+    is_process = frame["device_id"].null_count() == frame.height
+    title = "What the process did" if is_process else "What the GPU did"
+    subject = Subject(section, frame, _named(frame, "step"), title, in_order=True)
     return [split_bars(subject, parts, stacked=True)]
+
+
+def _idle_gaps(section: Section) -> Sequence[Drawing | None]:
+    names = _named(section.frame, "cause", "what")
+    return [bars(Subject(section, section.frame, names, "Idle time by cause and place"), "idle_ns", "cause")]
 
 
 def _top_kernels(section: Section) -> Sequence[Drawing | None]:
@@ -82,6 +89,23 @@ def _top_ops(section: Section) -> Sequence[Drawing | None]:
     parts = {"cuda_self_ns": "GPU work it launched itself", "cpu_self_ns": "CPU time in itself"}
     subject = Subject(section, section.frame, _named(section.frame, "name"), "Self time by op")
     return [split_bars(subject, parts, stacked=False)]
+
+
+def _layer_host_time(section: Section) -> Sequence[Drawing | None]:
+    subject = Subject(section, section.frame, _named(section.frame, "layer", "phase"), "Self time of each layer's ops")
+    return [bars(subject, "op_self_ns", "phase")]
+
+
+def _threads(section: Section) -> Sequence[Drawing | None]:
+    parts = {
+        "op_ns": "ops",
+        "wait_ns": "waits",
+        "api_ns": "API calls",
+        "python_ns": "Python",
+        "unrecorded_ns": "nothing recorded",
+    }
+    names = [*_named(section.frame), "process_id", "thread_id"]
+    return [split_bars(Subject(section, section.frame, names, "What each thread did"), parts, stacked=True)]
 
 
 def _launch_delay(section: Section) -> Sequence[Drawing | None]:
@@ -209,9 +233,12 @@ CHARTS: dict[str, Callable[[Section], Sequence[Drawing | None]]] = {
     "verdict": _no_chart,
     "data_quality": _no_chart,
     "time_breakdown": _time_breakdown,
+    "idle_gaps": _idle_gaps,
     "top_kernels": _top_kernels,
     "top_ops": _top_ops,
     "launch_delay": _launch_delay,
+    "layer_host_time": _layer_host_time,
+    "threads": _threads,
     "kernel_grids": _kernel_grids,
     "compare_grids": _compare_grids,
     "copy_cost": _copy_cost,

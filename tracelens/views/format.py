@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.schemas.events import CAUSES
 from tracelens.table import Column, Table
 
 NOTHING = "-"
@@ -38,6 +39,8 @@ _IDS = ("rank", "step", "line")
 
 _PLACES = ("rank", "device_id")
 _SHARES = ("library_", "primitive_")
+_IF_ANY = ("cuda_self_ns", "cuda_total_ns", *(f"idle_{cause}_ns" for cause in CAUSES))
+"""Columns that are shown where they are not all 0."""
 """Columns of time by library and by primitive, named after each."""
 
 _AXES = ("x", "y", "z")
@@ -168,11 +171,13 @@ def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
 
 
 def informative(frame: pl.DataFrame) -> list[str]:
-    """Columns that say something: not those without a value, the only rank or device, a library that took no time."""
+    """Columns that say something: not those without a value, the only rank or device, what took no time."""
     if frame.is_empty():
         return frame.columns
     dull = {name for name in frame.columns if frame[name].null_count() == frame.height}
-    dull |= {name for name in frame.columns if name.startswith(_SHARES) and largest_of(frame[name]) == 0}
+    dull |= {
+        name for name in frame.columns if (name.startswith(_SHARES) or name in _IF_ANY) and largest_of(frame[name]) == 0
+    }
     dull |= {name for name in _PLACES if name in frame.columns and frame[name].n_unique() == 1}
     return [name for name in frame.columns if name not in dull]
 
