@@ -97,11 +97,12 @@ def test_a_thread_waits_runs_ops_calls_the_api_runs_python_or_is_not_recorded() 
 
 
 TIMED = st.builds(
-    lambda at, kind, thread, name: span(*at, name, kind, thread),
-    st.tuples(st.integers(0, 50), st.integers(0, 30)).map(lambda at: (at[0], at[0] + at[1])),
+    lambda start, length, *more: span(start, start + length, *more),
+    st.integers(0, 50),
+    st.integers(0, 30),
+    st.sampled_from(["x", "threading.py(320): wait"]),
     st.sampled_from(["op", "python", "module", "annotation"]),
     st.sampled_from([MAIN, OTHER]),
-    st.sampled_from(["x", "threading.py(320): wait"]),
 )
 
 

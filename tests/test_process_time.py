@@ -40,7 +40,7 @@ def process(*spans: dict[str, Any], **tables: list[dict[str, Any]]) -> Trace:
     def contains(outer: dict[str, Any], inner: dict[str, Any]) -> bool:
         end = inner["start_ns"] + inner["duration_ns"]
         is_around = outer["start_ns"] <= inner["start_ns"] and outer["start_ns"] + outer["duration_ns"] >= end
-        return is_around and outer["thread_id"] == inner["thread_id"]
+        return bool(is_around and outer["thread_id"] == inner["thread_id"])
 
     for i, row in enumerate(rows):
         around = [j for j in range(i) if contains(rows[j], row)]

@@ -77,14 +77,14 @@ ANALYSES: dict[str, Analysis] = {
         Analysis("verdict", "What limits this program?", time.VERDICT, verdict, notes=_verdict.notes),
         Analysis(
             "time_breakdown",
-            "Where did the time of each device, or process without one, go?",
+            "Where did the time go?",
             time.TIME_BREAKDOWN,
             time_breakdown,
             notes=_time_breakdown.notes,
         ),
         Analysis(
             "idle_gaps",
-            "Why was each device, or process without one, idle?",
+            "Why was the device, or the process, idle?",
             time.IDLE_GAPS,
             idle_gaps,
             notes=_idle_gaps.notes,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import polars as pl
 
-from tracelens.coding import is_word, spelled
 from tracelens.derive.completing import activities_of, steps_of
 from tracelens.derive.idle import CAUSE, cut
-from tracelens.derive.lookup import grouped
+from tracelens.derive.op_times import op_times
 from tracelens.errors import MissingTableError
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
+
+_op_times: WeakKeyDictionary[Trace, dict[int, pl.DataFrame]] = WeakKeyDictionary()
 
 
 def process_ranks(trace: Trace) -> list[int]:
@@ -55,25 +58,22 @@ def unseen_device(trace: Trace) -> list[str]:
 
 def count_ops(trace: Trace) -> dict[int, int]:
     """How many ops each rank runs that is judged by its process."""
-    return {rank: int(ops["n"].sum()) for rank, ops in _ops(trace).items()}
+    return {rank: int(ops["n_calls"].sum()) for rank, ops in _ops(trace).items()}
 
 
 def heaviest_ops(trace: Trace) -> dict[int, str]:
     """The op with most self time of each rank that is judged by its process."""
-    return {rank: ops.sort("self_ns", "name", descending=[True, False])["name"][0] for rank, ops in _ops(trace).items()}
+    ordered = {rank: ops.sort("cpu_self_ns", "name", descending=[True, False]) for rank, ops in _ops(trace).items()}
+    return {rank: str(ops["name"][0]) for rank, ops in ordered.items()}
 
 
 def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
-    """By rank that is judged by its process its ops: name, n, self_ns."""
-    ranks = process_ranks(trace)
-    if not ranks:
-        return {}
-    spans, words = trace.coded("spans", "rank", "kind", "name", "self_ns")
-    measures = [pl.len().alias("n"), pl.col("self_ns").cast(pl.Int64).sum()]
-    sums = grouped(spans, ["rank", "kind", "name"], measures)
-    ops = sums.filter(is_word(sums["kind"], words["kind"], "op"))
-    ops = ops.with_columns(spelled(ops["name"], words["name"]))
-    return {rank: ops.filter(pl.col("rank") == rank) for rank in ranks}
+    """The times of ops, as `op_times` gives them, by rank that is judged by its process; kept with the trace."""
+    if trace not in _op_times:
+        ranks = process_ranks(trace)
+        by_rank = {int(ops["rank"][0]): ops for ops in op_times(trace)} if ranks else {}
+        _op_times[trace] = {rank: by_rank[rank] for rank in ranks}
+    return _op_times[trace]
 
 
 def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:

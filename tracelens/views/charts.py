@@ -63,13 +63,14 @@ def _no_chart(_: Section) -> Sequence[Drawing | None]:
 
 def _time_breakdown(section: Section) -> Sequence[Drawing | None]:
     frame = single_steps(section.frame)
+    is_process = frame["device_id"].null_count() == frame.height
+    idle = "" if is_process else "idle: "
     parts = {
         "compute_ns": "compute",
         "exposed_communication_ns": "exposed communication",
         "exposed_copy_ns": "exposed copy",
-        **{f"idle_{cause}_ns": f"idle: {cause}" for cause in CAUSES},
+        **{f"idle_{cause}_ns": f"{idle}{cause}" for cause in CAUSES},
     }
-    is_process = frame["device_id"].null_count() == frame.height
     title = "What the process did" if is_process else "What the GPU did"
     subject = Subject(section, frame, _named(frame, "step"), title, in_order=True)
     return [split_bars(subject, parts, stacked=True)]
@@ -92,7 +93,8 @@ def _top_ops(section: Section) -> Sequence[Drawing | None]:
 
 
 def _layer_host_time(section: Section) -> Sequence[Drawing | None]:
-    subject = Subject(section, section.frame, _named(section.frame, "layer", "phase"), "Self time of each layer's ops")
+    frame = section.frame.with_columns(pl.col("phase").fill_null("no phase"))
+    subject = Subject(section, frame, _named(frame, "layer", "phase"), "Self time of each layer's ops")
     return [bars(subject, "op_self_ns", "phase")]
 
 
