@@ -204,6 +204,15 @@ ACTIVITIES = Table(
             nullable=True,
         ),
         Column("api_call_id", I64, "The API call, where it is one.", nullable=True),
+        Column(
+            "op_ns",
+            I64,
+            "Where nothing launches device work, of a process's main thread: how much of it any thread of the process "
+            "runs an op; 0 of causes other than launch and host. What is left of launch is the framework's own Python "
+            "between ops.",
+            "ns",
+            nullable=True,
+        ),
     ),
     ("start_ns",),
 )

@@ -13,14 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 import typer
 
+import tracelens as tl
 from tests.sample_reports import SCRIPT
 from tracelens import cli, cli_io, doctor
 from tracelens.analyses import ANALYSES
 from tracelens.cli import app, main, split_command
 from tracelens.cli_io import default_target, stem
+from tracelens.report import build_report
 from tracelens.schemas import TABLES
 
 ROOT = Path(__file__).parent.parent
@@ -267,6 +270,17 @@ def test_demo_reports_on_the_sample_or_says_where_it_is(
     monkeypatch.setattr(cli, "SAMPLE", source)
     assert "What limits" in run("demo").out
     assert Path("tracelens-demo.html").is_file()
+
+
+def test_the_demos_sample_has_layers_copies_and_causes_of_idle_time() -> None:
+    made = build_report(tl.open(Path(cli.__file__).parents[1] / cli.SAMPLE))
+    answers = {section.analysis.name: section.frame for section in made.sections if section.missing is None}
+    # Times of layers that were measured are in no trace of a profiler.
+    assert {section.analysis.name for section in made.sections} - set(answers) == {"timing_methods"}
+    named = answers["layer_attribution"].filter(~pl.col("layer").str.starts_with("("))
+    assert named["share_frac"].sum() > 0.9
+    assert answers["copy_cost"].height
+    assert {"launch", "host", "sync"} <= set(answers["idle_gaps"]["cause"])
 
 
 def test_version(run: Run) -> None:

@@ -22,6 +22,7 @@ from tracelens.views.chart_parts import labels
 from tracelens.views.charts import CHARTS, draw
 from tracelens.views.columns import VIEW_COLUMNS
 from tracelens.views.format import informative, label_of, printable, quantity, shorten, show
+from tracelens.views.html import to_html
 from tracelens.views.markdown import to_markdown
 from tracelens.views.markup import Markup, data_script, el, inline
 from tracelens.views.text import Screen, to_text
@@ -100,16 +101,33 @@ def test_the_text_report() -> None:
     assert verdict < table
     assert "launch  2.500 µs  the GPU waits\n* Launches bound this run.\n" in text
     assert "2 of 3 rows" in text
-    assert "* No answer: top_kernels needs the table kernels, empty here" in text
+    assert text.endswith("\nWhat this trace cannot answer\n* top_kernels: needs the table kernels, empty here\n")
 
 
-def test_what_has_no_answer_is_read_last() -> None:
+def test_what_has_no_answer_is_a_line_at_the_end_with_what_shares_its_reason() -> None:
     made = build_report(make_trace(timings=[{"method": "e2e"}]))
-    read = [one.analysis.name for one in made.to_read()]
-    assert read[0] == "timing_methods"
-    assert sorted(read) == sorted(one.analysis.name for one in made.sections)
-    text = to_text(made)
-    assert text.index("What does measuring cost?") < text.index("What limits this program?")
+    assert [one.analysis.name for one in made.to_read()] == ["timing_methods", "data_quality"]
+    lines = made.unanswered()
+    named = [name for line in lines for name in line.split(":")[0].split(", ")]
+    assert sorted(named) == sorted(one.analysis.name for one in made.sections if one.missing is not None)
+    (line,) = [line for line in lines if "kernel_grids" in line]
+    assert line.startswith("layer_attribution, kernel_grids, top_kernels, launch_delay: needs the table kernels, empty")
+    assert "tracelens collect torch" in line
+    text, markdown, page = to_text(made, Screen(width=1000)), to_markdown(made), to_html(made)
+    assert f"* {line}" in text
+    assert "- layer\\_attribution, kernel\\_grids" in markdown
+    assert f"<li>{line}</li>" in page
+    for drawn in (text, markdown, page):
+        assert "No answer" not in drawn
+        assert "How well do the launched grids fill the device?" not in drawn
+
+
+def test_what_was_asked_for_says_that_it_has_no_answer() -> None:
+    made = build_report(make_trace(), names=["kernel_grids"])
+    assert made.unanswered() == []
+    for drawn in (to_text(made, Screen(width=1000)), to_markdown(made), to_html(made)):
+        assert "How well do the launched grids fill the device?" in drawn
+        assert re.search(r"No answer: kernel\\?_grids needs the table kernels", drawn)
 
 
 def test_names_cannot_reach_the_terminal_or_richs_markup() -> None:

@@ -42,7 +42,7 @@ from tracelens.views.format import printable
 from tracelens.views.text import frame_to_text, to_text
 
 EXIT_INPUT, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
-SAMPLE = Path("samples/torch/resnet50_train_f64_pageable.pt.trace.json.gz")
+SAMPLE = Path("samples/study/captures/eager_train.tracelens")
 DEMO_PAGE = Path("tracelens-demo.html")
 
 
@@ -283,7 +283,7 @@ def demo() -> None:
     Prints text, and writes tracelens-demo.html into the current folder.
     """
     sample = Path(tracelens.__file__).resolve().parent.parent / SAMPLE
-    if not sample.is_file():
+    if not sample.exists():
         raise SourceError(
             f"{SAMPLE} is in the source repository, not in the installed package; clone it, or give any trace of "
             "torch.profiler to tracelens report"

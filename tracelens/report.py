@@ -24,15 +24,29 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a view draws: the trace, what it is compared with, and the sections in the analyses' order."""
+    """What a view draws: the trace, what it is compared with, and the sections in the analyses' order.
+
+    `is_asked`: the sections were asked for by name, so that each is drawn, with an answer or without.
+    """
 
     trace: Trace
     base: Trace | None
     sections: list[Section]
+    is_asked: bool = False
 
     def to_read(self) -> list[Section]:
-        """The sections as one reads them: the verdict first, what has no answer last."""
-        return sorted(self.sections, key=lambda one: (one.missing is not None, one.analysis.name != "verdict"))
+        """The sections to draw as one reads them: the verdict first; those without an answer only where asked for."""
+        drawn = [one for one in self.sections if one.missing is None or self.is_asked]
+        return sorted(drawn, key=lambda one: (one.missing is not None, one.analysis.name != "verdict"))
+
+    def unanswered(self) -> list[str]:
+        """A line for sections that are not drawn as they have no answer: their names, and what they need."""
+        by_reason: dict[str, list[str]] = {}
+        for section in self.sections:
+            if section.missing is not None and not self.is_asked:
+                name = section.analysis.name
+                by_reason.setdefault(section.missing.removeprefix(f"{name} "), []).append(name)
+        return [f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()]
 
 
 def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] = ()) -> Report:
@@ -47,7 +61,7 @@ def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] =
     if needs_base:
         raise UsageError(f"{', '.join(needs_base)} compares two traces; name the other one with --against")
     chosen = [a for a in ANALYSES.values() if (a.name in names if names else base is not None or not a.is_pair)]
-    return Report(trace, base, [run_section(analysis, trace, base) for analysis in chosen])
+    return Report(trace, base, [run_section(analysis, trace, base) for analysis in chosen], bool(names))
 
 
 def run_section(analysis: Analysis, trace: Trace, base: Trace | None = None) -> Section:

@@ -11,7 +11,8 @@ IDLE = {
     "allocation": "it allocates or releases memory through the driver.",
     "sync": "it waits for the device, or launches anew after such a wait.",
     "loading": "it loads modules, libraries or kernels, or compiles.",
-    "launch": "it is inside launch calls and the framework's ops.",
+    "launch": "it is inside launch calls and the framework's ops; without a device, in the framework's Python between "
+    "ops, in pauses of under 0.1 ms (with Python calls recorded 0.4 ms).",
     "host": "it does anything else: Python, writing files, sleeping.",
     "dependency": "the next work was launched already, and waits for another stream, copy or device.",
     "unknown": "nothing tells which thread launched the next work.",
@@ -21,18 +22,26 @@ IDLE = {
 TIME_BREAKDOWN = Table(
     "time_breakdown",
     "How a device spent one step of one rank; or, step null, the time from its first to its last GPU event. Compute, "
-    "exposed communication, exposed copy and the causes of idle time add up to window_ns.",
+    "exposed communication, exposed copy and the causes of idle time add up to window_ns. Where nothing runs on a "
+    "device the row is of the process (device_id null): it computes while any of its threads runs an op and its main "
+    "thread does not load data or code; the causes are what the main thread does otherwise.",
     (
         RANK,
-        Column("device_id", pl.Int32, "Device."),
+        Column("device_id", pl.Int32, "Device; null of a process that uses none.", nullable=True),
         STEP,
         Column(
             "window_ns",
             pl.Int64,
-            "The step's duration, see steps; of the whole, from the first to the last GPU event.",
+            "The step's duration, see steps; of the whole, from the first to the last GPU event, or all that is "
+            "recorded of a process.",
             "ns",
         ),
-        Column("compute_ns", pl.Int64, "Time with at least one kernel running that does not communicate.", "ns"),
+        Column(
+            "compute_ns",
+            pl.Int64,
+            "Time with at least one kernel running that does not communicate; of a process, with at least one op.",
+            "ns",
+        ),
         Column("communication_ns", pl.Int64, "Time with at least one communication kernel running.", "ns"),
         Column("copy_ns", pl.Int64, "Time with at least one copy or memset running.", "ns"),
         Column(
@@ -180,10 +189,11 @@ LAUNCH_DELAY = Table(
 
 IDLE_GAPS = Table(
     "idle_gaps",
-    "Idle time of a device with one cause and place, over all steps; of a rank that marks none, over all its time.",
+    "Idle time of a device with one cause and place, over all steps; of a rank that marks none, over all its time. "
+    "Where nothing runs on a device, time in which the process runs no op, see time_breakdown.",
     (
         RANK,
-        Column("device_id", pl.Int32, "Device."),
+        Column("device_id", pl.Int32, "Device; null of a process that uses none.", nullable=True),
         Column(
             "cause",
             pl.String,
@@ -202,7 +212,12 @@ IDLE_GAPS = Table(
         Column("idle_ns", pl.Int64, "Idle time.", "ns"),
         Column("share_frac", pl.Float64, "idle_ns over the time that is looked at.", "1", nullable=True),
         Column("n_gaps", pl.Int64, "Gaps with such time."),
-        Column("longest_ns", pl.Int64, "The most that one gap has of it.", "ns"),
+        Column(
+            "longest_ns",
+            pl.Int64,
+            "The most that one gap has of it; of a process, one activity, all its pauses between ops together.",
+            "ns",
+        ),
         Column("example_ns", pl.Int64, "When that begins.", "ns"),
     ),
 )
@@ -241,6 +256,40 @@ VERDICT = Table(
             "ns",
             nullable=True,
         ),
+    ),
+)
+
+THREADS = Table(
+    "threads",
+    "What a host thread of a rank did, over all steps; of a rank that marks none, over all that was recorded. wait_ns, "
+    "op_ns, api_ns, python_ns and unrecorded_ns add up to window_ns.",
+    (
+        RANK,
+        Column("process_id", pl.Int64, "Process."),
+        Column("thread_id", pl.Int64, "Thread; 0 where the profiler tells of none."),
+        Column("n_ops", pl.Int64, "Ops called, those within others too, in all of the trace."),
+        Column("window_ns", pl.Int64, "The time that is looked at.", "ns"),
+        Column(
+            "wait_ns",
+            pl.Int64,
+            "Time in API calls that wait for a device, and in recorded Python calls that wait for a lock, queue, pipe, "
+            "thread or time.",
+            "ns",
+        ),
+        Column("op_ns", pl.Int64, "Time in the framework's ops with all that they call, outside of waits.", "ns"),
+        Column("api_ns", pl.Int64, "Time in CUDA or HIP calls outside of ops and waits.", "ns"),
+        Column("python_ns", pl.Int64, "Time in other recorded Python and module calls.", "ns"),
+        Column(
+            "unrecorded_ns",
+            pl.Int64,
+            "Time of which nothing is recorded: it sleeps, or runs what is not profiled.",
+            "ns",
+        ),
+        Column("wait_frac", pl.Float64, "wait_ns over window_ns.", "1", nullable=True),
+        Column("op_frac", pl.Float64, "op_ns over window_ns.", "1", nullable=True),
+        Column("api_frac", pl.Float64, "api_ns over window_ns.", "1", nullable=True),
+        Column("python_frac", pl.Float64, "python_ns over window_ns.", "1", nullable=True),
+        Column("unrecorded_frac", pl.Float64, "unrecorded_ns over window_ns.", "1", nullable=True),
     ),
 )
 

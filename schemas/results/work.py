@@ -137,6 +137,31 @@ COMPARE_COPIES = Table(
     ),
 )
 
+LAYER_HOST_TIME = Table(
+    "layer_host_time",
+    "Time of one layer's ops on the host in one phase of one rank; rows in brackets are time that belongs to no layer.",
+    (
+        RANK,
+        Column("layer", pl.String, "Path of the innermost module, or a row in brackets."),
+        Column("class_name", pl.String, "Class of the module; null for rows in brackets.", nullable=True),
+        PHASE,
+        Column("n_ops", pl.Int64, "Ops called, those within others too."),
+        Column(
+            "op_self_ns",
+            pl.Int64,
+            "Sum of the ops' self times: without what they call, so that nothing counts twice. Threads that an op uses "
+            "within itself count as the op's time, once.",
+            "ns",
+        ),
+        Column("share_frac", pl.Float64, "op_self_ns over the rank's sum.", "1"),
+        Column(
+            "evidence",
+            pl.String,
+            "How the ops were placed: module span or backward sequence; in brackets why they are in no layer.",
+        ),
+    ),
+)
+
 LAYER_ATTRIBUTION = Table(
     "layer_attribution",
     "GPU time of one layer's kernels in one phase of one rank; rows in brackets are time that belongs to no layer.",

@@ -20,8 +20,10 @@ from tracelens.analyses import idle_gaps as _idle_gaps
 from tracelens.analyses import kernel_grids as _kernel_grids
 from tracelens.analyses import launch_delay as _launch_delay
 from tracelens.analyses import layer_attribution as _layer_attribution
+from tracelens.analyses import layer_host_time as _layer_host_time
 from tracelens.analyses import layer_oracle as _layer_oracle
 from tracelens.analyses import stack_alignment as _stack_alignment
+from tracelens.analyses import threads as _threads
 from tracelens.analyses import time_breakdown as _time_breakdown
 from tracelens.analyses import time_by_range as _time_by_range
 from tracelens.analyses import timing_methods as _timing_methods
@@ -55,6 +57,7 @@ time_breakdown = _time_breakdown.time_breakdown
 idle_gaps = _idle_gaps.idle_gaps
 time_by_range = _time_by_range.time_by_range
 layer_attribution = _layer_attribution.layer_attribution
+layer_host_time = _layer_host_time.layer_host_time
 compare_layers = _compare_layers.compare_layers
 layer_oracle = _layer_oracle.layer_oracle
 timing_methods = _timing_methods.timing_methods
@@ -66,6 +69,7 @@ copy_cost = _copy_cost.copy_cost
 compare_copies = _compare_copies.compare_copies
 top_kernels = _top_kernels.top_kernels
 top_ops = _top_ops.top_ops
+threads = _threads.threads
 launch_delay = _launch_delay.launch_delay
 data_quality = _data_quality.data_quality
 
@@ -75,12 +79,18 @@ ANALYSES: dict[str, Analysis] = {
         Analysis("verdict", "What limits this program?", time.VERDICT, verdict, notes=_verdict.notes),
         Analysis(
             "time_breakdown",
-            "Where did each device's time go?",
+            "Where did the time go?",
             time.TIME_BREAKDOWN,
             time_breakdown,
             notes=_time_breakdown.notes,
         ),
-        Analysis("idle_gaps", "Why was each device idle?", time.IDLE_GAPS, idle_gaps, notes=_idle_gaps.notes),
+        Analysis(
+            "idle_gaps",
+            "Why was the device, or the process, idle?",
+            time.IDLE_GAPS,
+            idle_gaps,
+            notes=_idle_gaps.notes,
+        ),
         Analysis(
             "time_by_range",
             "Where do the program's own annotations say the time goes?",
@@ -95,6 +105,13 @@ ANALYSES: dict[str, Analysis] = {
             layer_attribution,
             notes=_layer_attribution.notes,
             takes_base=True,
+        ),
+        Analysis(
+            "layer_host_time",
+            "What does each layer cost on the host?",
+            work.LAYER_HOST_TIME,
+            layer_host_time,
+            notes=_layer_host_time.notes,
         ),
         Analysis(
             "compare_layers",
@@ -169,6 +186,7 @@ ANALYSES: dict[str, Analysis] = {
             "top_kernels", "Which kernels take the time?", time.TOP_KERNELS, top_kernels, notes=_top_kernels.notes
         ),
         Analysis("top_ops", "Which ops take the host's and the device's time?", time.TOP_OPS, top_ops),
+        Analysis("threads", "What does each host thread do?", time.THREADS, threads),
         Analysis(
             "launch_delay",
             "How long does work wait between its launch and the device?",
@@ -200,8 +218,10 @@ __all__ = [
     "kernel_grids",
     "launch_delay",
     "layer_attribution",
+    "layer_host_time",
     "layer_oracle",
     "stack_alignment",
+    "threads",
     "time_breakdown",
     "time_by_range",
     "timing_methods",

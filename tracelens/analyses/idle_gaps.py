@@ -7,6 +7,7 @@ import polars as pl
 from tracelens.derive.completing import steps_of
 from tracelens.derive.idle_places import idle_places
 from tracelens.derive.judging import PARTS, judged_time
+from tracelens.derive.process_time import require_time
 from tracelens.schemas.results.time import IDLE_GAPS
 from tracelens.trace import Trace
 
@@ -19,14 +20,14 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
     """A row a rank, device, cause and place, most idle time first.
 
     Over all steps; of a rank that marks none, over all that was recorded. `share_frac` is of that time. The rows'
-    idle_ns add up to what time_breakdown has of the steps. Raises MissingTableError without kernels.
+    idle_ns add up to what time_breakdown has of the steps. Raises MissingTableError without kernels and ops.
     """
-    trace.require("idle_gaps", "kernels")
+    require_time(trace, "idle_gaps")
     key = ["rank", "device_id"]
     shares = judged_time(trace, ("rank", "device_id")).select(
         *key, judged_ns=pl.sum_horizontal(f"{part}_ns" for part in PARTS)
     )
-    found = idle_places(trace).join(shares, on=key, how="left", maintain_order="left")
+    found = idle_places(trace).join(shares, on=key, how="left", maintain_order="left", nulls_equal=True)
     return IDLE_GAPS.conform(found.with_columns(share_frac=pl.col("idle_ns") / pl.col("judged_ns")))
 
 

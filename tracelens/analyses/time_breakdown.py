@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.derive.breakdown import break_down
+from tracelens.derive.process_time import process_sentences, require_time
 from tracelens.derive.step_times import step_sentences
 from tracelens.trace import Trace
 
@@ -14,15 +15,15 @@ def time_breakdown(trace: Trace) -> pl.DataFrame:
 
     Compute, exposed communication, exposed copies and the causes of idle time add up to each row's window. Lengths are
     of interval unions, so overlapping work counts once; exposed time is what no other work hides. The definitions of
-    compute and idle are those of HTA's temporal breakdown. Raises MissingTableError without kernels.
+    compute and idle are those of HTA's temporal breakdown. Raises MissingTableError without kernels and ops.
     """
-    trace.require("time_breakdown", "kernels")
+    require_time(trace, "time_breakdown")
     return break_down(trace).frame
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """How long steps take, and what stands out between ranks."""
-    found = step_sentences(trace)
+    found = step_sentences(trace) + process_sentences(trace)
     waits = frame.filter(pl.col("collective_wait_ns").is_not_null() & pl.col("step").is_not_null())
     by_rank = waits.group_by("rank").agg(
         mean=pl.col("collective_wait_ns").mean(),

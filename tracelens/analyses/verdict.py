@@ -7,6 +7,7 @@ import polars as pl
 from tracelens.derive.advice import advise
 from tracelens.derive.idle_places import busy_places, idle_places
 from tracelens.derive.judging import RankTime, judged_ranks
+from tracelens.derive.process_time import require_time, unseen_device
 from tracelens.derive.step_times import step_sentences
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import VERDICT
@@ -37,15 +38,26 @@ _PARTS = {
 }
 
 
+_PARTS_OF_PROCESS = {
+    "input": "the process loads data or waits for it",
+    "allocation": "the process allocates or releases memory of a device",
+    "sync": "the process waits for a device",
+    "loading": "the process loads or compiles code",
+    "launch": "the process runs the framework's Python between ops",
+    "host": "the process does other work, or none",
+}
+
+
 def verdict(trace: Trace) -> pl.DataFrame:
     """A row a rank: what limits it.
 
     Judged over whole steps; of a rank that marks none, over all that was recorded. A device that computes at least 80 %
     of that time, or where nothing else takes 10 % of it or a quarter of what computing takes, is compute-bound; else
     the largest share of the rest is the bound: exposed communication or copies, waiting in collectives for other ranks,
-    or a cause of idle time. What the profiler is known to add does not count. Raises MissingTableError without kernels.
+    or a cause of idle time. What the profiler is known to add does not count. Raises MissingTableError without
+    kernels and ops.
     """
-    trace.require("verdict", "kernels")
+    require_time(trace, "verdict")
     judged = judged_ranks(trace)
     places = _places(trace)
     rows = [_too_little(rank) if _is_too_little(rank) else _said(rank, places) for rank in judged]
@@ -55,18 +67,19 @@ def verdict(trace: Trace) -> pl.DataFrame:
 def _is_too_little(rank: RankTime) -> bool:
     """Whether a few kernels, or hardly any time of the device, are all there is; steps that repeat may tell more."""
     scarce = 1 - sum(rank.share(name) for name in (*CAUSES,)) < _SCARCE
-    few = rank.n_kernels < _HANDFUL
+    few = rank.n_work < _HANDFUL
     if rank.n_steps < _SEVERAL_STEPS:
         return few or scarce
-    return scarce and rank.n_kernels < 2 * _HANDFUL
+    return scarce and rank.n_work < 2 * _HANDFUL
 
 
 def _too_little(rank: RankTime) -> dict[str, object]:
     busy = 1 - sum(rank.share(name) for name in CAUSES)
+    counted = "ops" if rank.is_process else "kernels"
     return {
         "rank": rank.rank, "bound": "too little to judge", "value": busy, "unit": "1", "step_ns": rank.step_ns,
         "unprofiled_step_ns": rank.unprofiled_ns, "what": None,
-        "evidence": f"{rank.n_kernels:,} kernels; the device works for {busy:.2%} of the time",
+        "evidence": f"{rank.n_work:,} {counted}; the {rank.subject} works for {busy:.2%} of the time",
     }  # fmt: skip
 
 
@@ -79,9 +92,10 @@ def _said(rank: RankTime, places: dict[tuple[int, str], str]) -> dict[str, objec
     of_step = "of step time" if rank.n_steps else "of the time"
     what = places.get((rank.rank, bound))
     at = f", mostly {_in(what)}" if what else ""
-    said = f"the device computes {computing:.1%} {of_step}{at}"
+    said = f"the {rank.subject} computes {computing:.1%} {of_step}{at}"
     if bound != "compute":
-        said = f"{_PARTS[first]} {rank.share(first):.1%} {of_step}{at}; it computes {computing:.1%}"
+        words = (_PARTS_OF_PROCESS if rank.is_process else _PARTS).get(first, _PARTS[first])
+        said = f"{words} {rank.share(first):.1%} {of_step}{at}; it computes {computing:.1%}"
     other = second if bound != "compute" else first
     if rank.share(other) >= max(_LITTLE, _NEAR * rank.share(bound) if bound != "compute" else 0):
         place = places.get((rank.rank, other))
@@ -90,7 +104,7 @@ def _said(rank: RankTime, places: dict[tuple[int, str], str]) -> dict[str, objec
         profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
         said += (
             f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, which this is judged by, and "
-            f"{rank.step_ns / 1e6:.2f} ms with it, of which the device computes {profiled:.1%}"
+            f"{rank.step_ns / 1e6:.2f} ms with it, of which the {rank.subject} computes {profiled:.1%}"
         )
     return {
         "rank": rank.rank, "bound": bound, "value": rank.share(bound), "unit": "1", "evidence": said, "what": what,
@@ -112,7 +126,7 @@ def _places(trace: Trace) -> dict[tuple[int, str], str]:
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """How long steps take, what would help and what it may save, and what makes the verdict doubtful."""
-    found = step_sentences(trace) + advise(trace)
+    found = step_sentences(trace) + unseen_device(trace) + advise(trace)
     slowed = frame.filter(pl.col("bound").is_in(["launch", "host"]) & pl.col("unprofiled_step_ns").is_null())
     if slowed.height and any((part["kind"] == "python").any() for part in trace.groups("spans", "kind")):
         found.append(

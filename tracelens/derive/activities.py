@@ -9,6 +9,7 @@ import polars as pl
 
 from tracelens.derive.api_names import waits_for_device
 from tracelens.derive.distinct import each_once
+from tracelens.derive.op_cover import with_op_time
 from tracelens.derive.places import OWN_HOOKS, between, describe
 
 PROFILER = "the profiler's own work"
@@ -66,12 +67,19 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
     `spans` has parent_id (row number), kind, name, process_id, thread_id, start_ns, duration_ns; `calls` likewise kind,
     api, and span_id as row number. Within a thread activities do not overlap. A stretch that no span covers is one only
     on a process's main thread (the one that marks steps, else the one that launches most): elsewhere a thread of which
-    nothing is recorded waits for others to give it work.
+    nothing is recorded waits for others to give it work. Where nothing launches device work, `with_op_time` says what
+    ops compute meanwhile.
     """
-    found = [_of_lane(lane, spans) for lane in _lanes(spans, calls, marks)]
+    made = [(lane, _of_lane(lane, spans)) for lane in _lanes(spans, calls, marks)]
     columns = ("process_id", "thread_id", "start_ns", "duration_ns", "cause", "what", "span_id", "api_call_id")
-    found = [frame.select(columns) for frame in found if frame.height]
-    return pl.concat(found).sort("start_ns") if found else pl.DataFrame()
+    made = [(lane, frame.select(columns)) for lane, frame in made if frame.height]
+    if not made:
+        return pl.DataFrame()
+    found = pl.concat(frame for _, frame in made).sort("start_ns")
+    if calls["kind"].is_in(_LAUNCHES).any() or not (spans["kind"] == "op").any():
+        return found
+    mains = [(lane.process_id, lane.thread_id) for lane, _ in made if lane.is_main]
+    return with_op_time(found, spans, marks, mains)
 
 
 def _lanes(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> Iterable[_Lane]:

@@ -28,7 +28,7 @@ _BY_CAUSE = {
     "allocation": "Allocate outside the loop, and keep what is allocated",
     "sync": "Avoid the wait for the device",
     "loading": "Load and compile before the steps: warm up, keep shapes fixed",
-    "host": "Do this elsewhere, less often, or while the device is busy",
+    "host": "Do this elsewhere, less often, or at the same time as the work",
 }
 _BY_LOADER = {
     "_SingleProcess": "The data loader works in the main process; give it workers (num_workers)",
@@ -86,7 +86,12 @@ def _idle(found: _Found) -> Iterator[_Advice]:
     for (cause,), part in by_place.partition_by("cause", as_dict=True, maintain_order=True).items():
         top = part.sort("idle_ns", descending=True, maintain_order=True)
         what, saved = top["what"][0], int(top["idle_ns"][0])
-        if cause == "launch":
+        if cause == "launch" and not found.trace.has("kernels"):
+            words = (
+                "Call fewer ops from Python: torch.compile removes most of the time between them, larger batches help"
+            )
+            yield int(part["idle_ns"].sum()), words, "idle_gaps, top_ops"
+        elif cause == "launch":
             words = "Launch less: a CUDA graph or torch.compile removes launches, larger batches make them matter less"
             yield int(part["idle_ns"].sum()), words, "idle_gaps, dispatch_depth"
         elif cause in _BY_CAUSE:

@@ -10,6 +10,7 @@ import polars as pl
 from tracelens.derive.completing import activities_of, steps_of
 from tracelens.derive.idle import DeviceIdle, idle_time
 from tracelens.derive.lookup import grouped
+from tracelens.derive.process_time import break_down_processes, process_ranks
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
@@ -45,10 +46,17 @@ def break_down(trace: Trace) -> Breakdown:
 
     Lengths are of interval unions, so overlapping work counts once; exposed time is what no other work hides. Work
     counts in the step in whose time it runs. The definitions of compute and idle are those of HTA's temporal breakdown.
-    Several analyses ask for it, so it is kept with the trace.
+    Ranks without device work are broken down by `break_down_processes`. Several analyses ask for it, so it is kept with
+    the trace.
     """
     if trace not in _made:
-        _made[trace] = _break_down(trace)
+        made = [_break_down(trace)] if trace.has("kernels") else []
+        if process_ranks(trace):
+            frame, processes = break_down_processes(trace)
+            made.append(Breakdown(frame, processes, pl.concat([_idle_sums(one) for one in processes])))
+        frame = pl.concat([one.frame for one in made]).sort("rank", maintain_order=True)
+        devices = [device for one in made for device in one.devices]
+        _made[trace] = Breakdown(frame, devices, pl.concat([one.idle for one in made]))
     return _made[trace]
 
 

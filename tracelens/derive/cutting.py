@@ -37,6 +37,13 @@ def cut(starts: pl.Series, ends: pl.Series, segments: pl.DataFrame) -> Cut:
     return Cut(firsts.alias("end_ns"), _segment_of(starts, segments), more.with_columns(_segment_of(edges, segments)))
 
 
+def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
+    """A frame of disjoint intervals (start_ns, end_ns; by start) cut so, by start, with `at`."""
+    found = cut(frame["start_ns"], frame["end_ns"], segments)
+    more = frame[found.more["row"]].with_columns(found.more.select("start_ns", "end_ns", "at"))
+    return pl.concat([frame.with_columns(found.ends_ns, found.at), more]).sort("start_ns")
+
+
 def _segment_of(moments: pl.Series, segments: pl.DataFrame) -> pl.Series:
     """The row of the segment that each of the sorted moments lies in; null outside of any."""
     first, after = (

@@ -20,7 +20,7 @@ LATENCY_NS = 10_000
 """Work may start this much after its launching call returned before it counts as waiting for other work."""
 
 CAUSE = pl.Enum(CAUSES)
-_PIECES = {
+PIECES = {
     "step": pl.Int64, "gap": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "cause": CAUSE, "activity": pl.Int64,
     "call": pl.Int64, "within": pl.Boolean, "is_alone": pl.Boolean,
 }  # fmt: skip
@@ -51,7 +51,9 @@ class HostTime:
 
 @dataclass(frozen=True, slots=True)
 class DeviceIdle:
-    """The idle time of a device in pieces of one cause and one step: the columns of _PIECES, in no order.
+    """The idle time of a device in pieces of one cause and one step: the columns of PIECES, in no order.
+
+    Of a process without a device device_id is null, and its time without an op counts as idle.
 
     `gap` numbers the times of nothing running that the pieces are of; `activity` is a row of `activities_of` the trace,
     `call` of its API calls: the one that launched what came next; `within` says that the piece lies between the
@@ -59,7 +61,7 @@ class DeviceIdle:
     """
 
     rank: int
-    device_id: int
+    device_id: int | None
     pieces: pl.DataFrame
 
 
@@ -79,7 +81,7 @@ def idle_time(trace: Trace, work: pl.DataFrame, windows: pl.DataFrame) -> list[D
         for device, device_work in by_value(own, "device_id"):
             gaps = _gaps(device_work, of_rank, host)
             pieces = pl.concat([_caused(part, host) for part in _in_steps(gaps, of_rank)])
-            found.append(DeviceIdle(rank, device, _settled(pieces, host).select(*_PIECES)))
+            found.append(DeviceIdle(rank, device, _settled(pieces, host).select(*PIECES)))
     return found
 
 
@@ -164,7 +166,7 @@ def _in_steps(gaps: pl.DataFrame, windows: pl.DataFrame) -> list[pl.DataFrame]:
 
 
 def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """The gaps in pieces of one cause: the columns of _PIECES but for rank and device."""
+    """The gaps in pieces of one cause: the columns of PIECES but for rank and device."""
     returned, start, end = gaps["returned"], gaps["start_ns"], gaps["end_ns"]
     times = gaps.select(
         host_end=pl.col("returned").clip(pl.col("start_ns"), pl.col("end_ns")),

@@ -11,6 +11,7 @@ from tracelens.derive.breakdown import break_down
 from tracelens.derive.completing import activities_of
 from tracelens.derive.idle import DeviceIdle
 from tracelens.derive.lookup import grouped, rows_of
+from tracelens.derive.process_time import heaviest_ops
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
@@ -103,7 +104,7 @@ def _words(trace: Trace, places: pl.DataFrame, functions: pl.Series) -> pl.Serie
 
 
 def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
-    """By rank and part (compute, communication, waiting, copy) the kernel or sort of copy that takes most of it."""
+    """By rank and part (compute, communication, waiting, copy) the kernel, sort of copy or op that takes most of it."""
     kernels, words = trace.coded("kernels", "rank", "name", "is_communication", "duration_ns")
     sums = grouped(kernels, ["rank", "name", "is_communication"], [pl.col("duration_ns").sum()])
     most = sums.sort("duration_ns", "name", descending=[True, False]).unique(
@@ -117,7 +118,7 @@ def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
     by_sort = copies.group_by(pl.exclude("duration_ns")).agg(pl.col("duration_ns").sum())
     for rank, direction, source, destination, _ in by_sort.sort("duration_ns", "direction").iter_rows():
         found[rank, "copy"] = f"{direction} copies from {source} to {destination} memory"
-    return found
+    return found | {(rank, "compute"): op for rank, op in heaviest_ops(trace).items()}
 
 
 def _short_kernel(name: str) -> str:

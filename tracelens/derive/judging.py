@@ -9,6 +9,7 @@ import polars as pl
 from tracelens.derive.activities import PROFILER
 from tracelens.derive.breakdown import break_down
 from tracelens.derive.idle_places import idle_places
+from tracelens.derive.process_time import count_ops, process_ranks
 from tracelens.derive.step_times import step_times
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
@@ -27,15 +28,22 @@ class RankTime:
     """A rank's judged time: ns by part without what the profiler adds, and `recorded`, the same with it.
 
     `step_ns` is the median of its steps, `unprofiled_ns` how long one takes without the profiler; None if not known.
+    `is_process`: it uses no device, and is judged by its process; n_work counts kernels, or else ops.
     """
 
     rank: int
     parts: dict[str, int]
     recorded: dict[str, int]
-    n_kernels: int
+    n_work: int
     n_steps: int
     step_ns: int | None
     unprofiled_ns: int | None
+    is_process: bool
+
+    @property
+    def subject(self) -> str:
+        """What is judged."""
+        return "process" if self.is_process else "device"
 
     def share(self, part: str) -> float:
         """The part's share of the judged time."""
@@ -50,7 +58,8 @@ def judged_ranks(trace: Trace) -> list[RankTime]:
     Device work takes as long either way.
     """
     steps = {rank: (n, round(median)) for rank, n, median, *_ in step_times(trace).iter_rows()}
-    n_kernels = trace.heights("kernels")
+    n_work = trace.heights("kernels") | count_ops(trace)
+    processes = process_ranks(trace)
     own = idle_places(trace).filter(pl.col("what") == PROFILER).group_by("rank").agg(pl.col("idle_ns").sum())
     by_profiler = dict(own.iter_rows())
     found = []
@@ -65,7 +74,8 @@ def judged_ranks(trace: Trace) -> list[RankTime]:
             slowed = sum(parts[name] for name in _SLOWED)
             kept = max(1 - added / slowed, 0) if slowed else 1
             parts |= {name: round(parts[name] * kept) for name in _SLOWED}
-        found.append(RankTime(rank, parts, recorded, n_kernels.get(rank, 0), n_steps, step_ns, unprofiled))
+        known = (n_work.get(rank, 0), n_steps, step_ns, unprofiled)
+        found.append(RankTime(rank, parts, recorded, *known, is_process=rank in processes))
     return found
 
 
@@ -93,7 +103,7 @@ def judged_time(trace: Trace, by: tuple[str, ...] = ("rank",)) -> pl.DataFrame:
         .agg(pl.col("idle_ns").filter(pl.col("cause") == cause).sum().alias(f"{cause}_ns") for cause in CAUSES)
     )
     parts = [f"{name}_ns" for name in PARTS]
-    times = busy.join(idle, on=key, how="left").with_columns(pl.col(parts).fill_null(0))
+    times = busy.join(idle, on=key, how="left", nulls_equal=True).with_columns(pl.col(parts).fill_null(0))
     works = pl.sum_horizontal("compute_ns", "communication_ns", "copy_ns")
     used = times if "device_id" in by else times.filter(works >= _USED * works.max().over("rank"))
     return used.group_by(by).agg(pl.col(parts).sum()).sort(by)

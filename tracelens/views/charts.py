@@ -63,13 +63,16 @@ def _no_chart(_: Section) -> Sequence[Drawing | None]:
 
 def _time_breakdown(section: Section) -> Sequence[Drawing | None]:
     frame = single_steps(section.frame)
+    is_process = frame["device_id"].null_count() == frame.height
+    idle = "" if is_process else "idle: "
     parts = {
         "compute_ns": "compute",
         "exposed_communication_ns": "exposed communication",
         "exposed_copy_ns": "exposed copy",
-        **{f"idle_{cause}_ns": f"idle: {cause}" for cause in CAUSES},
+        **{f"idle_{cause}_ns": f"{idle}{cause}" for cause in CAUSES},
     }
-    subject = Subject(section, frame, _named(frame, "step"), "What the GPU did", in_order=True)
+    title = "What the process did" if is_process else "What the GPU did"
+    subject = Subject(section, frame, _named(frame, "step"), title, in_order=True)
     return [split_bars(subject, parts, stacked=True)]
 
 
@@ -77,6 +80,11 @@ def _time_by_range(section: Section) -> Sequence[Drawing | None]:
     names = _named(section.frame, "domain", "path")
     title = "Device time launched directly in each range"
     return [bars(Subject(section, section.frame, names, title), "device_own_ns")]
+
+
+def _idle_gaps(section: Section) -> Sequence[Drawing | None]:
+    names = _named(section.frame, "cause", "what")
+    return [bars(Subject(section, section.frame, names, "Idle time by cause and place"), "idle_ns", "cause")]
 
 
 def _top_kernels(section: Section) -> Sequence[Drawing | None]:
@@ -88,6 +96,24 @@ def _top_ops(section: Section) -> Sequence[Drawing | None]:
     parts = {"cuda_self_ns": "GPU work it launched itself", "cpu_self_ns": "CPU time in itself"}
     subject = Subject(section, section.frame, _named(section.frame, "name"), "Self time by op")
     return [split_bars(subject, parts, stacked=False)]
+
+
+def _layer_host_time(section: Section) -> Sequence[Drawing | None]:
+    frame = section.frame.with_columns(pl.col("phase").fill_null("no phase"))
+    subject = Subject(section, frame, _named(frame, "layer", "phase"), "Self time of each layer's ops")
+    return [bars(subject, "op_self_ns", "phase")]
+
+
+def _threads(section: Section) -> Sequence[Drawing | None]:
+    parts = {
+        "op_ns": "ops",
+        "wait_ns": "waits",
+        "api_ns": "API calls",
+        "python_ns": "Python",
+        "unrecorded_ns": "nothing recorded",
+    }
+    names = [*_named(section.frame), "process_id", "thread_id"]
+    return [split_bars(Subject(section, section.frame, names, "What each thread did"), parts, stacked=True)]
 
 
 def _launch_delay(section: Section) -> Sequence[Drawing | None]:
@@ -216,9 +242,12 @@ CHARTS: dict[str, Callable[[Section], Sequence[Drawing | None]]] = {
     "data_quality": _no_chart,
     "time_breakdown": _time_breakdown,
     "time_by_range": _time_by_range,
+    "idle_gaps": _idle_gaps,
     "top_kernels": _top_kernels,
     "top_ops": _top_ops,
     "launch_delay": _launch_delay,
+    "layer_host_time": _layer_host_time,
+    "threads": _threads,
     "kernel_grids": _kernel_grids,
     "compare_grids": _compare_grids,
     "copy_cost": _copy_cost,

@@ -20,6 +20,11 @@ VIEW_COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "top_kernels": ("rank", "name", "library", "primitive", "duration_total_ns", "share_frac", "n_calls"),
     "top_ops": ("rank", "name", "n_calls", "cuda_total_ns", "cuda_self_ns", "cpu_self_ns", "duration_total_ns"),
+    "layer_host_time": ("rank", "layer", "class_name", "phase", "op_self_ns", "share_frac", "n_ops", "evidence"),
+    "threads": (
+        "rank", "process_id", "thread_id", "op_frac", "wait_frac", "api_frac", "python_frac", "unrecorded_frac",
+        "op_ns", "n_ops",
+    ),
     "launch_delay": ("rank", "api", "work", "n_calls", "api_median_ns", "delay_median_ns", "short_frac"),
     "dispatch_depth": (
         "rank", "op", "layer", "phase", "role", "n_launches", "total_depth_median", "op_depth_median",
@@ -64,6 +69,9 @@ VIEW_COLUMNS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """By analysis: what text shows. HTML has the others after them, CSV and JSON have all as they are declared."""
 
+
+UNANSWERED = "What this trace cannot answer"
+"""The heading over sections without an answer."""
 
 PROSE = (
     "evidence",

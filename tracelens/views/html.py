@@ -14,7 +14,7 @@ from tracelens.errors import SourceError
 from tracelens.report import Report, Section
 from tracelens.trace import Trace
 from tracelens.views.charts import draw
-from tracelens.views.columns import PROSE, ordered
+from tracelens.views.columns import PROSE, UNANSWERED, ordered
 from tracelens.views.format import Shown, informative, quantity, show
 from tracelens.views.markup import Markup, content_hash, data_script, el, inline, join
 from tracelens.views.page import SCRIPT, STYLE
@@ -41,21 +41,23 @@ def write_html(report: Report, path: Path, rows: int = ROWS) -> None:
 
 
 def to_html(report: Report, rows: int = ROWS) -> str:
-    """The page: the verdict, then every section with its notes, chart and first rows, then where the data came from."""
+    """The page: the verdict, then every section with its notes, chart and first rows, what has no answer, sources."""
     sections = report.to_read()
     verdicts = [section for section in sections[:1] if section.analysis.name == "verdict"]
     others = sections[len(verdicts) :]
     names = [f"section-{i}" for i in range(len(others))]
+    unanswered = report.unanswered()
     body = join(
         el("a", "Skip to the report", href="#report", class_="skip"),
         el(
             "div",
-            _navigation(others, names, has_verdict=bool(verdicts)),
+            _navigation(others, names, has_verdict=bool(verdicts), has_unanswered=bool(unanswered)),
             el(
                 "main",
                 _header(report),
                 *(_verdict(section) for section in verdicts),
                 *(_section(section, name, rows) for section, name in zip(others, names, strict=True)),
+                _unanswered(unanswered) if unanswered else None,
                 _sources(report),
                 id="report",
             ),
@@ -99,7 +101,7 @@ def _header(report: Report) -> Markup:
     return el("header", el("h1", _title(report)), el("p", f"{ranks}{about}", class_="about"), incomplete)
 
 
-def _navigation(sections: list[Section], names: list[str], *, has_verdict: bool) -> Markup:
+def _navigation(sections: list[Section], names: list[str], *, has_verdict: bool, has_unanswered: bool) -> Markup:
     entries = [
         el(
             "li",
@@ -108,9 +110,10 @@ def _navigation(sections: list[Section], names: list[str], *, has_verdict: bool)
         )
         for section, name in zip(sections, names, strict=True)
     ]
-    ends = el("li", el("a", "sources", href="#sources"))
+    ends = [el("li", el("a", "unanswered", href="#unanswered"))] if has_unanswered else []
+    ends.append(el("li", el("a", "sources", href="#sources")))
     start = [el("li", el("a", "verdict", href="#report"))] if has_verdict else []
-    return el("nav", el("strong", "tracelens"), el("ul", *start, *entries, ends), aria_label="Sections")
+    return el("nav", el("strong", "tracelens"), el("ul", *start, *entries, *ends), aria_label="Sections")
 
 
 def _verdict(section: Section) -> Markup:
@@ -216,6 +219,12 @@ def _cell(column: Shown, text: str) -> Markup:
     if column.is_number:
         return el("td", text, class_="n")
     return el("td", text, class_="text", title=text if len(text) > 60 else None)
+
+
+def _unanswered(lines: list[str]) -> Markup:
+    """Sections without an answer, a line each."""
+    rows = el("ul", *(el("li", line) for line in lines), class_="notes")
+    return el("section", el("h2", UNANSWERED), rows, id="unanswered")
 
 
 def _sources(report: Report) -> Markup:

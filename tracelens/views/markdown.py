@@ -5,18 +5,23 @@ from __future__ import annotations
 import re
 
 from tracelens.report import Report, Section
-from tracelens.views.columns import useful
+from tracelens.views.columns import UNANSWERED, useful
 from tracelens.views.format import informative, printable, show
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
 
 def to_markdown(report: Report, rows: int | None = None) -> str:
-    """A heading, a table and the notes a section, the verdict first; all rows unless `rows` limits them."""
+    """A heading, a table and the notes a section, the verdict first; all rows unless `rows` limits them.
+
+    Sections without an answer are a line each at the end.
+    """
     against = f" against {_escape(report.base.name)}" if report.base is not None else ""
-    return (
-        "\n\n".join([f"# {_escape(report.trace.name)}{against}", *(_section(s, rows) for s in report.to_read())]) + "\n"
-    )
+    parts = [f"# {_escape(report.trace.name)}{against}", *(_section(s, rows) for s in report.to_read())]
+    unanswered = report.unanswered()
+    if unanswered:
+        parts.append(f"## {UNANSWERED}\n\n{_bullets(unanswered)}")
+    return "\n\n".join(parts) + "\n"
 
 
 def _section(section: Section, rows: int | None) -> str:
@@ -30,8 +35,12 @@ def _section(section: Section, rows: int | None) -> str:
         if rows is not None and section.frame.height > rows:
             parts.append(f"{rows:,} of {section.frame.height:,} rows.")
     if section.notes:
-        parts.append("\n".join(f"- {_escape(note)}" for note in section.notes))
+        parts.append(_bullets(section.notes))
     return "\n\n".join(parts)
+
+
+def _bullets(lines: list[str]) -> str:
+    return "\n".join(f"- {_escape(line)}" for line in lines)
 
 
 def _table(section: Section, rows: int | None) -> str:

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from tracelens.report import Report, Section
 from tracelens.table import Table
-from tracelens.views.columns import PROSE, useful
+from tracelens.views.columns import PROSE, UNANSWERED, useful
 from tracelens.views.format import Shown, informative, printable, shorten, show
 
 ROWS = 12
@@ -41,11 +41,14 @@ class Screen:
 
 
 def to_text(report: Report, screen: Screen | None = None) -> str:
-    """The whole report, the verdict first, what has no answer last."""
+    """The whole report, the verdict first; what has no answer is a line at the end."""
     screen = screen or Screen()
     parts: list[RenderableType] = [_head(report)]
     for section in report.to_read():
         parts += [Text(), _section(section, screen)]
+    unanswered = report.unanswered()
+    if unanswered:
+        parts += [Text(), Text(UNANSWERED, style="bold cyan"), *(_bullet(line) for line in unanswered)]
     return render(Group(*parts), screen)
 
 

@@ -1,0 +1,47 @@
+"""What each layer costs on the host: the time of its ops, forward and backward."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.layer_ops import time_ops
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.work import LAYER_HOST_TIME
+from tracelens.trace import Trace
+
+
+def layer_host_time(trace: Trace) -> pl.DataFrame:
+    """A row a layer, phase and evidence of each rank, most time first; the rows sum to the ops' self time exactly.
+
+    An op belongs to the innermost module around it; in the backward pass to the module of the forward op that made the
+    autograd node. What a model's root runs itself is in no layer, nor is what no module is around.
+    Raises MissingTableError when the trace holds no op.
+    """
+    trace.require("layer_host_time", "spans")
+    found = time_ops(trace)
+    if not found.height:
+        raise MissingTableError(
+            "layer_host_time needs op spans, and this trace has none; tracelens collect torch gives them"
+        )
+    total = pl.col("op_self_ns").sum().over("rank")
+    found = found.with_columns(share_frac=pl.when(total > 0).then(pl.col("op_self_ns") / total).otherwise(0.0))
+    order = ["rank", "op_self_ns", "layer", "phase", "evidence"]
+    return LAYER_HOST_TIME.conform(found.sort(order, descending=[False, True, False, False, False]))
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
+    """How much has a layer, and what would tell of the rest."""
+    found = []
+    for (rank,), part in frame.group_by("rank", maintain_order=True):
+        placed = part.filter(~pl.col("layer").str.starts_with("("))["share_frac"].sum()
+        found.append(f"Rank {rank}: {placed:.1%} of the ops' self time on the host has a layer.")
+    if not trace.has("layers"):
+        found.append(
+            "The trace has no module calls, so layers are unknown; profile with with_stack=True, with_modules=True, or "
+            "run the program under tracelens collect torch."
+        )
+    if trace.has("kernels"):
+        found.append(
+            "With a GPU this is the time to launch the layers' work; layer_attribution has what the GPU takes."
+        )
+    return found

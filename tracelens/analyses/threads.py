@@ -1,0 +1,28 @@
+"""What each host thread does with its time."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.thread_times import thread_times
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.time import THREADS
+from tracelens.trace import Trace
+
+
+def threads(trace: Trace) -> pl.DataFrame:
+    """A row a rank, process and thread with spans or API calls, those with most time in ops first.
+
+    Over all steps; of a rank that marks none, from its first span or call to its last. The parts add up to window_ns.
+    Raises MissingTableError when the trace holds neither.
+    """
+    if not trace.has("spans") and not trace.has("api_calls"):
+        raise MissingTableError(
+            "threads needs spans or api_calls, both empty here; tracelens collect torch or nsys gives them"
+        )
+    found = thread_times(trace)
+    window = pl.when(pl.col("window_ns") > 0).then(pl.col("window_ns"))
+    parts = ("wait", "op", "api", "python", "unrecorded")
+    found = found.with_columns((pl.col(f"{part}_ns") / window).alias(f"{part}_frac") for part in parts)
+    order = ["rank", "op_ns", "api_ns", "python_ns", "process_id", "thread_id"]
+    return THREADS.conform(found.sort(order, descending=[False, True, True, True, False, False]))
