@@ -36,7 +36,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     found = []
     if "steps" not in trace.manifest.empty_tables and not steps_of(trace).height:
         found.append("The trace marks no steps, so all that was recorded is looked at.")
-    unknown = frame.filter(pl.col("cause") == "unknown")["idle_ns"].sum()
+    unknown = int(frame.filter(pl.col("cause") == "unknown")["idle_ns"].sum())
     if unknown:
         found.append(
             f"Of {unknown / 1e6:.2f} ms nothing tells who launched the next work: its call came before the capture, or "
@@ -54,7 +54,7 @@ def _calls_that_matter(trace: Trace) -> list[str]:
         .group_by("kind")
         .agg(n=pl.len(), total=pl.col("duration_ns").sum(), longest=pl.col("duration_ns").max())
     )
-    host = steps["host_ns"].sum()
+    host = int(steps["host_ns"].sum())
     sums = {words["kind"][kind]: row for kind, *row in by_kind.iter_rows()}
     return [
         f"API calls {what}: {sums[kind][0]:,} in all steps, {sums[kind][1] / 1e6:.2f} ms, the longest "

@@ -140,18 +140,20 @@ def _kernels(trace: Trace) -> pl.DataFrame:
 def _optimizer(found: _Found) -> Iterator[_Advice]:
     """An optimizer that takes the tensors one by one: what the device idles for its launches."""
     own = found.kernels.filter(pl.col("phase") == "optimizer")
-    n_launches = own["n"].sum() / max(found.n_steps, 1)
+    n_own = int(own["n"].sum())
+    n_launches = n_own / max(found.n_steps, 1)
     fused = own["op"].str.contains("foreach|fused").fill_null(value=False)
-    if n_launches < _UNFUSED_LAUNCHES or own.filter(fused)["n"].sum() * 2 > own["n"].sum():
+    if n_launches < _UNFUSED_LAUNCHES or int(own.filter(fused)["n"].sum()) * 2 > n_own:
         return
     idle = found.places.filter(
         (pl.col("cause") == "launch") & pl.col("what").is_in(own["op"].drop_nulls().unique().implode())
     )
-    share = own["n"].sum() / max(found.kernels.filter(pl.col("op").is_in(own["op"].unique().implode()))["n"].sum(), 1)
+    same_ops = found.kernels.filter(pl.col("op").is_in(own["op"].unique().implode()))
+    share = n_own / max(int(same_ops["n"].sum()), 1)
     words = (
         f"Use a fused optimizer (foreach=True or fused=True): it launches {n_launches:,.0f} kernels a step one by one"
     )
-    yield int(idle["idle_ns"].sum() * share), words, "dispatch_depth"
+    yield int(int(idle["idle_ns"].sum()) * share), words, "dispatch_depth"
 
 
 def _layout(found: _Found) -> Iterator[_Advice]:

@@ -20,12 +20,18 @@ LATENCY_NS = 10_000
 """Work may start this much after its launching call returned before it counts as waiting for other work."""
 
 CAUSE = pl.Enum(CAUSES)
-PIECES = {
+PIECES: dict[str, type[pl.DataType] | pl.DataType] = {
     "step": pl.Int64, "gap": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "cause": CAUSE, "activity": pl.Int64,
     "call": pl.Int64, "within": pl.Boolean, "is_alone": pl.Boolean,
 }  # fmt: skip
 _QUERY = ("row", "start_ns", "end_ns")
-_FOUND = {"row": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "cause": CAUSE, "activity": pl.Int64}
+_FOUND: dict[str, type[pl.DataType] | pl.DataType] = {
+    "row": pl.Int64,
+    "start_ns": pl.Int64,
+    "end_ns": pl.Int64,
+    "cause": CAUSE,
+    "activity": pl.Int64,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +127,9 @@ def _gaps(work: pl.DataFrame, windows: pl.DataFrame, host: HostTime) -> pl.DataF
     start_ns, end_ns, the launching call's returned (when), process_id, thread_id, call (row of the table), within.
     """
     start, reached = work["start_ns"], (work["start_ns"] + work["duration_ns"]).cum_max()
-    low = min(edge for edge in (start[0], windows["start_ns"].min()) if edge is not None)
-    high = max(edge for edge in (reached[-1], windows["end_ns"].max()) if edge is not None)
+    low, last = int(start[0]), int(reached[-1])
+    high = max([last, *windows["end_ns"].tail(1)])
+    low = min([low, *windows["start_ns"].head(1)])
     before = reached.shift(1, fill_value=low)
     rows = (start > before).arg_true()
     call = work["api_call_id"].gather(rows)
@@ -138,7 +145,6 @@ def _gaps(work: pl.DataFrame, windows: pl.DataFrame, host: HostTime) -> pl.DataF
             "within": rows > 0,
         }
     )  # fmt: skip
-    last = int(reached[-1])
     if high <= last:
         return gaps
     # What comes after all work is judged by the main thread; of several processes, that of most activity.

@@ -80,11 +80,9 @@ def _calls(trace: Trace, pieces: pl.DataFrame) -> tuple[list[pl.Series], pl.Seri
         call = call.set(has_place.fill_null(value=False), None)
     calls = trace.select("api_calls", "rank", "site_id")
     sites = trace.select("sites", "rank", "site_id")
-    site = (
-        rows_of(sites["rank"], sites["site_id"], calls)
-        if sites.height != 1 + int(calls["site_id"].max() or 0)
-        else calls["site_id"]
-    )
+    # Of one rank ids are rows already, and calls are many.
+    are_rows = sites["rank"].n_unique() == 1 and sites["site_id"].eq(pl.int_range(sites.height, eager=True)).all()
+    site = calls["site_id"] if are_rows else rows_of(sites["rank"], sites["site_id"], calls)
     site = site.gather(call).alias("site_id")
     has_op = trace.select("sites", "op")["op"].is_not_null().gather(site).fill_null(value=False)
     bare = (~has_op & call.is_not_null()).arg_true()

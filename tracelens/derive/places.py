@@ -120,9 +120,11 @@ def _chains(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
         )
         left = left.with_columns(span=spans["parent_id"].gather(row).cast(pl.Int64)).drop_nulls("span")
     if not levels:
-        schema = {"segment": asked.schema["segment"], "api": pl.String, "kind": pl.String, "name": pl.String}
         numbers = ("start_ns", "end_ns", "span", "span_start", "span_end", "level")
-        return pl.DataFrame(schema=schema | dict.fromkeys(numbers, pl.Int64))
+        texts = ("api", "kind", "name")
+        columns = [pl.lit(None, pl.Int64).alias(name) for name in numbers]
+        columns += [pl.lit(None, pl.String).alias(name) for name in texts]
+        return asked.select("segment").clear().with_columns(columns)
     return pl.concat(levels)
 
 

@@ -81,7 +81,8 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, list[DeviceIdle]]:
     """Of the `process_ranks` the rows of TIME_BREAKDOWN, device_id null, and the time without an op.
 
     A process computes while any of its threads runs an op and its main thread does not load data, compile, allocate or
-    wait for a device. The rest of the time has the cause of what the main thread does. A piece is as long as no op runs in an activity, and stands at the start of that.
+    wait for a device. The rest of the time has the cause of what the main thread does. A piece is as long as no op runs
+    in an activity, and stands at the start of that.
     """
     activities = activities_of(trace).with_row_index("activity")
     steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))

@@ -25,9 +25,11 @@ def step_sentences(trace: Trace) -> list[str]:
     if found.height <= _MANY_RANKS:
         several = len(trace.manifest.ranks) > 1
         return [_sentence(f"Rank {rank}: a" if several else "A", *row) for rank, *row in found.iter_rows()]
-    medians = found["median_ns"] / 1e6
-    spread = f"{medians.min():.2f} to {medians.max():.2f} ms"
-    return [f"A step takes {medians.median():.2f} ms in the median of {found.height} ranks ({spread})."]
+    low, middle, high = found.select(
+        low=pl.col("median_ns").min(), middle=pl.col("median_ns").median(), high=pl.col("median_ns").max()
+    ).row(0)
+    spread = f"{low / 1e6:.2f} to {high / 1e6:.2f} ms"
+    return [f"A step takes {middle / 1e6:.2f} ms in the median of {found.height} ranks ({spread})."]
 
 
 def _sentence(subject: str, n: int, median: float, low: int, high: int) -> str:

@@ -37,10 +37,8 @@ _IDS = ("rank", "step", "line")
 """Numbers that name something, shown without thousands separators, as is whatever ends in _id."""
 
 _PLACES = ("rank", "device_id")
-_SHARES = ("library_", "primitive_")
-_IF_ANY = ("cuda_self_ns", "cuda_total_ns", *(f"idle_{cause}_ns" for cause in CAUSES))
-"""Columns that are shown where they are not all 0."""
-"""Columns of time by library and by primitive, named after each."""
+_SHARES = ("library_", "primitive_", "idle_", "cuda_self_", "cuda_total_")
+"""Columns of time by library, primitive and cause, and of a device: shown where they are not all 0."""
 
 _AXES = ("x", "y", "z")
 
