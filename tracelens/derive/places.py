@@ -122,8 +122,8 @@ def _chains(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
     if not levels:
         numbers = ("start_ns", "end_ns", "span", "span_start", "span_end", "level")
         texts = ("api", "kind", "name")
-        columns = [pl.lit(None, pl.Int64).alias(name) for name in numbers]
-        columns += [pl.lit(None, pl.String).alias(name) for name in texts]
+        columns = [pl.lit(None, pl.Int64).alias(column) for column in numbers]
+        columns += [pl.lit(None, pl.String).alias(column) for column in texts]
         return asked.select("segment").clear().with_columns(columns)
     return pl.concat(levels)
 
