@@ -11,7 +11,7 @@ from tests.programs import Row, api, launch, mark, program, span, work
 from tests.torch_files import call, kernel, read, rows, write
 from tests.torch_files import span as event
 from tracelens.derive.completing import steps_of
-from tracelens.derive.steps import PATTERN_VARIABLE, find_marks, mark_steps
+from tracelens.derive.steps import find_marks, mark_steps
 from tracelens.errors import UsageError
 from tracelens.trace import Trace
 
@@ -105,14 +105,6 @@ def test_a_pattern_replaces_the_known_marks_and_its_group_is_the_number() -> Non
     assert marks_in(*spans, pattern=r"^batch=\d+")["step"].to_list() == [0, 1]
     assert marks_in(*spans, pattern=r"^(batch)=\d+")["step"].to_list() == [0, 1]
     assert marks_in(*spans, pattern="^never$").is_empty()
-
-
-def test_the_pattern_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    spans = [nvtx("batch 4", 0, 5), nvtx("batch 5", 5, 9), nvtx("step 1", 0, 5)]
-    monkeypatch.setenv(PATTERN_VARIABLE, "^batch")
-    assert marks_in(*spans)["name"].to_list() == ["batch 4", "batch 5"]
-    monkeypatch.setenv(PATTERN_VARIABLE, "")
-    assert marks_in(*spans)["name"].to_list() == ["step 1"]
 
 
 def test_a_pattern_that_is_none() -> None:
