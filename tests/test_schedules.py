@@ -87,12 +87,14 @@ def schedules(draw: st.DrawFn) -> Schedule:
             continue
         for _ in range(draw(st.integers(1, 3))):
             start = deed.start + draw(st.integers(0, 8)) * UNIT // 2 + draw(st.integers(0, 2))
-            length = draw(st.integers(1, 4)) * UNIT // 2
+            end = start + draw(st.integers(1, 4)) * UNIT // 2
+            device = draw(st.integers(1, n_devices)) - 1
+            if any((one.device, one.start) == (device, start) for one in made.work):
+                continue  # which of two that start together is the next one, nothing tells
             owner = number if draw(st.integers(0, 9)) else None
-            name = draw(st.sampled_from(["gemm", "relu", "copy"]))
-            made.work.append(Work(owner, draw(st.integers(1, n_devices)) - 1, start, start + length, name))
+            made.work.append(Work(owner, device, start, end, draw(st.sampled_from(["gemm", "relu", "copy"]))))
     if not any(one.name != "copy" for one in made.work):
-        made.work.append(Work(None, 0, 0, UNIT, "gemm"))
+        made.work.append(Work(None, 0, -1, UNIT, "gemm"))
     reach = max(deed.end for deed in made.deeds if deed.thread == 0) // UNIT
     edges = sorted(draw(st.sets(st.integers(0, reach), max_size=4)))
     number = 0

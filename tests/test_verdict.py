@@ -1,5 +1,6 @@
 """verdict: what limits a device in a step of 10,000 µs, by hand."""
 
+from itertools import pairwise
 from typing import Any
 
 import polars as pl
@@ -17,7 +18,7 @@ STEP = mark(0, 0, 10_000)
 def busy(start: int, end: int, **more: Any) -> list[Row]:
     """Five kernels, one after another, that the first call launched."""
     edges = [start + (end - start) * fifth // 5 for fifth in range(6)]
-    return [work(low, high, 0, **more) for low, high in zip(edges, edges[1:], strict=False)]
+    return [work(low, high, 0, **more) for low, high in pairwise(edges)]
 
 
 def collective(start: int, end: int, **more: Any) -> Row:
@@ -57,7 +58,7 @@ def only(trace: Trace) -> dict[str, Any]:
             "cudaLaunchKernel",
         ),
         (
-            program([STEP], [launch(0, 10)], busy(0, 5_000, name="void gemm<128>(float*)"), memcpys=[copy(5_000, 10_000)]),
+            program([STEP], [launch(0, 10)], busy(0, 5_000), memcpys=[copy(5_000, 10_000)]),
             "copy",
             0.5,
             "h2d copies from pageable to device memory",
@@ -158,7 +159,7 @@ def test_a_rank_without_marks_is_judged_over_all_that_was_recorded() -> None:
         (2, 12, 1, True),
     ],
 )
-def test_too_little_to_judge(n_steps: int, n_kernels: int, length: int, is_judged: bool) -> None:  # noqa: FBT001
+def test_too_little_to_judge(n_steps: int, n_kernels: int, length: int, is_judged: bool) -> None:
     marks = [mark(number, number * 10_000, number * 10_000 + 10_000) for number in range(n_steps)]
     reach = 10_000 * max(n_steps, 1)
     calls = [launch(0, 10), launch(reach - 10, reach)]
