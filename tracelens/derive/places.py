@@ -45,7 +45,7 @@ def describe(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
 
 
 def _called_most(spans: pl.DataFrame, asked: pl.DataFrame, innermost: pl.DataFrame) -> pl.DataFrame:
-    """Below the innermost span of each stretch the function of the program that takes half of it at least, call by call.
+    """Below the innermost span of each stretch the function of the program that takes half of it, call by call.
 
     As a loader's, that reads one sample after the other: segment, text.
     """
