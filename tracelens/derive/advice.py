@@ -53,6 +53,7 @@ class _Found:
 
     @property
     def total_ns(self) -> int:
+        """All judged time; at least 1, so that shares are of something."""
         return max(sum(self.judged.values()), 1)
 
 
