@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -261,7 +261,6 @@ def edges_of(schedule: Schedule, found: dict[int, tuple[int, int]]) -> tuple[int
     return min([s for s, _ in times], default=10**9), max([e for _, e in times], default=-1)
 
 
-@settings(max_examples=80)
 @given(schedules())
 def test_idle_causes_are_recovered_exactly(schedule: Schedule) -> None:
     trace = trace_of(schedule)
@@ -277,7 +276,7 @@ def test_idle_causes_are_recovered_exactly(schedule: Schedule) -> None:
         ticks = dict(idle_ticks(schedule, device, min(low, first), max(high, last)))
         rows = {row["step"]: row for row in frame.filter(pl.col("device_id") == device).iter_rows(named=True)}
         assert set(rows) == {None, *found}
-        for step, (start, end) in {**found, None: (first, last)}.items():
+        for step, (start, end) in [*found.items(), (None, (first, last))]:
             expected = Counter(cause for tick, cause in ticks.items() if start <= tick < end)
             row = rows[step]
             assert {cause: row[f"idle_{cause}_ns"] // ns for cause in CAUSES if row[f"idle_{cause}_ns"]} == expected
