@@ -11,6 +11,7 @@ from polars.testing import assert_frame_equal
 from tests.cases import make_trace
 from tracelens.analyses.time_breakdown import notes, time_breakdown
 from tracelens.errors import MissingTableError
+from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
 
@@ -63,40 +64,38 @@ def test_overlapping_kernels_count_once_and_devices_apart() -> None:
     assert time_breakdown(trace).select(columns).rows() == [(0, 0, 20, 20), (0, 1, 7, 7), (1, 0, 9, 9)]
 
 
-def test_a_step_runs_from_its_first_event_to_its_last() -> None:
-    trace = make_trace(kernels=[at(0, 10, step=0), at(20, 30, step=0), at(100, 110, step=1), at(200, 210)])
+def step(number: int, start: int, end: int, **more: Any) -> dict[str, Any]:
+    """A mark of a step."""
+    return at(start, end, kind="annotation", name=f"ProfilerStep#{number}", **more)
+
+
+def test_a_row_a_step_of_whatever_ran_in_it() -> None:
+    """A kernel that step 0 launched runs over its end; the one at 200 runs after all steps."""
+    kernels = [at(0, 10, step=0), at(20, 130, step=0), at(130, 140, step=1), at(200, 210)]
+    trace = make_trace(spans=[step(0, 0, 100), step(1, 100, 150)], kernels=kernels)
     columns = ["step", "window_ns", "compute_ns", "idle_ns"]
-    assert time_breakdown(trace).select(columns).rows() == [(None, 210, 40, 170), (0, 30, 20, 10), (1, 10, 10, 0)]
+    assert time_breakdown(trace).select(columns).rows() == [(None, 210, 140, 70), (0, 130, 120, 10), (1, 20, 10, 10)]
 
 
-@pytest.mark.parametrize(
-    ("call", "starved"),
-    [
-        (at(50, 90), 0),  # returned before the device fell idle
-        (at(120, 160), 60),  # until the launch returned; then the device took its time
-        (at(120, 240), 100),  # the kernel started before the call returned
-        (None, 0),  # nothing is known of the host
-    ],
-)
-def test_starved_until_the_launch(call: dict[str, Any] | None, starved: int) -> None:
-    # The device computes to 100 and again from 200.
-    first = at(0, 100)
-    if call is None:
-        trace = make_trace(kernels=[first, at(200, 210, link="pre_window")])
-    else:
-        trace = make_trace(kernels=[first, at(200, 210, api_call_id=0)], api_calls=[call])
-    row = whole(trace)
-    assert (row["idle_ns"], row["starved_ns"]) == (100, starved)
+def test_idle_time_of_steps_that_the_host_marks_while_the_device_lags_counts_once() -> None:
+    """Six steps, marked every 10 ns, whose kernels run one after another with pauses of 5 ns between."""
+    marks = [step(number, number * 10, number * 10 + 10) for number in range(6)]
+    calls = [at(number * 10, number * 10 + 1, kind="kernel_launch") for number in range(6)]
+    kernels = [at(5 + number * 100, 100 + number * 100, api_call_id=number, step=number) for number in range(6)]
+    found = time_breakdown(make_trace(spans=marks, api_calls=calls, kernels=kernels)).drop_nulls("step")
+    assert found["window_ns"].to_list() == [100] * 6
+    assert found["idle_ns"].to_list() == [5] * 6
 
 
 def test_waiting_in_collectives_is_what_the_fastest_rank_does_not_need() -> None:
     trace = make_trace(
+        spans=[step(0, 0, 100), step(0, 0, 100, rank=1)],
         kernels=[
             collective(0, 10, step=0),
             collective(50, 100, step=0),
             collective(5, 35, step=0, rank=1, device_id=1),
             collective(80, 100, step=0, rank=1, device_id=1),
-        ]
+        ],
     )
     rows = time_breakdown(trace).drop_nulls("step")
     assert rows.select("rank", "last_collective_ns", "collective_wait_ns").rows() == [(0, 50, 30), (1, 20, 20)]
@@ -113,7 +112,9 @@ def test_waiting_in_collectives_is_what_the_fastest_rank_does_not_need() -> None
     ],
 )
 def test_collectives_that_do_not_match_tell_no_wait(kernels: list[dict[str, Any]]) -> None:
-    assert time_breakdown(make_trace(kernels=kernels))["collective_wait_ns"].drop_nulls().is_empty()
+    trace = make_trace(spans=[step(0, 0, 100), step(0, 0, 100, rank=1)], kernels=kernels)
+    assert time_breakdown(trace).drop_nulls("step").height
+    assert time_breakdown(trace)["collective_wait_ns"].drop_nulls().is_empty()
 
 
 def test_without_steps_the_notes_say_so() -> None:
@@ -139,12 +140,14 @@ KERNELS = st.lists(st.builds(lambda event, comm: event | {"is_communication": co
 
 @given(KERNELS, st.lists(EVENT), st.integers(-(10**6), 10**18))
 def test_shares_make_up_the_window(kernels: list[dict[str, Any]], copies: list[dict[str, Any]], shift: int) -> None:
-    found = time_breakdown(make_trace(kernels=kernels, memcpys=copies))
+    marks = [step(0, 0, 110), step(1, 120, 200), step(0, 10, 90, rank=1)]
+    found = time_breakdown(make_trace(spans=marks, kernels=kernels, memcpys=copies))
     parts = found.select("compute_ns", "exposed_communication_ns", "exposed_copy_ns", "idle_ns")
     assert [sum(row) for row in parts.rows()] == found["window_ns"].to_list()
-    assert (found["starved_ns"] <= found["idle_ns"]).all()
+    assert found.select(pl.sum_horizontal(f"idle_{cause}_ns" for cause in CAUSES)).to_series().equals(found["idle_ns"])
     assert (found["communication_ns"] >= found["exposed_communication_ns"]).all()
     later = [
-        [event | {"start_ns": event["start_ns"] + shift} for event in reversed(events)] for events in (kernels, copies)
+        [event | {"start_ns": event["start_ns"] + shift} for event in reversed(events)]
+        for events in (marks, kernels, copies)
     ]
-    assert_frame_equal(time_breakdown(make_trace(kernels=later[0], memcpys=later[1])), found)
+    assert_frame_equal(time_breakdown(make_trace(spans=later[0], kernels=later[1], memcpys=later[2])), found)

@@ -1,69 +1,257 @@
-"""verdict: what limits a device that runs from 0 to 1000, by hand."""
+"""verdict: what limits a device in a step of 10,000 µs, by hand."""
 
+from itertools import pairwise
 from typing import Any
 
+import polars as pl
 import pytest
 
-from tests.cases import make_trace
-from tests.test_time_breakdown import at, collective
+from tests.programs import Row, api, launch, mark, program, span, work
 from tracelens.analyses.verdict import notes, verdict
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.time import VERDICT
+from tracelens.trace import Trace
+
+STEP = mark(0, 0, 10_000)
 
 
-def idle_between(*, call_returns: int) -> dict[str, list[dict[str, Any]]]:
-    """Kernels to 400 and from 900; the second one's launch returns at some time."""
-    return {
-        "kernels": [at(0, 400), at(900, 1000, api_call_id=0)],
-        "api_calls": [at(10, call_returns, kind="kernel_launch")],
-    }
+def busy(start: int, end: int, **more: Any) -> list[Row]:
+    """Five kernels, one after another, that the first call launched."""
+    edges = [start + (end - start) * fifth // 5 for fifth in range(6)]
+    return [work(low, high, 0, **more) for low, high in pairwise(edges)]
+
+
+def collective(start: int, end: int, **more: Any) -> Row:
+    return work(start, end, 0, name="ncclDevKernel_AllReduce_Sum_f32", is_communication=True, **more)
+
+
+def copy(start: int, end: int, **more: Any) -> Row:
+    facts = {"direction": "h2d", "source_memory": "pageable", "destination_memory": "device"}
+    return work(start, end, 0, **facts, **more)
+
+
+def idle(*spans: Row, calls: tuple[Row, ...] = (), marks: tuple[Row, ...] = (STEP,)) -> Trace:
+    """Kernels to 4,000 and from 9,000 on, whose launch returned then; between them what the host did."""
+    kernels = [*busy(0, 4_000), work(9_000, 10_000, 1)]
+    return program([*marks, *spans], [launch(0, 10), launch(8_990, 9_000), *calls], kernels)
+
+
+def only(trace: Trace) -> dict[str, Any]:
+    (row,) = VERDICT.check(verdict(trace)).to_dicts()
+    return row
 
 
 @pytest.mark.parametrize(
-    ("tables", "bound", "value"),
+    ("trace", "bound", "share", "what"),
     [
-        ({"kernels": [at(0, 850), at(990, 1000)]}, "compute", 0.86),
-        (idle_between(call_returns=880), "launch", 0.48),
-        (idle_between(call_returns=100), "unknown", 0.5),
-        ({"kernels": [at(0, 400), at(900, 1000)], "memcpys": [at(400, 900)]}, "copy", 0.5),
-        ({"kernels": [at(0, 400), at(900, 1000), collective(300, 900)]}, "communication", 0.5),
-        # It computes 79 % of the time, but nothing else takes as much as 10 %.
+        (idle(span("annotation", "dataloader", 4_000, 8_990)), "input", 0.499, "dataloader"),
+        (idle(calls=(api("cudaMalloc", 4_000, 8_990),)), "allocation", 0.499, "cudaMalloc"),
+        (idle(calls=(api("cudaDeviceSynchronize", 100, 8_980),)), "sync", 0.5, "cudaDeviceSynchronize"),
+        (idle(calls=(api("cuModuleLoadData", 4_000, 8_990),)), "loading", 0.499, "cuModuleLoadData"),
+        (idle(span("op", "aten::mm", 4_000, 9_050)), "launch", 0.5, "cudaLaunchKernel"),
+        (idle(span("annotation", "checkpoint", 4_000, 8_990)), "host", 0.499, "checkpoint"),
+        (program([STEP], [launch(0, 10)], [*busy(0, 4_000), work(9_000, 10_000)]), "unknown", 0.5, None),
         (
-            {"kernels": [at(0, 780), collective(860, 940), at(990, 1000)], "memcpys": [at(780, 860)]},
-            "compute",
-            0.79,
+            program([STEP], [launch(0, 10), launch(0, 10)], [*busy(0, 4_000), work(9_000, 10_000, 1)]),
+            "dependency",
+            0.5,
+            "cudaLaunchKernel",
         ),
-        # It computes 79 % of the time, and copies for all the rest.
-        ({"kernels": [at(0, 780), at(990, 1000)], "memcpys": [at(780, 990)]}, "copy", 0.21),
-        ({"kernels": [at(5, 5)]}, "compute", 0.0),
+        (
+            program([STEP], [launch(0, 10)], busy(0, 5_000), memcpys=[copy(5_000, 10_000)]),
+            "copy",
+            0.5,
+            "h2d copies from pageable to device memory",
+        ),
+        (
+            program([STEP], [launch(0, 10)], [*busy(0, 5_000), collective(4_000, 10_000)]),
+            "communication",
+            0.5,
+            "ncclDevKernel_AllReduce_Sum_f32",
+        ),
+        (program([STEP], [launch(0, 10)], busy(0, 9_000, name="void gemm<128>(float*)")), "compute", 0.9, "gemm"),
+    ],
+)  # fmt: skip
+def test_each_bound_with_its_share_of_step_time_and_its_place(
+    trace: Trace, bound: str, share: float, what: str | None
+) -> None:
+    row = only(trace)
+    assert (row["bound"], row["value"], row["unit"]) == (bound, pytest.approx(share, abs=1e-3), "1")
+    assert f"{row['value']:.1%} of step time" in row["evidence"]
+    assert row["what"] == what
+    assert what is None or what in row["evidence"]
+    assert row["step_ns"] == 10_000_000
+
+
+def test_waiting_for_another_rank() -> None:
+    """Both compute 4,000 µs; rank 0 enters the collective at once, rank 1, whose host was busy, at 9,000."""
+    marks = [STEP, STEP | {"rank": 1}]
+    calls = [launch(0, 10), launch(0, 10, rank=1, api_call_id=0), launch(8_990, 9_000, rank=1, api_call_id=1)]
+    kernels = [
+        *busy(0, 4_000),
+        collective(4_000, 10_000, step=0),
+        *busy(0, 4_000, rank=1),
+        collective(9_000, 10_000, step=0, rank=1) | {"api_call_id": 1},
+    ]
+    found = verdict(program(marks, calls, kernels))
+    assert found.select("rank", "bound").rows() == [(0, "waiting"), (1, "host")]
+    assert found["value"].to_list() == pytest.approx([0.5, 0.499], abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("compute", "copies", "communication", "data", "bound"),
+    [
+        (8_000, 2_000, 0, 0, "compute"),  # 80 % is enough
+        (7_900, 2_100, 0, 0, "copy"),  # more than a quarter of what computing takes
+        (7_900, 700, 700, 700, "compute"),  # nothing takes a tenth
+        (5_200, 1_250, 1_250, 1_250, "compute"),  # nor a quarter of what computing takes
+        (5_000, 1_800, 1_600, 1_600, "copy"),
+        (4_000, 1_900, 2_200, 1_900, "communication"),
     ],
 )
-def test_bound(tables: dict[str, Any], bound: str, value: float) -> None:
-    (row,) = VERDICT.check(verdict(make_trace(**tables))).to_dicts()
-    assert (row["bound"], row["value"], row["unit"]) == (bound, pytest.approx(value), "1")
-    assert f"{value:.1%}" in row["evidence"]
+def test_a_device_computes_unless_something_else_matters(
+    compute: int, copies: int, communication: int, data: int, bound: str
+) -> None:
+    reached = compute + copies + communication
+    kernels = [*busy(0, compute), *([collective(compute + copies, reached)] if communication else [])]
+    kernels.append(work(reached + data, 10_000, 1))
+    calls = [launch(0, 10), launch(reached + data - 0.2, reached + data - 0.1)]
+    spans = [STEP, span("annotation", "data", reached, reached + data)]
+    trace = program(spans, calls, kernels, memcpys=[copy(compute, compute + copies)])
+    assert only(trace)["bound"] == bound
 
 
-def test_time_between_steps_does_not_count() -> None:
-    marked = make_trace(kernels=[at(0, 100, step=0), at(900, 1000, step=1)])
-    assert verdict(marked)["value"].to_list() == [1.0]
-    unmarked = make_trace(kernels=[at(0, 100), at(900, 1000)])
-    assert verdict(unmarked)["bound"].to_list() == ["unknown"]
+def test_the_second_cause_is_told_where_it_is_near() -> None:
+    near = idle(span("annotation", "data", 4_000, 6_900), calls=(api("cudaMalloc", 6_900, 8_990),))
+    assert only(near)["bound"] == "input"
+    assert "then allocation 20.9% (cudaMalloc)" in only(near)["evidence"]
+    far = idle(span("annotation", "data", 4_000, 7_900), calls=(api("cudaMalloc", 7_900, 8_990),))
+    assert "allocation" not in only(far)["evidence"]
 
 
-def test_a_row_a_rank() -> None:
-    trace = make_trace(kernels=[at(0, 100), at(0, 10, rank=1), at(90, 100, rank=1)], memcpys=[at(10, 90, rank=1)])
-    assert verdict(trace).select("rank", "bound").rows() == [(0, "compute"), (1, "copy")]
-    assert [text.split(":")[0] for text in notes(trace, verdict(trace))] == ["Compute-bound", "Copy-bound"]
+def test_it_is_judged_over_whole_steps() -> None:
+    """Between windows nothing counts; what leads and trails in a step does."""
+    marks = [mark(0, 0, 1_000), mark(9, 100_000, 101_000)]
+    later = [one | {"api_call_id": 1} for one in busy(100_000, 101_000)]
+    trace = program(marks, [launch(0, 10), launch(100_000, 100_010)], [*busy(0, 1_000), *later])
+    assert (only(trace)["bound"], only(trace)["value"]) == ("compute", 1.0)
+    leading = program([STEP, span("annotation", "data", 0, 6_990)], [launch(6_990, 7_000)], busy(7_000, 8_000))
+    assert (only(leading)["bound"], only(leading)["value"]) == ("input", pytest.approx(0.699))
 
 
-def test_notes_warn_of_a_profiler_that_slows_the_host_and_of_a_cut_trace() -> None:
-    trace = make_trace(kernels=[at(0, 100)], spans=[{"kind": "python"}])
-    assert "slows the host" in notes(trace, verdict(trace))[1]
+def test_a_rank_without_marks_is_judged_over_all_that_was_recorded() -> None:
+    trace = idle(span("annotation", "dataloader", 4_000, 8_990), marks=())
+    row = only(trace)
+    assert (row["bound"], row["step_ns"]) == ("input", None)
+    assert "of the time" in row["evidence"]
+
+
+@pytest.mark.parametrize(
+    ("n_steps", "n_kernels", "length", "is_judged"),
+    [
+        (0, 4, 2_000, False),
+        (0, 5, 2_000, True),
+        (1, 4, 2_000, False),
+        (1, 5, 2_000, True),
+        (1, 50, 1, False),  # under 1 % of the time
+        (2, 4, 2_000, True),  # steps repeat
+        (2, 8, 1, False),
+        (2, 12, 1, True),
+    ],
+)
+def test_too_little_to_judge(n_steps: int, n_kernels: int, length: int, is_judged: bool) -> None:
+    marks = [mark(number, number * 10_000, number * 10_000 + 10_000) for number in range(n_steps)]
+    reach = 10_000 * max(n_steps, 1)
+    calls = [launch(0, 10), launch(reach - 10, reach)]
+    kernels = [work(at, at + length, 0) for at in range(0, n_kernels * length, length)]
+    if length == 2_000 and n_kernels * length > reach:
+        pytest.fail("the case does not fit its steps")
+    row = only(program(marks, calls, kernels))
+    assert (row["bound"] != "too little to judge") == is_judged
+    if not is_judged:
+        assert f"{n_kernels} kernels" in row["evidence"]
+
+
+def test_nothing_that_lasts_is_too_little() -> None:
+    trace = program(kernels=[work(5, 5)])
+    assert only(trace)["bound"] == "too little to judge"
+    assert notes(trace, verdict(trace)) == []
+
+
+def test_a_rank_that_only_copies_is_judged_too() -> None:
+    trace = program([STEP], [launch(0, 10)], busy(0, 9_000), memcpys=[copy(0, 500, rank=1)])
+    assert dict(verdict(trace).select("rank", "bound").iter_rows()) == {0: "compute", 1: "too little to judge"}
+
+
+def test_devices_that_a_rank_hardly_uses_do_not_count() -> None:
+    trace = program([STEP], [launch(0, 10)], [*busy(0, 9_000), work(0, 100, 0, device_id=1)])
+    assert only(trace)["bound"] == "compute"
+
+
+def unprofiled(trace: Trace, profiled_us: int, plain_us: int) -> Trace:
+    """The trace of a live capture that measured steps with and without the profiler."""
+    settings = {"unprofiled_step_ns": {"median": plain_us * 1000}, "profiled_step_ns": {"mean": profiled_us * 1000}}
+    trace.manifest.sources = [{"rank": 0, "settings": settings}]
+    return trace
+
+
+def test_it_is_judged_by_the_step_without_the_profiler() -> None:
+    """A step of 8,150 µs takes 2,290 unprofiled; the device computes 1,557 of them: 68 %, not 19 %."""
+    spans = [mark(0, 0, 8_150), span("op", "aten::mm", 1_000, 7_600)]
+    calls = [launch(0, 10), launch(7_590, 7_600)]
+    kernels = [*busy(0, 1_000), work(7_600, 8_157, 1)]
+    plain = only(program(spans, calls, kernels))
+    assert plain["bound"] == "launch"
+    row = only(unprofiled(program(spans, calls, kernels), 8_157, 2_290))
+    assert row["unprofiled_step_ns"] == 2_290_000
+    assert "computes 68.0%" in row["evidence"]
+    assert "2.29 ms without the profiler" in row["evidence"]
+    assert "19.1%" in row["evidence"]
+    assert row["value"] == pytest.approx(1 - 1_557 / 2_290, abs=1e-3)  # what is left is launching
+
+
+def test_a_device_that_is_busy_without_the_profiler_is_compute_bound() -> None:
+    spans = [mark(0, 0, 8_000), span("op", "aten::mm", 1_000, 7_000)]
+    kernels = [*busy(0, 1_000), work(7_000, 8_000, 1)]
+    trace = program(spans, [launch(0, 10), launch(6_990, 7_000)], kernels)
+    row = only(unprofiled(trace, 8_000, 2_100))
+    assert (row["bound"], row["value"]) == ("compute", pytest.approx(2_000 / 2_100))
+
+
+def test_notes_say_how_long_steps_take() -> None:
+    marks = [mark(0, 0, 10_000), mark(1, 10_000, 22_000), mark(2, 22_000, 33_000)]
+    calls = [launch(at, at + 10) for at in (0, 10_000, 22_000)]
+    kernels = [work(at, at + 9_000, row) for row, at in enumerate((10, 10_010, 22_010))]
+    trace = program(marks, calls, kernels)
+    assert notes(trace, verdict(trace))[0] == "A step takes 11.00 ms (median of 3; 10.00 to 12.00 ms)."
+
+
+def test_the_remark_on_stacks_appears_where_it_matters() -> None:
+    python = span("python", "train.py(3): loop", 0, 9_999)
+    for trace, is_said in (
+        (idle(span("annotation", "checkpoint", 4_000, 8_990), python), True),
+        (idle(span("annotation", "data", 4_000, 8_990), python), False),
+        (idle(span("annotation", "checkpoint", 4_000, 8_990)), False),
+        (program([STEP, python], [launch(0, 10)], busy(0, 9_900)), False),
+    ):
+        assert any("with_stack" in note for note in notes(trace, verdict(trace))) == is_said
+
+
+def test_notes_warn_of_a_trace_that_is_cut_off() -> None:
+    trace = program([STEP], [launch(0, 10)], busy(0, 9_900))
     trace.manifest.complete = False
-    assert "cut off" in notes(trace, verdict(trace))[2]
+    assert "cut off" in notes(trace, verdict(trace))[-1]
 
 
 def test_without_kernels() -> None:
     with pytest.raises(MissingTableError, match="tracelens collect torch or nsys"):
-        verdict(make_trace())
+        verdict(program())
+
+
+def test_the_verdict_does_not_depend_on_the_order_of_rows() -> None:
+    spans = [STEP, span("annotation", "data", 4_000, 8_990)]
+    calls = [launch(0, 10, api_call_id=0), launch(8_990, 9_000, api_call_id=1)]
+    kernels = [*busy(0, 4_000), work(9_000, 10_000, 1)]
+    found = verdict(program(spans, calls, kernels))
+    assert verdict(program(spans[::-1], calls[::-1], kernels[::-1])).equals(found)
+    assert found.select(pl.col("bound")).item() == "input"

@@ -15,6 +15,7 @@ from tests.cases import make_trace
 from tests.sample_reports import ESCAPES, LONG_KERNEL, ROWS, SCRIPT, TOP_KERNELS, VERDICT, report, section, trace
 from tracelens.analyses import ANALYSES
 from tracelens.report import Report, Section, build_report
+from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.layers import COMPARE_LAYERS
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.table import Column, Table
@@ -213,14 +214,15 @@ def test_a_step_is_drawn_as_what_fills_its_window() -> None:
     step = dict.fromkeys(TIME_BREAKDOWN.names) | {
         "rank": 0, "device_id": 0, "step": 7, "window_ns": 10_000_000, "compute_ns": 4_000_000, "communication_ns": 0,
         "copy_ns": 0, "exposed_communication_ns": 0, "exposed_copy_ns": 1_000_000, "idle_ns": 5_000_000,
-        "starved_ns": 3_000_000,
+        **dict.fromkeys((f"idle_{cause}_ns" for cause in CAUSES), 0),
+        "idle_input_ns": 3_000_000, "idle_launch_ns": 2_000_000,
     }  # fmt: skip
     (drawing,) = draw(section(TIME_BREAKDOWN, [step, {**step, "step": None}]))
-    assert [(row["label"], row["part"], row["value"]) for row in rows_of(drawing)] == [
+    assert [(row["label"], row["part"], row["value"]) for row in rows_of(drawing) if row["value"]] == [
         ("step 7", "compute", 4.0),
         ("step 7", "exposed copy", 1.0),
-        ("step 7", "waiting for the host", 3.0),
-        ("step 7", "idle", 2.0),
+        ("step 7", "idle: input", 3.0),
+        ("step 7", "idle: launch", 2.0),
     ]
 
 

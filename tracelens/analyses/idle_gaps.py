@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.derive.api_names import waits_for_device
 from tracelens.derive.completing import steps_of
 from tracelens.derive.idle_places import idle_places
 from tracelens.derive.judging import PARTS, judged_time
@@ -34,7 +35,7 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """What the causes rest on, and the API calls that take much of the steps."""
     found = []
-    if "steps" not in trace.manifest.empty_tables and not steps_of(trace).height:
+    if not steps_of(trace).height:
         found.append("The trace marks no steps, so all that was recorded is looked at.")
     unknown = int(frame.filter(pl.col("cause") == "unknown")["idle_ns"].sum())
     if unknown:
@@ -48,17 +49,19 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _calls_that_matter(trace: Trace) -> list[str]:
     """A sentence a kind of API calls that takes a share of the steps' time on the host."""
     steps = steps_of(trace)
-    calls, words = trace.coded("api_calls", "kind", "step", "duration_ns")
-    by_kind = (
-        calls.drop_nulls("step")
-        .group_by("kind")
-        .agg(n=pl.len(), total=pl.col("duration_ns").sum(), longest=pl.col("duration_ns").max())
-    )
+    calls, words = trace.coded("api_calls", "api", "kind", "step", "duration_ns")
+    ns = pl.col("duration_ns")
+    sums = calls.drop_nulls("step").group_by("api", "kind").agg(n=pl.len(), total=ns.sum(), longest=ns.max())
+    sums = sums.with_columns(words[name].gather(sums[name]).alias(name) for name in ("api", "kind"))
+    # StreamWaitEvent makes a stream wait, not the host; some copies make the host wait.
+    other = pl.when(pl.col("kind") == "sync").then(pl.lit("other")).otherwise("kind")
+    kind = pl.when(waits_for_device(pl.col("api"))).then(pl.lit("sync")).otherwise(other)
+    by_kind = sums.group_by(kind.alias("kind")).agg(pl.col("n", "total").sum(), pl.col("longest").max())
+    told = {kind: row for kind, *row in by_kind.iter_rows()}
     host = int(steps["host_ns"].sum())
-    sums = {words["kind"][kind]: row for kind, *row in by_kind.iter_rows()}
     return [
-        f"API calls {what}: {sums[kind][0]:,} in all steps, {sums[kind][1] / 1e6:.2f} ms, the longest "
-        f"{sums[kind][2] / 1e6:.2f} ms."
+        f"API calls {what}: {told[kind][0]:,} in all steps, {told[kind][1] / 1e6:.2f} ms, the longest "
+        f"{told[kind][2] / 1e6:.2f} ms."
         for kind, what in _KINDS.items()
-        if kind in sums and sums[kind][1] > _MATTERS * host
+        if kind in told and told[kind][1] > _MATTERS * host
     ]

@@ -51,6 +51,7 @@ class _Lane:
     """Spans and calls of one thread, by start, each with `row`, its row in the whole table, start_ns and end_ns.
 
     `overhead` holds what torch tells of work that is not the program's: the profiler's, and the driver's that loads.
+    Where the calls of any thread are known, a thread that has none made none.
     """
 
     process_id: int
@@ -59,6 +60,7 @@ class _Lane:
     calls: pl.DataFrame
     overhead: pl.DataFrame
     is_main: bool
+    calls_are_known: bool
 
 
 def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
@@ -101,7 +103,8 @@ def _lanes(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> Ite
     )
     for process, thread, _, is_main in ranked.iter_rows():
         own, called = _of_thread(spans, process, thread), _of_thread(calls, process, thread)
-        yield _Lane(process, thread, own, called, _stopped_by(overhead, own, called), is_main)
+        stopped = _stopped_by(overhead, own, called)
+        yield _Lane(process, thread, own, called, stopped, is_main, calls.height > 0)
 
 
 def _of_thread(frame: pl.DataFrame, process: int, thread: int) -> pl.DataFrame:
@@ -154,7 +157,7 @@ def _classes(lane: _Lane) -> list[pl.DataFrame]:
     has_stacks = bool((spans["kind"] == "python").any())
     pause = PAUSE_NS * (STACKS_SLOW_BY if has_stacks else 1)
     ops, others = spans.filter(is_op), spans.filter(~is_op & (spans["kind"] != "overhead"))
-    computing = _computing(ops, calls) if calls.height else ops.clear()
+    computing = _computing(ops, calls) if lane.calls_are_known else ops.clear()
     busy = pl.concat([_union(ops.select("start_ns", "end_ns")), _union(calls.select("start_ns", "end_ns"))])
     causing = _causing(calls)
     edges = ("start_ns", "end_ns")
@@ -201,11 +204,8 @@ def _causing(calls: pl.DataFrame) -> pl.DataFrame:
         .when(kind == "memory").then(pl.lit("allocation"))
     )  # fmt: skip
     found = calls.select("start_ns", "end_ns", "row", cause=cause).drop_nulls("cause")
-    found = found.filter(pl.col("end_ns") > pl.col("start_ns"))
-    reached = pl.col("end_ns").cum_max().shift(1)
-    return found.filter((pl.col("start_ns") >= reached).fill_null(value=True)).with_columns(
-        pl.col("row").cast(pl.Int64)
-    )
+    found = found.filter(pl.col("end_ns") > pl.col("start_ns")).with_columns(pl.col("row").cast(pl.Int64))
+    return _outer(found)
 
 
 def _waiting(spans: pl.DataFrame, causing: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -218,9 +218,14 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame, calls: pl.DataFrame) ->
     )
     ops = spans.select(pl.col("row").cast(pl.Int64).alias("span"), "kind", op_start="start_ns", op_end="end_ns")
     found = waits.join(ops.filter(pl.col("kind") == "op"), on="span", how="inner", maintain_order="left")
-    found = found.select(start_ns="op_start", end_ns="op_end", row="row", cause="cause").sort("start_ns", "end_ns")
+    return _outer(found.select(start_ns="op_start", end_ns="op_end", row="row", cause="cause"))
+
+
+def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
+    """The intervals (start_ns, end_ns, …) by start, without those within others, which may begin at the same time."""
+    ordered = intervals.sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
     reached = pl.col("end_ns").cum_max().shift(1)
-    return found.filter((pl.col("start_ns") >= reached).fill_null(value=True))
+    return ordered.filter((pl.col("start_ns") >= reached).fill_null(value=True))
 
 
 def _computing(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:

@@ -40,7 +40,8 @@ _BY_LOADER = {
 class _Found:
     """A trace's idle places, its kernels by site and primitive, and its judged time by part, all ranks together.
 
-    Idle times of places are without what the profiler adds.
+    Idle times of places are without what the profiler adds. `is_judged` says of device work whether a step launched it,
+    or its rank marks none.
     """
 
     trace: Trace
@@ -48,9 +49,11 @@ class _Found:
     kernels: pl.DataFrame
     judged: dict[str, int]
     n_steps: int
+    is_judged: pl.Expr
 
     @property
     def total_ns(self) -> int:
+        """All judged time; at least 1, so that shares are of something."""
         return max(sum(self.judged.values()), 1)
 
 
@@ -66,7 +69,9 @@ def advise(trace: Trace) -> list[str]:
     counts = pl.col("cause").replace_strict({part: judged[part] / recorded[part] for part in CAUSES})
     places = idle_places(trace).filter(pl.col("what").ne_missing(PROFILER))
     places = places.with_columns(idle_ns=(pl.col("idle_ns") * counts).round().cast(pl.Int64))
-    found = _Found(trace, places, _kernels(trace), judged, n_steps)
+    marked = [rank.rank for rank in ranks if rank.n_steps]
+    is_judged = pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked)
+    found = _Found(trace, places, _kernels(trace, is_judged), judged, n_steps, is_judged)
     given = [one for rule in (_idle, _copies, _optimizer, _layout, _attention, _communication) for one in rule(found)]
     worth = [one for one in given if one[0] >= _WORTH_IT * found.total_ns]
     return [_sentence(found, *one) for one in sorted(worth, key=lambda one: -one[0])[:_MANY]]
@@ -106,13 +111,14 @@ def _copies(found: _Found) -> Iterator[_Advice]:
         "rank",
         "device_id",
         "memcpy_id",
+        "step",
         "direction",
         "source_memory",
         "size_bytes",
         "start_ns",
         "duration_ns",
     )
-    copies = copies.filter((pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0))
+    copies = copies.filter((pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0) & found.is_judged)
     if copies["duration_ns"].sum() < _WORTH_IT * found.total_ns:
         return
     kernels = found.trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
@@ -126,9 +132,10 @@ def _copies(found: _Found) -> Iterator[_Advice]:
     yield int(saved or 0), "Cast before copying: what is copied is cast to a narrower type on the device", "copy_cost"
 
 
-def _kernels(trace: Trace) -> pl.DataFrame:
-    """Kernels by rank, site and primitive: n, ns, n_fused (for many tensors at a time), and the site's op and phase."""
-    kernels, words = trace.coded("kernels", "rank", "site_id", "primitive", "duration_ns")
+def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
+    """Judged kernels by rank, site and primitive: n, ns, and the site's op, phase and module_path."""
+    kernels, words = trace.coded("kernels", "rank", "step", "site_id", "primitive", "duration_ns")
+    kernels = kernels.filter(is_judged) if kernels["step"].null_count() else kernels
     by_site = grouped(
         kernels, ["rank", "site_id", "primitive"], [pl.len().alias("n"), pl.col("duration_ns").sum().alias("ns")]
     )

@@ -147,11 +147,21 @@ def _gaps(work: pl.DataFrame, windows: pl.DataFrame, host: HostTime) -> pl.DataF
     )  # fmt: skip
     if high <= last:
         return gaps
-    # What comes after all work is judged by the main thread; of several processes, that of most activity.
-    process, thread = next(iter(host.mains.values()), (None, None))
+    # What comes after all work is judged by a main thread.
+    process, thread = _main_of(work, host)
     returns = high if host.mains else None
     end = pl.DataFrame([(last, high, returns, None, process, thread, False)], schema=gaps.schema, orient="row")
     return pl.concat([gaps, end])
+
+
+def _main_of(work: pl.DataFrame, host: HostTime) -> tuple[int | None, int | None]:
+    """The main thread of the process that launched a device's last work; if unknown, the one of most activity."""
+    busiest = next(iter(host.mains.values()), (None, None))
+    if len(host.mains) < 2:
+        return busiest
+    last = work.select("rank", "api_call_id").drop_nulls().tail(1)
+    process = host.calls["process_id"].gather(rows_of(host.calls["rank"], host.calls["api_call_id"], last).drop_nulls())
+    return host.mains.get(process[0], busiest) if len(process) else busiest
 
 
 def _in_steps(gaps: pl.DataFrame, windows: pl.DataFrame) -> list[pl.DataFrame]:
@@ -220,7 +230,10 @@ def _settled(pieces: pl.DataFrame, host: HostTime) -> pl.DataFrame:
             cause.to_physical().scatter(refilled["piece"], refilled["cause"].to_physical()).alias("cause"),
         )
         pieces = pieces.with_columns(pl.Series("cause", CAUSES, dtype=CAUSE).gather(pieces["cause"]))
-    launching = pieces.filter((pl.col("cause") == "launch") & (pl.col("end_ns") - pl.col("start_ns") >= LOADING_NS))
+    length = pl.col("end_ns") - pl.col("start_ns")
+    may_load = (pl.col("cause") == "launch") & ((length >= LOADING_NS) | ~pl.col("is_alone"))
+    launching = pieces.filter(may_load).group_by("gap").agg(pl.col("call").first(), ns=length.sum())
+    launching = launching.filter(pl.col("ns") >= LOADING_NS)
     loads = _first_uses(pieces, launching, host) if launching.height else launching["gap"]
     if len(loads):
         is_loading = (pl.col("cause") == "launch") & pl.col("gap").is_in(loads.implode())

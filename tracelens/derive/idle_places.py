@@ -48,9 +48,12 @@ def _of_device(trace: Trace, device: DeviceIdle, *, in_steps: bool) -> pl.DataFr
     length = pl.col("end_ns") - pl.col("start_ns")
     placed = pieces.select("gap", "start_ns", "activity", pl.col("cause").to_physical(), *places, ns=length)
     if not pieces["is_alone"].all():
-        # Pieces of one gap and place count as one.
+        # Pieces of one gap and place count as one, as of two calls of one function.
         runs = placed.filter(~pieces["is_alone"]).sort("gap", "start_ns")
-        merged = runs.group_by("gap", *key, maintain_order=True).agg(pl.col("start_ns").first(), pl.col("ns").sum())
+        place = activities_of(trace)["what"].cast(pl.Categorical).to_physical().gather(runs["activity"])
+        runs = runs.with_columns(place.alias("place"))
+        same = runs.group_by("gap", "cause", "place", "site_id", "api", maintain_order=True)
+        merged = same.agg(pl.col("activity", "start_ns").first(), pl.col("ns").sum())
         columns = [*key, "start_ns", "ns"]
         placed = pl.concat([placed.filter(pieces["is_alone"]).select(columns), merged.select(columns)])
     ns = pl.col("ns")

@@ -85,7 +85,7 @@ def judged_time(trace: Trace, by: tuple[str, ...] = ("rank",)) -> pl.DataFrame:
     in_steps = pl.col("step").is_not_null()
     marked = made.frame.filter(in_steps)["rank"].unique().implode()
     is_judged = in_steps | ~pl.col("rank").is_in(marked)
-    waiting = pl.min_horizontal("collective_wait_ns", "exposed_communication_ns").fill_null(0)
+    waiting = pl.min_horizontal(pl.col("collective_wait_ns").fill_null(0), "exposed_communication_ns")
     key = ["rank", "device_id"]
     busy = (
         made.frame.filter(is_judged)

@@ -51,7 +51,7 @@ def describe(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
 
 
 def _called_most(spans: pl.DataFrame, asked: pl.DataFrame, innermost: pl.DataFrame) -> pl.DataFrame:
-    """Below the innermost span of each stretch the program's function that takes half of it at least, call by call.
+    """Below the innermost span of each stretch the function of the program that takes half of it, call by call.
 
     As a loader's, that reads one sample after the other: segment, text.
     """
@@ -97,7 +97,11 @@ def shortened(name: pl.Expr) -> pl.Expr:
     """A span's name as people know it: a Python frame by its file, without folders; a builtin by its own name."""
     name = name.str.replace(r"^<built-in (?:method|function) ([\w.]+).*$", "${1}")
     name = name.str.replace(r"^enumerate\(DataLoader\)#(_\w+)\.__next__$", "DataLoader.__next__ (${1})")
-    name = name.str.replace(r"^.*/([^/()]+\.py\(\d+\): )", "${1}").str.replace(r"^## ?(.+?) ?##$", "${1}")
+    # A package's own file is told with its folder: every package has an __init__.py.
+    name = name.str.replace(r"^.*/([^/()]+/__(?:init|main)__\.py\(\d+\): )", "${1}")
+    is_package = name.str.contains(r"^[^/()]+/__(?:init|main)__\.py\(")
+    name = pl.when(is_package).then(name).otherwise(name.str.replace(r"^.*/([^/()]+\.py\(\d+\): )", "${1}"))
+    name = name.str.replace(r"^## ?(.+?) ?##$", "${1}")
     return pl.when(name.str.len_chars() > _LONGEST).then(name.str.slice(0, _LONGEST - 1) + "…").otherwise(name)
 
 

@@ -1,0 +1,210 @@
+"""Advice: each rule says its sentence where the trace shows what it is about, and else nothing."""
+
+from typing import Any
+
+import pytest
+
+from tests.programs import Row, api, launch, mark, program, span, work
+from tests.test_copy_cost import CAST
+from tracelens.derive.advice import advise
+from tracelens.trace import Trace
+
+STEPS = [mark(0, 0, 5_000), mark(1, 5_000, 10_000)]
+FIRST = launch(0, 10)
+
+
+def site(op: str, phase: str = "forward") -> Row:
+    return {"op": op, "phase": phase}
+
+
+def busy(spans: tuple[Row, ...] = (), kernels: tuple[Row, ...] = (), **tables: list[Row]) -> Trace:
+    """Two steps whose device computes all the time but for what is given; the calls are at sites by number."""
+    calls = [launch(0, 10, site_id=number) for number in range(max(1, len(tables.get("sites", []))))]
+    rest = work(0, 5_000, 0) if not kernels else work(9_000, 10_000, 0)
+    return program([*STEPS, *spans], calls, [*kernels, rest], **tables)
+
+
+def idle(*spans: Row, calls: tuple[Row, ...] = ()) -> Trace:
+    """Two steps; in the second the device is idle from 5,000 to 9,000 µs, when the next launch returns."""
+    kernels = [work(0, 5_000, 0), work(9_000, 10_000, 1)]
+    return program([*STEPS, *spans], [FIRST, launch(8_990, 9_000), *calls], kernels)
+
+
+def loader(kind: str) -> Row:
+    return span("annotation", f"enumerate(DataLoader)#_{kind}DataLoaderIter.__next__", 5_000, 8_990)
+
+
+@pytest.mark.parametrize(
+    ("trace", "said"),
+    [
+        (idle(loader("SingleProcess")), "The data loader works in the main process; give it workers (num_workers)"),
+        (idle(loader("MultiProcessing")), "The loader's workers do not keep up; more of them, or cheaper decoding"),
+        (idle(span("annotation", "data", 5_000, 8_990)), "Have input ready before it is asked for (data)"),
+        (idle(calls=(api("cudaMalloc", 5_000, 8_990),)), "Allocate outside the loop, and keep what"),
+        (
+            idle(span("op", "aten::item", 500, 8_985), calls=(api("cudaStreamSynchronize", 510, 8_980),)),
+            "Avoid the wait for the device (aten::item > cudaStreamSynchronize)",
+        ),
+        (idle(calls=(api("cuModuleLoadData", 5_000, 8_990),)), "Load and compile before the steps: warm up"),
+        (idle(span("annotation", "log", 5_000, 8_990)), "Do this elsewhere, less often, or while"),
+        (idle(span("op", "aten::mm", 5_000, 9_100)), "Launch less: a CUDA graph or torch.compile removes launches"),
+    ],
+)  # fmt: skip
+def test_of_idle_time_the_place_with_most_of_it(trace: Trace, said: str) -> None:
+    (only,) = advise(trace)
+    assert only.startswith(said)
+    # 4 ms in two steps, 40 % of their time.
+    assert "up to 2.00 ms a step (40%; see idle_gaps" in only
+
+
+def test_nothing_is_said_of_what_takes_hardly_any_time() -> None:
+    trace = program(
+        [*STEPS, span("annotation", "data", 5_000, 5_150)], [FIRST, launch(5_140, 5_150)],
+        [work(0, 5_000, 0), work(5_150, 10_000, 1)],
+    )  # fmt: skip
+    assert advise(trace) == []
+
+
+def test_without_steps_savings_are_in_all() -> None:
+    trace = program(
+        [span("annotation", "data", 5_000, 8_990)], [FIRST, launch(8_990, 9_000)],
+        [work(0, 5_000, 0), work(9_000, 10_000, 1)],
+    )  # fmt: skip
+    (only,) = advise(trace)
+    assert "up to 3.99 ms in all (40%" in only
+
+
+def test_what_may_save_most_comes_first_and_five_are_told_at_most() -> None:
+    lengths = {"cudaMalloc": 700, "cudaDeviceSynchronize": 600, "cuModuleLoadData": 500}
+    at, calls = 5_000, []
+    for name, length in lengths.items():
+        calls.append(api(name, at, at + length))
+        at += length
+    trace = idle(
+        span("annotation", "data", at, at + 1_200), span("annotation", "log", at + 1_200, 8_800),
+        span("op", "aten::mm", 8_800, 9_100), calls=tuple(calls),
+    )  # fmt: skip
+    found = advise(trace)
+    saved = [float(text.split("up to ")[1].split(" ms")[0]) for text in found]
+    assert len(found) == 5
+    assert saved == sorted(saved, reverse=True)
+    assert "(data)" in found[0]
+    assert "Launch less" not in " ".join(found)  # 200 µs: the sixth
+
+
+def copied(start: int, end: int, source: str = "pageable", **more: Any) -> Row:
+    facts = {"direction": "h2d", "source_memory": source, "destination_memory": "device", "step": 1}
+    return work(start, end, 0, **facts, **more)
+
+
+PINNING = "Pin the host memory of copies to the device"
+
+
+@pytest.mark.parametrize(
+    ("copy", "is_said"),
+    [
+        (copied(5_000, 7_000), True),
+        (copied(5_000, 7_000, "pinned"), False),
+        (copied(5_000, 7_000) | {"direction": "d2h"}, False),
+        (copied(2_000, 4_000), False),  # a kernel runs meanwhile
+    ],
+)
+def test_pageable_copies_that_nothing_hides(copy: Row, is_said: bool) -> None:
+    found = [text for text in advise(busy(memcpys=[copy])) if text.startswith(PINNING)]
+    assert len(found) == is_said
+    if is_said:
+        assert "up to 1.00 ms a step (20%; see copy_cost)" in found[0]
+
+
+def test_copies_outside_of_steps_cost_steps_nothing() -> None:
+    """A model that is moved to the device before the first step."""
+    calls = [api("cudaMemcpyAsync", -90_000, -89_000), launch(0, 10)]
+    upload = copied(-90_000, -10_000, size_bytes=10**9) | {"step": None}
+    trace = program(STEPS, calls, [work(0, 10_000, 1, step=0)], memcpys=[upload])
+    assert advise(trace) == []
+
+
+def test_kernels_outside_of_steps_cost_steps_nothing() -> None:
+    calls = [launch(-90_000, -89_000, site_id=0), launch(0, 10)]
+    kernels = [work(-80_000, -10_000, 0, primitive="layout", site_id=0), work(0, 10_000, 1, step=0)]
+    assert advise(program(STEPS, calls, kernels, sites=[site("aten::conv2d")])) == []
+
+
+@pytest.mark.parametrize("name", [CAST, "some_kernel"])
+def test_copies_that_are_cast_to_a_narrower_type(name: str) -> None:
+    """512 doubles are copied, and cast to floats by a kernel of 128 threads that do 4 each."""
+    shape = {"grid_x": 1, "grid_y": 1, "grid_z": 1, "block_x": 128, "block_y": 1, "block_z": 1, "stream_id": 7}
+    copy = copied(5_000, 7_000, "pinned", size_bytes=4_096, stream_id=7)
+    kernels = (work(0, 5_000, 0, stream_id=7), work(7_000, 7_010, 0, name=name, step=1, **shape))
+    found = [text for text in advise(busy(kernels=kernels, memcpys=[copy])) if text.startswith("Cast before copying")]
+    assert len(found) == (name == CAST)
+    if found:
+        assert "up to 0.50 ms a step (10%; see copy_cost)" in found[0]  # half of the copy
+
+
+@pytest.mark.parametrize(
+    ("op", "n", "is_said"), [("aten::add_", 50, True), ("aten::_foreach_add_", 50, False), ("aten::add_", 30, False)]
+)
+def test_an_optimizer_that_takes_tensors_one_by_one(op: str, n: int, is_said: bool) -> None:
+    """Each launch takes 40 µs and its kernel 10."""
+    calls = [launch(100 * at, 100 * at + 40, site_id=0) for at in range(n)]
+    kernels = [work(100 * at + 40, 100 * at + 50, at, site_id=0, step=0) for at in range(n)]
+    trace = program(STEPS, calls, kernels, sites=[site(op, "optimizer")])
+    found = [text for text in advise(trace) if "fused optimizer" in text]
+    assert len(found) == is_said
+    if is_said:
+        assert f"launches {n / 2:,.0f} kernels a step" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("op", "primitive", "is_said"),
+    [("aten::conv2d", "layout", True), ("aten::conv2d", "conv", False), ("aten::contiguous", "layout", False)],
+)
+def test_transposes_around_convolutions(op: str, primitive: str, is_said: bool) -> None:
+    kernels = (work(0, 1_000, 0, primitive=primitive, site_id=0, step=0),)
+    found = advise(busy(kernels=kernels, sites=[site(op)]))
+    assert any("channels_last" in text and "up to 0.50 ms a step" in text for text in found) == is_said
+
+
+SCORES = "[[8, 16, 1024, 1024], [], []]"
+
+
+@pytest.mark.parametrize(
+    ("shapes", "product", "is_said"),
+    [
+        (SCORES, "aten::bmm", True),
+        (SCORES, "aten::matmul", True),
+        (SCORES, "aten::conv2d", False),
+        ("[[8, 16, 64, 64], [], []]", "aten::bmm", False),
+        ("[[64, 1000], [], []]", "aten::bmm", False),  # a classifier's
+        (None, "aten::bmm", False),
+    ],
+)
+def test_attention_that_is_not_fused(shapes: str | None, product: str, is_said: bool) -> None:
+    softmax = span("op", "aten::_softmax", 0, 100, input_shapes=shapes)
+    kernels = (
+        work(0, 1_000, 0, primitive="gemm", site_id=0, step=0),
+        work(1_000, 3_000, 1, primitive="softmax", site_id=1, step=0),
+    )
+    found = advise(busy((softmax,), kernels, sites=[site(product), site("aten::_softmax")]))
+    assert any("scaled_dot_product_attention" in text and "1.00 ms a step" in text for text in found) == is_said
+
+
+def test_communication_and_waiting() -> None:
+    facts = {"name": "ncclDevKernel_AllReduce", "is_communication": True, "step": 0}
+    (said,) = advise(program(STEPS, [FIRST], [work(0, 8_000, 0, step=0), work(8_000, 10_000, 0, **facts)]))
+    assert said.startswith("Overlap communication with computing (buckets, a later wait): up to 1.00 ms a step (20%;")
+    marks = [*STEPS, *(one | {"rank": 1} for one in STEPS)]
+    kernels = [
+        work(0, 6_000, 0, step=0), work(6_000, 10_000, 0, **facts),
+        work(0, 9_600, 0, step=0, rank=1), work(9_600, 10_000, 0, rank=1, **facts),
+    ]  # fmt: skip
+    found = advise(program(marks, [FIRST, FIRST | {"rank": 1, "api_call_id": 0}], kernels))
+    assert found[0].startswith(
+        "Give all ranks equally much to do: collectives wait for the slowest rank: up to 0.90 ms a step"
+    )
+
+
+def test_nothing_to_say() -> None:
+    assert advise(program(STEPS, [FIRST], [work(0, 10_000, 0)])) == []
+    assert advise(program(kernels=[work(5, 5)])) == []

@@ -1,0 +1,59 @@
+"""idle_gaps: what its notes say; causes and places are in test_idle."""
+
+from pathlib import Path
+
+import pytest
+
+import tracelens as tl
+from tests.programs import api, launch, mark, program, work
+from tests.torch_files import call, kernel, write
+from tracelens.analyses.idle_gaps import idle_gaps, notes
+from tracelens.errors import MissingTableError
+from tracelens.trace import Trace
+
+STEPS = [mark(0, 0, 1_000), mark(1, 1_000, 2_000)]
+
+
+def said(trace: Trace) -> list[str]:
+    return notes(trace, idle_gaps(trace))
+
+
+def test_kinds_of_api_calls_are_summed_up_where_they_take_much_of_the_host_s_time() -> None:
+    calls = [
+        launch(0, 10, step=0),
+        api("cudaMalloc", 10, 110, step=0),
+        api("cudaFree", 1_200, 1_250, step=1),
+        api("cudaStreamSynchronize", 300, 900, step=0),
+        api("hipMemcpyWithStream", 1_300, 1_400, step=1),
+        api("cudaMemGetInfo", 3_000, 9_000),  # in no step
+        api("cudaEventQuery", 400, 405, step=0),  # hardly any time
+    ]
+    assert said(program(STEPS, calls, [work(5, 2_000, 0)])) == [
+        "API calls that wait for the device: 2 in all steps, 0.70 ms, the longest 0.60 ms.",
+        "API calls that allocate or release: 2 in all steps, 0.15 ms, the longest 0.10 ms.",
+    ]
+
+
+def test_what_a_stream_waits_for_is_no_wait_of_the_host() -> None:
+    calls = [launch(0, 10), api("cudaStreamWaitEvent", 300, 900, step=0)]
+    found = said(program(STEPS, calls, [work(5, 2_000, 0)]))
+    assert found == ["API calls of other kinds: 1 in all steps, 0.60 ms, the longest 0.60 ms."]
+
+
+def test_idle_time_that_nothing_explains_is_told() -> None:
+    found = said(program(STEPS, [launch(0, 10)], [work(0, 500, 0), work(700, 2_000, link="unlinked")]))
+    assert len(found) == 1
+    assert found[0].startswith("Of 0.20 ms nothing tells who launched the next work")
+
+
+def test_a_trace_without_marks_says_that_all_of_it_is_looked_at(tmp_path: Path) -> None:
+    events = [call("cudaLaunchKernel", 0, 10, 1), kernel("k", 20, 10, 1), call("cudaLaunchKernel", 40, 10, 2)]
+    events.append(kernel("k", 60, 10, 2))
+    text = "The trace marks no steps, so all that was recorded is looked at."
+    assert said(tl.collect(write(tmp_path / "t.json", events)))[0] == text
+    assert said(program([], [launch(0, 10)], [work(20, 30, 0)])) == [text]
+
+
+def test_without_kernels() -> None:
+    with pytest.raises(MissingTableError, match=r"^idle_gaps .*tracelens collect"):
+        idle_gaps(program(STEPS))

@@ -1,0 +1,312 @@
+"""Random schedules of hosts and devices whose idle causes are known by construction are recovered exactly.
+
+A schedule is written in ticks of 10 µs. Hosts do one thing at a time for multiples of 500 µs, longer than any pause
+between ops; each thing is recorded as a profiler would. What a device idles for is then counted tick by tick.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import polars as pl
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from tests.programs import Row, api, launch, mark, program, span, work
+from tracelens.analyses import idle_gaps, time_breakdown
+from tracelens.derive.completing import steps_of
+from tracelens.schemas.events import CAUSES
+from tracelens.schemas.results.time import IDLE_GAPS, TIME_BREAKDOWN
+from tracelens.trace import Trace
+
+TICK_US = 10
+UNIT = 50
+LATENCY = 1
+"""Ticks that work may take from the return of its launching call."""
+LOADING = 100
+"""Ticks of launching, before the first kernel of a name, from which on it is taken for loading."""
+DEEDS = {
+    "input": ("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "data", "load_batch"),
+    "allocation": ("cudaMalloc", "cudaFree", "hipMalloc", "cudaHostAlloc"),
+    "sync": ("cudaDeviceSynchronize", "cudaStreamSynchronize", "hipMemcpyWithStream"),
+    "loading": ("cuModuleLoadData", "convert_frame (dynamo_timed)"),
+    "host": (None, "checkpoint", "aten::sort", "<built-in function sleep>"),
+    "launch": ("aten::mm",),
+}
+"""What a host does, by the cause that it is of what a device idles meanwhile, and the names it is recorded by."""
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What a thread did from start to end; an op that launches has the work that it launched, by call."""
+
+    thread: int
+    start: int
+    end: int
+    cause: str
+    name: str | None
+
+
+@dataclass(frozen=True)
+class Work:
+    """A kernel or copy: launched by a deed (None where nothing tells), with times in ticks."""
+
+    deed: int | None
+    device: int
+    start: int
+    end: int
+    name: str
+
+
+@dataclass
+class Schedule:
+    """Deeds of threads (0 marks the steps), work of devices, and marks: number, start, end."""
+
+    deeds: list[Deed] = field(default_factory=list)
+    work: list[Work] = field(default_factory=list)
+    marks: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+@st.composite
+def schedules(draw: st.DrawFn) -> Schedule:
+    """One or two threads, one or two devices, no or some steps."""
+    made = Schedule()
+    for thread in range(draw(st.integers(1, 2))):
+        at = draw(st.integers(0, 3)) * UNIT if thread else 0
+        causes = draw(st.lists(st.sampled_from([*DEEDS, "launch", "launch"]), min_size=1, max_size=9))
+        for cause in ["launch", *causes] if thread == 0 else causes:
+            end = at + UNIT * draw(st.integers(1, 3))
+            made.deeds.append(Deed(thread, at, end, cause, draw(st.sampled_from(DEEDS[cause]))))
+            at = end
+    n_devices = draw(st.integers(1, 2))
+    for number, deed in enumerate(made.deeds):
+        if deed.cause != "launch":
+            continue
+        for _ in range(draw(st.integers(1, 3))):
+            start = deed.start + draw(st.integers(0, 8)) * UNIT // 2 + draw(st.integers(0, 2))
+            end = start + draw(st.integers(1, 4)) * UNIT // 2
+            device = draw(st.integers(1, n_devices)) - 1
+            if any((one.device, one.start) == (device, start) for one in made.work):
+                continue  # which of two that start together is the next one, nothing tells
+            owner = number if draw(st.integers(0, 9)) else None
+            made.work.append(Work(owner, device, start, end, draw(st.sampled_from(["gemm", "relu", "copy"]))))
+    if not any(one.name != "copy" for one in made.work):
+        made.work.append(Work(None, 0, -1, UNIT, "gemm"))
+    reach = max(deed.end for deed in made.deeds if deed.thread == 0) // UNIT
+    edges = sorted(draw(st.sets(st.integers(0, reach), max_size=4)))
+    number = 0
+    for start, end in pairwise(edges):
+        number += draw(st.sampled_from([1, 1, 1, 2]))
+        made.marks.append((number, start * UNIT, end * UNIT))
+    return made
+
+
+# ------------------------------------------------------------------------------------------- as a profiler records it
+
+
+def trace_of(schedule: Schedule, shift: int = 0, order: random.Random | None = None) -> Trace:
+    """The trace, later by some ticks; rows in random order where there is one."""
+
+    def us(tick: int) -> int:
+        return (tick + shift) * TICK_US
+
+    spans: list[Row] = [mark(number, us(start), us(end)) for number, start, end in schedule.marks]
+    calls: list[Row] = []
+    for number, deed in enumerate(schedule.deeds):
+        where = {"thread_id": deed.thread}
+        times = us(deed.start), us(deed.end)
+        if deed.name is None:
+            continue
+        if deed.cause == "launch":
+            spans.append(span("op", deed.name, *times, **where))
+            calls.append(launch(times[0] + 5, times[1], api_call_id=number, **where))
+        elif deed.cause in ("allocation", "sync") or deed.name.startswith("cu"):
+            calls.append(api(deed.name, *times, api_call_id=number, **where))
+        else:
+            kinds = {"aten::sort": "op", "<built-in function sleep>": "python"}
+            spans.append(span(kinds.get(deed.name, "annotation"), deed.name, *times, **where))
+    device_work = [
+        work(us(one.start), us(one.end), one.deed, device_id=one.device, name=one.name) for one in schedule.work
+    ]
+    kernels = [row | {"kernel_id": number} for number, row in enumerate(device_work) if row["name"] != "copy"]
+    copies = [
+        {key: row[key] for key in row if key != "name"} | {"memcpy_id": number}
+        for number, row in enumerate(device_work)
+        if row["name"] == "copy"
+    ]
+    for rows in (kernels, copies, calls, spans):
+        if order is not None:
+            order.shuffle(rows)
+    return program(spans, calls, kernels, memcpys=copies)
+
+
+# ----------------------------------------------------------------------------------------------- counted tick by tick
+
+
+def launched_at(schedule: Schedule, one: Work) -> float:
+    """When the host launched some work: its call starts half a tick after the op; else nothing but its own start."""
+    return one.start if one.deed is None else schedule.deeds[one.deed].start + 0.5
+
+
+def steps(schedule: Schedule) -> dict[int, tuple[int, int]]:
+    """Of each step its start and end: the host has begun the next one, and what was launched before is finished."""
+    found: dict[int, tuple[int, int]] = {}
+    reached = -1
+    marks = schedule.marks
+    for place, (number, start, end) in enumerate(marks):
+        goes_on = place + 1 < len(marks) and marks[place + 1][0] == number + 1
+        host_end = marks[place + 1][1] if goes_on else end
+        begin = max([start, reached, *(w.end for w in schedule.work if launched_at(schedule, w) < start)])
+        reached = max([begin, host_end, *(w.end for w in schedule.work if launched_at(schedule, w) < host_end)])
+        found[number] = (begin, reached)
+    return found
+
+
+def doing(schedule: Schedule, thread: int, tick: int) -> str | None:
+    """What a thread did in a tick, by cause; None where it did nothing that is known."""
+    return next(
+        (one.cause for one in schedule.deeds if one.thread == thread and one.start <= tick < one.end), None
+    )  # fmt: skip
+
+
+def lanes(schedule: Schedule) -> set[int]:
+    """The threads that count: they launch something, if only a copy that they wait for, or mark steps."""
+    return {deed.thread for deed in schedule.deeds if deed.cause == "launch" or deed.name == "hipMemcpyWithStream"}
+
+
+def main_thread(schedule: Schedule) -> int:
+    """The thread of which most time is known.
+
+    All is known of the one that marks steps, else launches most; of the other one what is recorded.
+    """
+    n_calls = Counter(
+        one.thread for one in schedule.deeds if one.cause == "launch" or one.name == "hipMemcpyWithStream"
+    )
+    leading = 0 if schedule.marks or n_calls[0] >= n_calls[1] else 1
+    known = {}
+    for thread in sorted(lanes(schedule)):
+        own = [(one.start, one.end) for one in schedule.deeds if one.thread == thread and one.name is not None]
+        own += [(start, end) for _, start, end in schedule.marks if thread == 0]
+        known[thread] = sum(end - start for start, end in own)
+        if thread == leading:
+            known[thread] = max(end for _, end in own) - min(start for start, _ in own)
+    return max(known, key=lambda thread: (known[thread], -thread))
+
+
+def cause_on_host(schedule: Schedule, thread: int, tick: int) -> str:
+    """What a thread did, or another one while it ran Python or nothing."""
+    own = doing(schedule, thread, tick) if thread in lanes(schedule) else None
+    others = [doing(schedule, other, tick) for other in sorted(lanes(schedule) - {thread})]
+    for cause in (own, *others):
+        if cause not in (None, "host"):
+            return str(cause)
+    return "host"
+
+
+def causes_of_gap(schedule: Schedule, first: int, end: int, following: Work | None, before: Work | None) -> list[str]:
+    """The cause of every tick of a gap, before the work that follows; None where nothing does."""
+    if following is None:
+        found = [cause_on_host(schedule, main_thread(schedule), tick) for tick in range(first, end)]
+    elif following.deed is None:
+        found = ["unknown"] * (end - first)
+    elif before is not None and before.deed == following.deed:
+        found = ["dependency"] * (end - first)
+    else:
+        call = schedule.deeds[following.deed]
+        found = [
+            cause_on_host(schedule, call.thread, tick)
+            if tick < call.end
+            else "launch" if tick < call.end + LATENCY else "dependency"
+            for tick in range(first, end)
+        ]  # fmt: skip
+    for place in range(1, len(found)):
+        if found[place] == "launch" and found[place - 1] == "sync":
+            found[place] = "sync"
+    if following is not None and is_first(schedule, following) and found.count("launch") >= LOADING:
+        found = ["loading" if cause == "launch" else cause for cause in found]
+    return found
+
+
+def is_first(schedule: Schedule, one: Work) -> bool:
+    """Whether a deed launched the first kernel of some name."""
+    firsts: dict[str, Work] = {}
+    for other in sorted((w for w in schedule.work if w.name != "copy"), key=lambda w: w.start):
+        firsts.setdefault(other.name, other)
+    return one.deed is not None and one.deed in {first.deed for first in firsts.values()}
+
+
+def idle_ticks(schedule: Schedule, device: int, low: int, high: int) -> Iterator[tuple[int, str]]:
+    """Every tick from low to high in which a device does nothing, and its cause."""
+    own = sorted((w for w in schedule.work if w.device == device), key=lambda w: (w.start, w.end))
+    busy = {tick for one in own for tick in range(one.start, one.end)}
+    tick = low
+    while tick < high:
+        if tick in busy:
+            tick += 1
+            continue
+        end = next((t for t in range(tick, high) if t in busy), high)
+        following = next((w for w in own if w.start >= tick), None)
+        before = next((w for w in reversed(own) if w.start < tick), None)
+        yield from enumerate(causes_of_gap(schedule, tick, end, following, before), tick)
+        tick = end
+
+
+def edges_of(schedule: Schedule, found: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """From when to when a device is looked at: its steps, else all that the threads that count did, and its work."""
+    told = [deed for deed in schedule.deeds if deed.thread in lanes(schedule) and deed.name is not None]
+    times = [*found.values()] or [(deed.start, deed.end) for deed in told]
+    return min([s for s, _ in times], default=10**9), max([e for _, e in times], default=-1)
+
+
+@given(schedules())
+def test_idle_causes_are_recovered_exactly(schedule: Schedule) -> None:
+    trace = trace_of(schedule)
+    found = steps(schedule)
+    table = steps_of(trace).select("step", "start_ns", "duration_ns").rows()
+    ns = TICK_US * 1000
+    assert {step: (start // ns, (start + duration) // ns) for step, start, duration in table} == found
+    frame, gaps = TIME_BREAKDOWN.check(time_breakdown(trace)), IDLE_GAPS.check(idle_gaps(trace))
+    for device in sorted({one.device for one in schedule.work}):
+        own = [one for one in schedule.work if one.device == device]
+        first, last = min(w.start for w in own), max(w.end for w in own)
+        low, high = edges_of(schedule, found)
+        ticks = dict(idle_ticks(schedule, device, min(low, first), max(high, last)))
+        rows = {row["step"]: row for row in frame.filter(pl.col("device_id") == device).iter_rows(named=True)}
+        assert set(rows) == {None, *found}
+        for step, (start, end) in [*found.items(), (None, (first, last))]:
+            expected = Counter(cause for tick, cause in ticks.items() if start <= tick < end)
+            row = rows[step]
+            assert {cause: row[f"idle_{cause}_ns"] // ns for cause in CAUSES if row[f"idle_{cause}_ns"]} == expected
+            parts = ("compute", "exposed_communication", "exposed_copy", "idle")
+            assert sum(row[f"{part}_ns"] for part in parts) == row["window_ns"] == (end - start) * ns
+        judged = Counter(
+            cause
+            for tick, cause in ticks.items()
+            if not found or any(start <= tick < end for start, end in found.values())
+        )
+        sums = gaps.filter(pl.col("device_id") == device).group_by("cause").agg(pl.col("idle_ns").sum() // ns)
+        assert dict(sums.iter_rows()) == judged
+
+
+@given(schedules(), st.randoms(use_true_random=False))
+def test_neither_the_order_of_rows_nor_the_time_of_day_matters(schedule: Schedule, order: random.Random) -> None:
+    plain, other = trace_of(schedule), trace_of(schedule, shift=10**14, order=order)
+    assert_frame_equal(time_breakdown(other), time_breakdown(plain))
+    at = pl.col("example_ns") - 10**14 * TICK_US * 1000
+    key = ["rank", "device_id", "cause", "what"]
+    assert_frame_equal(
+        idle_gaps(other).with_columns(at.alias("example_ns")).sort(key).drop("example_ns"),
+        idle_gaps(plain).sort(key).drop("example_ns"),
+    )
+
+
+@given(schedules())
+def test_steps_of_a_window_tile_its_time(schedule: Schedule) -> None:
+    frame = steps_of(trace_of(schedule))
+    for _, window in frame.group_by("window"):
+        ordered = window.sort("start_ns", "step")
+        ends = ordered["start_ns"] + ordered["duration_ns"]
+        assert ends[:-1].to_list() == ordered["start_ns"][1:].to_list()
