@@ -126,9 +126,9 @@ def _chains(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
     if not levels:
         numbers = ("start_ns", "end_ns", "span", "span_start", "span_end", "level")
         texts = ("api", "kind", "name")
-        columns = [pl.lit(None, pl.Int64).alias(column) for column in numbers]
-        columns += [pl.lit(None, pl.String).alias(column) for column in texts]
-        return asked.select("segment").clear().with_columns(columns)
+        empty = [pl.lit(None, pl.Int64).alias(column) for column in numbers]
+        empty += [pl.lit(None, pl.String).alias(column) for column in texts]
+        return asked.select("segment").clear().with_columns(empty)
     return pl.concat(levels)
 
 
