@@ -37,8 +37,10 @@ _IDS = ("rank", "step", "line")
 """Numbers that name something, shown without thousands separators, as is whatever ends in _id."""
 
 _PLACES = ("rank", "device_id")
-_SHARES = ("library_", "primitive_", "idle_", "cuda_self_", "cuda_total_")
-"""Columns of time by library, primitive and cause, and of a device: shown where they are not all 0."""
+_SHARES = ("library_", "primitive_")
+"""Columns of time by library and by primitive, named after each."""
+_IF_ANY = (*_SHARES, "idle_", "cuda_self_", "cuda_total_")
+"""Columns that are shown where they are not all 0."""
 
 _AXES = ("x", "y", "z")
 
@@ -172,7 +174,7 @@ def informative(frame: pl.DataFrame) -> list[str]:
     if frame.is_empty():
         return frame.columns
     dull = {name for name in frame.columns if frame[name].null_count() == frame.height}
-    dull |= {name for name in frame.columns if name.startswith(_SHARES) and largest_of(frame[name]) == 0}
+    dull |= {name for name in frame.columns if name.startswith(_IF_ANY) and largest_of(frame[name]) == 0}
     dull |= {name for name in _PLACES if name in frame.columns and frame[name].n_unique() == 1}
     return [name for name in frame.columns if name not in dull]
 
