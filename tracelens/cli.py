@@ -42,7 +42,7 @@ from tracelens.views.format import printable
 from tracelens.views.text import frame_to_text, to_text
 
 EXIT_INPUT, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
-SAMPLE = Path("samples/study/captures/eager_train.tracelens")
+SAMPLE = Path("samples/planted/captures/input_slow_workers.stacks.pt.trace.json.gz")
 DEMO_PAGE = Path("tracelens-demo.html")
 
 

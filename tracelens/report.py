@@ -60,8 +60,13 @@ def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] =
     needs_base = [name for name in names if ANALYSES[name].is_pair and base is None]
     if needs_base:
         raise UsageError(f"{', '.join(needs_base)} compares two traces; name the other one with --against")
-    chosen = [a for a in ANALYSES.values() if (a.name in names if names else base is not None or not a.is_pair)]
+    chosen = [a for a in ANALYSES.values() if (a.name in names if names else _applies(a, trace, base))]
     return Report(trace, base, [run_section(analysis, trace, base) for analysis in chosen], bool(names))
+
+
+def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
+    """Whether a report has the section unless sections are named."""
+    return (base is not None or not analysis.is_pair) and not (analysis.of_host and trace.has("kernels"))
 
 
 def run_section(analysis: Analysis, trace: Trace, base: Trace | None = None) -> Section:

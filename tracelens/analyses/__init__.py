@@ -40,7 +40,8 @@ class Analysis:
 
     `run` takes one Trace, or (base, other) where `is_pair`. `notes` takes the same and the resulting frame, and gives
     the finding in words, plus whatever the reader must know to trust it; plain text, one sentence or two an entry.
-    `takes_base`: the trace compared with, where there is one, is passed as `base`.
+    `takes_base`: the trace compared with, where there is one, is passed as `base`. `of_host`: it reads all spans, for
+    what a trace without kernels is asked; a report on one with kernels has it where it is named.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Analysis:
     notes: Callable[..., list[str]] | None = None
     is_pair: bool = False
     takes_base: bool = False
+    of_host: bool = False
 
 
 verdict = _verdict.verdict
@@ -112,6 +114,7 @@ ANALYSES: dict[str, Analysis] = {
             work.LAYER_HOST_TIME,
             layer_host_time,
             notes=_layer_host_time.notes,
+            of_host=True,
         ),
         Analysis(
             "compare_layers",
@@ -186,7 +189,7 @@ ANALYSES: dict[str, Analysis] = {
             "top_kernels", "Which kernels take the time?", time.TOP_KERNELS, top_kernels, notes=_top_kernels.notes
         ),
         Analysis("top_ops", "Which ops take the host's and the device's time?", time.TOP_OPS, top_ops),
-        Analysis("threads", "What does each host thread do?", time.THREADS, threads),
+        Analysis("threads", "What does each host thread do?", time.THREADS, threads, of_host=True),
         Analysis(
             "launch_delay",
             "How long does work wait between its launch and the device?",
