@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import polars as pl
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -107,8 +107,22 @@ def schedules(draw: st.DrawFn) -> Schedule:
 # ------------------------------------------------------------------------------------------- as a profiler records it
 
 
-def trace_of(schedule: Schedule, shift: int = 0, order: random.Random | None = None) -> Trace:
-    """The trace, later by some ticks; rows in random order where there is one."""
+def trace_of(*schedules: Schedule, shift: int = 0, order: random.Random | None = None) -> Trace:
+    """The trace of a rank a schedule, later by some ticks; rows in random order where there is one."""
+    spans, calls, kernels, copies = (
+        [row | {"rank": rank} for rank, rows in enumerate(parts) for row in rows]
+        for parts in zip(*(rows_of(schedule, shift) for schedule in schedules), strict=True)
+    )
+    for rows in (kernels, copies, calls, spans):
+        if order is not None:
+            order.shuffle(rows)
+    # Of two spans with the same times the first is the outer one.
+    spans.sort(key=lambda row: not row["name"].startswith("ProfilerStep"))
+    return program(spans, calls, kernels, memcpys=copies)
+
+
+def rows_of(schedule: Schedule, shift: int) -> tuple[list[Row], ...]:
+    """Spans, calls, kernels and copies."""
 
     def us(tick: int) -> int:
         return (tick + shift) * TICK_US
@@ -137,10 +151,7 @@ def trace_of(schedule: Schedule, shift: int = 0, order: random.Random | None = N
         for number, row in enumerate(device_work)
         if row["name"] == "copy"
     ]
-    for rows in (kernels, copies, calls, spans):
-        if order is not None:
-            order.shuffle(rows)
-    return program(spans, calls, kernels, memcpys=copies)
+    return spans, calls, kernels, copies
 
 
 # ----------------------------------------------------------------------------------------------- counted tick by tick
@@ -310,3 +321,15 @@ def test_steps_of_a_window_tile_its_time(schedule: Schedule) -> None:
         ordered = window.sort("start_ns", "step")
         ends = ordered["start_ns"] + ordered["duration_ns"]
         assert ends[:-1].to_list() == ordered["start_ns"][1:].to_list()
+
+
+@settings(max_examples=20)
+@given(schedules(), schedules())
+def test_ranks_do_not_matter_to_each_other(first: Schedule, second: Schedule) -> None:
+    both = trace_of(first, second)
+    key = ["device_id", "cause", "what"]
+    for rank, schedule in enumerate((first, second)):
+        alone = trace_of(schedule)
+        for analysis, order in ((time_breakdown, ["device_id", "step"]), (idle_gaps, key)):
+            ours = analysis(both).filter(pl.col("rank") == rank).drop("rank").sort(order)
+            assert_frame_equal(ours, analysis(alone).drop("rank").sort(order))
