@@ -38,6 +38,8 @@ _LOADING = (
     r"|(?:^|/)torch/_inductor/(?:compile_fx|graph|codecache|async_compile)\.py"
     r"|(?:^|/)triton/(?:compiler|runtime/(?:build|autotuner))|(?:^|/)torch/utils/cpp_extension\.py|^<frozen importlib"
 )
+_OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
+"""An operator of a library, as aten::add or aten::add.out; autograd::engine::evaluate_function: … is none."""
 _HOOK_AROUND_CALL = r"/steps\.py\(\d+\): call$"
 """The hook that the program's own call runs in."""
 _DRIVER_LOADS = r"(?i)loading|compiler"
@@ -209,15 +211,21 @@ def _causing(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _waiting(spans: pl.DataFrame, causing: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Ops that wait for the device, as aten::item: the innermost op around each such call, with the call's row."""
+    """Operators that wait for the device, as aten::item: the innermost around each such call, with the call's row.
+
+    A framework's own regions, and autograd's around a whole backward function, may do much else.
+    """
     waits = causing.filter(pl.col("cause") == "sync").join(
         calls.select(pl.col("row").cast(pl.Int64), span=pl.col("span_id").cast(pl.Int64)),
         on="row",
         how="left",
         maintain_order="left",
     )
-    ops = spans.select(pl.col("row").cast(pl.Int64).alias("span"), "kind", op_start="start_ns", op_end="end_ns")
-    found = waits.join(ops.filter(pl.col("kind") == "op"), on="span", how="inner", maintain_order="left")
+    ops = spans.filter(pl.col("row").is_in(waits["span"].drop_nulls().unique().implode())).filter(
+        (pl.col("kind") == "op") & pl.col("name").cast(pl.String).str.contains(_OPERATOR)
+    )
+    ops = ops.select(pl.col("row").cast(pl.Int64).alias("span"), op_start="start_ns", op_end="end_ns")
+    found = waits.join(ops, on="span", how="inner", maintain_order="left")
     return _outer(found.select(start_ns="op_start", end_ns="op_end", row="row", cause="cause"))
 
 
@@ -233,7 +241,7 @@ def _computing(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
     Operators have a library in their name, as aten::add; a framework's own regions have none.
     """
-    is_operator = pl.col("name").cast(pl.String).str.contains("::", literal=True)
+    is_operator = pl.col("name").cast(pl.String).str.contains(_OPERATOR)
     long = ops.filter(pl.col("end_ns") - pl.col("start_ns") >= PAUSE_NS).filter(is_operator)
     first, after = (calls["start_ns"].search_sorted(long[edge]) for edge in ("start_ns", "end_ns"))
     return long.filter(first == after)
