@@ -46,7 +46,7 @@ def loader(kind: str) -> Row:
             "Avoid the wait for the device (aten::item > cudaStreamSynchronize)",
         ),
         (idle(calls=(api("cuModuleLoadData", 5_000, 8_990),)), "Load and compile before the steps: warm up"),
-        (idle(span("annotation", "log", 5_000, 8_990)), "Do this elsewhere, less often, or while"),
+        (idle(span("annotation", "log", 5_000, 8_990)), "Do this elsewhere, less often, or at the same time"),
         (idle(span("op", "aten::mm", 5_000, 9_100)), "Launch less: a CUDA graph or torch.compile removes launches"),
     ],
 )  # fmt: skip
