@@ -14,9 +14,8 @@ from numba import njit, types
 
 from tracelens.collectors.torch.fast import kernels
 from tracelens.collectors.torch.fast.native import SOURCES as PARSE_SOURCES
-from tracelens.derive import ancestry_kernel, nesting_kernel
+from tracelens.derive import ancestry_kernel
 from tracelens.derive.ancestry_fast import SOURCES as CLIMB_SOURCES
-from tracelens.derive.nesting_fast import SOURCES as WALK_SOURCES
 from tracelens.fast import ahead
 
 # What is of the compiling machine, or of numba's doors to Python.
@@ -51,7 +50,6 @@ def main() -> None:
     """Write the texts beside their sources."""
     for function, name, sources in (
         (kernels.parse, "parse", PARSE_SOURCES),
-        (nesting_kernel.walk, "walk", WALK_SOURCES),
         (ancestry_kernel.climb, "climb", CLIMB_SOURCES),
     ):
         text = compiled(function, name)

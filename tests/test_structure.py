@@ -23,7 +23,7 @@ FOLDERS = {
 LEVELS = (
     ("tracelens.errors", "tracelens.allocator"),
     ("tracelens.limits",),
-    ("tracelens.fast",),
+    ("tracelens.fast", "tracelens.native"),
     ("tracelens.early",),
     ("tracelens.coding",),
     ("tracelens.table",),
@@ -143,7 +143,7 @@ def test_wheel_installs_nothing_but_tracelens(tmp_path: Path) -> None:
     subprocess.run(command, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {"tracelens", wheel.name.split("-py3")[0] + ".dist-info"}
+    assert {name.split("/")[0] for name in names} == {"tracelens", wheel.name.split("-cp311")[0] + ".dist-info"}
     for module, file in modules().items():
         inside = module.replace(".", "/") + ("/__init__.py" if file.name == "__init__.py" else ".py")
         assert inside in names

@@ -10,8 +10,7 @@ from pathlib import Path, PurePath
 from tracelens.allocator import gives_back_soon
 
 _KERNELS = {
-    "parse": "collectors/torch/fast/kernels.py", "walk": "derive/nesting_kernel.py",
-    "climb": "derive/ancestry_kernel.py",
+    "parse": "collectors/torch/fast/kernels.py", "climb": "derive/ancestry_kernel.py",
 }  # fmt: skip
 
 
