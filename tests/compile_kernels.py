@@ -14,8 +14,6 @@ from numba import njit, types
 
 from tracelens.collectors.torch.fast import kernels
 from tracelens.collectors.torch.fast.native import SOURCES as PARSE_SOURCES
-from tracelens.derive import ancestry_kernel
-from tracelens.derive.ancestry_fast import SOURCES as CLIMB_SOURCES
 from tracelens.fast import ahead
 
 # What is of the compiling machine, or of numba's doors to Python.
@@ -48,10 +46,7 @@ def compiled(function: Any, name: str) -> str:
 
 def main() -> None:
     """Write the texts beside their sources."""
-    for function, name, sources in (
-        (kernels.parse, "parse", PARSE_SOURCES),
-        (ancestry_kernel.climb, "climb", CLIMB_SOURCES),
-    ):
+    for function, name, sources in ((kernels.parse, "parse", PARSE_SOURCES),):
         text = compiled(function, name)
         ahead.text_of(sources[0]).write_text(f"; {ahead.digest(sources)}\n{text}", encoding="ascii")
 

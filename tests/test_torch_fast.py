@@ -236,9 +236,7 @@ def test_the_fast_path_knows_every_key_of_the_slow_one() -> None:
 
 
 def test_kernels_are_compiled_ahead_from_the_present_source() -> None:
-    from tracelens.derive import ancestry_fast  # noqa: PLC0415
-
-    for sources in (native.SOURCES, ancestry_fast.SOURCES):
+    for sources in (native.SOURCES,):
         first = ahead.text_of(sources[0]).read_text().split("\n", 1)[0]
         assert first == f"; {ahead.digest(sources)}", "run: python -m tests.compile_kernels"
 
@@ -276,7 +274,7 @@ def compiled(*_):
     return emitted(*_)
 
 emitted, ahead._machine_code = ahead._machine_code, compiled
-ahead.prepare("climb", Path(sys.argv[1]))
+ahead.prepare("parse", Path(sys.argv[1]))
 print(sum(function is not None for function in ahead._FUNCTIONS.values()))
 """
 
@@ -284,7 +282,7 @@ print(sum(function is not None for function in ahead._FUNCTIONS.values()))
 @pytest.mark.skipif(not ahead.text_of(native.SOURCES[0]).exists(), reason="no kernel is compiled ahead")
 def test_machine_code_is_made_once_where_it_can_be_kept(tmp_path: Path) -> None:
     pytest.importorskip("llvmlite", reason="kernels need numba")
-    source = ROOT / "tracelens" / "derive" / "ancestry_kernel.py"
+    source = ROOT / "collectors" / "torch" / "fast" / "kernels.py"
 
     def made(cache: Path) -> list[str]:
         done = subprocess.run(

@@ -9,9 +9,7 @@ from pathlib import Path, PurePath
 
 from tracelens.allocator import gives_back_soon
 
-_KERNELS = {
-    "parse": "collectors/torch/fast/kernels.py", "climb": "derive/ancestry_kernel.py",
-}  # fmt: skip
+_KERNELS = {"parse": "collectors/torch/fast/kernels.py"}
 
 
 def is_command() -> bool:

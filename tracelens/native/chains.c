@@ -209,34 +209,31 @@ int ops_order(struct ops *ops, const int64_t *durations, size_t n, int64_t *next
     return 1;
 }
 
-void ops_totals(const struct ops *ops, int64_t *totals, uint32_t *last, size_t n_codes)
+void ops_counts(const struct ops *ops, int64_t *counts, size_t n_codes)
 {
-    for (uint32_t node = 1; node < ops->n_nodes; node++) {
-        const struct node *of = &ops->nodes[node];
-        if (of->code >= n_codes)
-            continue;
-        int64_t *own = &totals[3 * (size_t)of->code], device = of->device_ns;
-        own[0] = plus(own[0], device);
-        own[1] = plus(own[1], of->own_ns);
-        /* A name that is met twice on the way up has the work once. A node stands after the one that it is below. */
-        for (uint32_t up = node; up && device; up = ops->nodes[up].up) {
-            uint32_t code = ops->nodes[up].code;
-            if (code < n_codes && last[code] != node) {
-                last[code] = node;
-                totals[3 * (size_t)code + 2] = plus(totals[3 * (size_t)code + 2], device);
-            }
-        }
-    }
+    memset(counts, 0, n_codes * sizeof *counts);
+    for (size_t node = 1; node < ops->n_nodes; node++)
+        if (ops->nodes[node].code < n_codes)
+            counts[ops->nodes[node].code] += ops->nodes[node].n_ops;
+}
+
+static void swap(int64_t *one, int64_t *other)
+{
+    int64_t kept = *one;
+    *one = *other;
+    *other = kept;
 }
 
 /* The k-th smallest of n values, those before it not larger and those after it not smaller. */
 static int64_t select_kth(int64_t *values, size_t n, size_t k)
 {
     size_t low = 0, high = n - 1;
+    uint32_t chance = 1;
     while (low < high) {
-        /* The middle of three, so that what is sorted already is halved. */
-        int64_t a = values[low], b = values[low + (high - low) / 2], c = values[high];
-        int64_t pivot = at_least(at_most(a, b), at_most(at_least(a, b), c));
+        /* Some value goes first, so that no order that is likely makes each step a small one. */
+        chance = chance * 1664525u + 1013904223u;
+        swap(&values[low], &values[low + chance % (high - low + 1)]);
+        int64_t pivot = values[low];
         size_t i = low, j = high;
         for (;;) {
             while (values[i] < pivot)
@@ -245,21 +242,18 @@ static int64_t select_kth(int64_t *values, size_t n, size_t k)
                 j--;
             if (i >= j)
                 break;
-            int64_t swapped = values[i];
-            values[i++] = values[j];
-            values[j--] = swapped;
+            swap(&values[i++], &values[j--]);
         }
-        if (k <= j && j < high)
+        if (k <= j)
             high = j;
-        else if (k > j)
-            low = j + 1;
         else
-            high = j - (j > low);
+            low = j + 1;
     }
     return values[k];
 }
 
-void measures(int64_t *durations, size_t n, int64_t measured[5])
+/* How many, total, least, most, and the two in the middle, of durations, which are put in another order. */
+static void measure(int64_t *durations, size_t n, int64_t measured[6])
 {
     int64_t total = 0, least = durations[0], most = durations[0];
     for (size_t i = 0; i < n; i++) {
@@ -273,9 +267,33 @@ void measures(int64_t *durations, size_t n, int64_t measured[5])
         for (size_t i = n / 2; i < n; i++)
             high = at_most(high, durations[i]);
     }
-    measured[0] = total;
-    measured[1] = least;
-    measured[2] = most;
-    measured[3] = low;
-    measured[4] = high;
+    int64_t all[6] = {(int64_t)n, total, least, most, low, high};
+    memcpy(measured, all, sizeof all);
+}
+
+void ops_sums(struct ops *ops, const int64_t *ends, int64_t *sums, uint32_t *last, size_t n_codes)
+{
+    int64_t begin = 0;
+    memset(sums, 0, n_codes * N_SUMS * sizeof *sums);
+    for (size_t code = 0; code < n_codes; code++) {
+        if (ends[code] > begin && ends[code] <= (int64_t)ops->n_spans)
+            measure(ops->in_calls + begin, (size_t)(ends[code] - begin), sums + N_SUMS * code);
+        begin = at_least(begin, ends[code]);
+    }
+    for (uint32_t node = 1; node < ops->n_nodes; node++) {
+        const struct node *of = &ops->nodes[node];
+        if (of->code >= n_codes)
+            continue;
+        int64_t *own = &sums[N_SUMS * (size_t)of->code + 6], device = of->device_ns;
+        own[0] = plus(own[0], device);
+        own[1] = plus(own[1], of->own_ns);
+        /* A name that is met twice on the way up has the work once. */
+        for (uint32_t up = node; up && device; up = ops->nodes[up].up) {
+            uint32_t code = ops->nodes[up].code;
+            if (code < n_codes && last[code] != node) {
+                last[code] = node;
+                sums[N_SUMS * (size_t)code + 8] = plus(sums[N_SUMS * (size_t)code + 8], device);
+            }
+        }
+    }
 }

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+_NOTHING = pa.py_buffer(b"")
 _ARROW: dict[pl.DataType, tuple[pa.DataType, int]] = {
     pl.Int32(): (pa.int32(), 4),
     pl.UInt32(): (pa.uint32(), 4),
@@ -19,8 +20,14 @@ def memory(column: pl.Series, dtype: pl.DataType) -> pa.Buffer:
     """The column's values, of which none is null, one after another as this dtype."""
     array = column.cast(dtype).rechunk().to_arrow()
     assert not array.null_count
-    size = _ARROW[dtype][1]
-    return array.buffers()[1].slice(array.offset * size, len(array) * size)
+    return values(array)
+
+
+def values(array: pa.Array) -> pa.Buffer:
+    """The values of a column of whole numbers as it lies in Arrow's memory, whatever stands where one is null."""
+    size = array.type.bit_width // 8
+    buffer = array.buffers()[1]
+    return _NOTHING if buffer is None else buffer.slice(array.offset * size, len(array) * size)
 
 
 def frame(columns: dict[str, tuple[bytes, pl.DataType]], n_rows: int) -> pl.DataFrame:

@@ -116,11 +116,12 @@ int ops_time(struct ops *ops, const int64_t *self_ns, size_t n);
 void ops_launch(struct ops *ops, struct rows spans, const int64_t *durations);
 int ops_order(struct ops *ops, const int64_t *durations, size_t n, int64_t *next, size_t n_codes);
 
-/* Of each code what its chains launched, their own time, and what they and the chains below them launched. `last` is
-working space. */
-void ops_totals(const struct ops *ops, int64_t *totals, uint32_t *last, size_t n_codes);
+void ops_counts(const struct ops *ops, int64_t *counts, size_t n_codes);
 
-/* Total, least, most, and the two in the middle of n durations, one or more, which are put in another order. */
-void measures(int64_t *durations, size_t n, int64_t measured[5]);
+/* Nine words of each code. Of its durations, which stand before `ends` where `ops_order` put them: how many, total,
+least, most, the two in the middle. Of its chains: what they launched, their own time, and what they and the chains below
+them launched. `last` is working space, 0. */
+enum { N_SUMS = 9 };
+void ops_sums(struct ops *ops, const int64_t *ends, int64_t *sums, uint32_t *last, size_t n_codes);
 
 #endif
