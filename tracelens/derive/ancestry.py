@@ -91,9 +91,6 @@ def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame:
     `marks` has a byte a row of the tree: `top` is the outermost row marked 1 (null for none), `n_ones` and `n_twos`
     are how many are marked 1 and 2.
     """
-    found = ancestry_fast.above(parent, marks, rows)
-    if found is not None:
-        return found
     is_one, is_two = marks == 1, marks == 2
     counts = (count_among(parent, flags).gather(rows).fill_null(0) for flags in (is_one, is_two))
     columns = outermost_row(parent, is_one).gather(rows), *counts

@@ -40,19 +40,6 @@ def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series | None:
     return series(found, _I64).alias(own.name) if _pass(_WITHIN, parent, None, found) else None
 
 
-def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame | None:
-    """What `ancestry.above` gives."""
-    if LIBRARY is None:
-        return None
-    found = LIBRARY.above(_filled(rows), _filled(parent), memory(marks, pl.UInt8()))
-    if found is None:
-        return None
-    # Three words a row, of which each column has every third.
-    words = series(found, _I64)
-    columns = {name: words.gather_every(3, at) for at, name in enumerate(("top", "n_ones", "n_twos"))}
-    return pl.DataFrame(columns).with_columns(_known("top"))
-
-
 def _flagged(what: int, parent: pl.Series, flags: pl.Series) -> pl.Series | None:
     """A pass that asks which of a row and its ancestors are flagged."""
     found = bytearray(8 * len(parent))
@@ -78,10 +65,6 @@ def _filled(rows: pl.Series) -> pa.Buffer:
     return memory(rows.cast(pl.Int64).fill_null(_NONE), _I64)
 
 
-def _known(name: str) -> pl.Expr:
-    return pl.when(pl.col(name) >= 0).then(name)
-
-
 def _rows(found: pl.Series | None) -> pl.Series | None:
     """Row numbers, null for none."""
-    return None if found is None else found.to_frame("row").select(_known("row")).to_series()
+    return None if found is None else found.set(found < 0, None)

@@ -8,29 +8,29 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
-from tracelens.derive import charging
 from tracelens.derive.op_times import WORK
-from tracelens.derive.span_trees import rows_of_rank
 from tracelens.native import LIBRARY
-from tracelens.native.columns import memory, series, values
+from tracelens.native.columns import series, values
 from tracelens.trace import Trace
 
 _IS_OP, _OWNED = 1, 2
 _FLAGS = {"op": _IS_OP | _OWNED, "python": _OWNED, "module": _OWNED}
 _PLACING = ("span_id", "parent_id", "kind", "name")
 _CALLS = ("process_id", "thread_id", "span_id", "start_ns", "duration_ns")
-_SUMS = (
-    "n_calls", "duration_total_ns", "duration_min_ns", "duration_max_ns", "low", "high", "cuda_self_ns", "cpu_self_ns",
-    "cuda_total_ns",
-)  # fmt: skip
-_COLUMNS = (
-    "name", "n_calls", "duration_total_ns", "duration_mean_ns", "duration_median_ns", "duration_min_ns",
-    "duration_max_ns", "cuda_self_ns", "cpu_self_ns", "cuda_total_ns", "rank",
-)  # fmt: skip
+_SUMS = ("n_calls", "cuda_self_ns", "cpu_self_ns", "cuda_total_ns")
+_MEASURES = {
+    "duration_total_ns": pl.Int64,
+    "duration_mean_ns": pl.Float64,
+    "duration_median_ns": pl.Float64,
+    "duration_min_ns": pl.Int64,
+    "duration_max_ns": pl.Int64,
+}
 _PLACE_BITS = 32
 
 
@@ -39,10 +39,8 @@ class _Ops:
 
     def __init__(self, n_spans: int) -> None:
         assert LIBRARY is not None
-        self.n_spans = n_spans
         self.ops = LIBRARY.Ops(n_spans)
         self.words: dict[str, int] = {}
-        self.ends = array("q")
 
     def place(self, spans: pa.RecordBatch) -> bool:
         """Find the chain of each span; whether that could be."""
@@ -69,34 +67,29 @@ class _Ops:
         """Charge to chains what spans take themselves; whether they are placed."""
         return self.ops.time(values(spans.column("self_ns")))
 
-    def expect(self) -> None:
-        """Make room for durations, by code, now that ops are counted and calls are taken off: where these were."""
-        counts = array("q", bytes(8 * len(self.words)))
-        self.ops.counts(counts)
-        at = 0
-        for count in counts:
-            self.ends.append(at)  # where the next of each code goes
-            at += count
+    def expect(self) -> bool:
+        """Add up chains by name, once all is charged to them, and make room for the durations of each name's ops."""
+        n_codes = len(self.words)
+        totals = bytearray(8 * len(_SUMS) * n_codes)
+        if not self.ops.totals(totals, bytearray(4 * n_codes)):
+            return False
+        words = series(totals, pl.Int64())
+        self.sums = pl.DataFrame({name: words.gather_every(len(_SUMS), at) for at, name in enumerate(_SUMS)})
+        counts = self.sums["n_calls"].to_list()
+        self.ends = array("q", accumulate(counts, initial=0))
+        self.durations = bytearray(8 * self.ends.pop())
+        return True
 
     def order(self, spans: pa.RecordBatch) -> bool:
-        """Put the durations of ops by code; whether that could be."""
-        return self.ops.order(values(spans.column("duration_ns")), self.ends)
+        """Put the durations of ops where the next of their name goes; whether that could be."""
+        return self.ops.order(values(spans.column("duration_ns")), self.ends, self.durations)
 
-    def sums(self, rank: int) -> pl.DataFrame:
-        """What `op_times` gives of the rank."""
-        words = series(self.ops.sums(self.ends), pl.Int64())
-        found = pl.DataFrame({name: words.gather_every(len(_SUMS), at) for at, name in enumerate(_SUMS)})
-        n, total = pl.col("n_calls"), pl.col("duration_total_ns")
-        return (
-            found.with_columns(
-                pl.Series("name", list(self.words), pl.String),
-                duration_mean_ns=total / n,
-                duration_median_ns=(pl.col("low") + pl.col("high")) / 2,
-                rank=pl.lit(rank, pl.Int32),
-            )
-            .filter(n > 0)  # the other names are of spans that are no ops
-            .select(_COLUMNS)
-        )
+    def measures(self) -> Iterator[pl.Series]:
+        """The durations of each name's ops, once all are ordered."""
+        durations, begin = series(self.durations, pl.Int64()), 0
+        for end in self.ends:
+            yield durations.slice(begin, end - begin)
+            begin = end
 
 
 def op_times(trace: Trace) -> list[pl.DataFrame] | None:
@@ -113,13 +106,25 @@ def op_times(trace: Trace) -> list[pl.DataFrame] | None:
             timed.append(pool.submit(next, times, False))
         if not all(future.result() for future in timed):
             return None
-        launched = pool.submit(_launch, trace, ranks)
-        for ops in ranks.values():
-            ops.expect()
-        if not all(_each(trace, ranks, _Ops.order, "spans", "duration_ns")) or not launched.result():
+        if not _launch(trace, ranks) or not all(ops.expect() for ops in ranks.values()):
             return None
-        found = list(pool.map(lambda rank: ranks[rank].sums(rank), ranks))
-    return [names for names in found if names.height]
+        if not all(_each(trace, ranks, _Ops.order, "spans", "duration_ns")):
+            return None
+    return [names for rank, ops in ranks.items() if (names := _names(rank, ops)).height]
+
+
+def _names(rank: int, ops: _Ops) -> pl.DataFrame:
+    """What `op_times` gives of a rank."""
+    with ThreadPoolExecutor(2) as pool:
+        measures = pl.DataFrame(list(pool.map(_measures, ops.measures())), _MEASURES, orient="row")
+    names = pl.DataFrame({"name": [*ops.words]}, {"name": pl.String}).hstack(measures).hstack(ops.sums)
+    # The other names are of spans that are no ops.
+    return names.with_columns(rank=pl.lit(rank, pl.Int32)).filter(pl.col("n_calls") > 0)
+
+
+def _measures(durations: pl.Series) -> tuple[Any, ...]:
+    """Total, mean, median, least and most."""
+    return durations.sum(), durations.mean(), durations.median(), durations.min(), durations.max()
 
 
 def _each(
@@ -132,15 +137,8 @@ def _each(
 
 
 def _charge_calls(trace: Trace, ranks: dict[int, _Ops]) -> bool:
-    """Take the calls off the spans of all ranks."""
-    if all(_each(trace, ranks, _Ops.charge_calls, "api_calls", *_CALLS)):
-        return True
-    # They are out of order, or of very many threads.
-    calls = trace.select("api_calls", "rank", *_CALLS)
-    for rank, ops in ranks.items():
-        in_calls = charging.charge_calls(rows_of_rank(calls, rank, ops.n_spans), ops.n_spans)
-        ops.ops.set_in_calls(memory(in_calls, pl.Int64()))
-    return True
+    """Take the calls off the spans of all ranks; not where they are out of order, or of very many threads."""
+    return all(_each(trace, ranks, _Ops.charge_calls, "api_calls", *_CALLS))
 
 
 def _launch(trace: Trace, ranks: dict[int, _Ops]) -> bool:

@@ -30,29 +30,6 @@ int among(enum among what, const int64_t *parents, size_t n, size_t first, const
     return 1;
 }
 
-int above(const int64_t *rows, size_t n, const int64_t *parents, const uint8_t *marks, size_t n_spans, int64_t *result)
-{
-    for (size_t i = 0; i < n; i++) {
-        int64_t at = rows[i], top = NONE, counts[3] = {0, 0, 0};
-        if (at != NONE && (at < 0 || at >= (int64_t)n_spans))
-            return 0;
-        while (at != NONE) {
-            unsigned mark = marks[at];
-            if (mark == 1)
-                top = at;
-            counts[mark < 3 ? mark : 0]++;
-            int64_t up = parents[at];
-            if (up != NONE && (up < 0 || up >= at))
-                return 0;
-            at = up;
-        }
-        result[3 * i] = top;
-        result[3 * i + 1] = counts[1];
-        result[3 * i + 2] = counts[2];
-    }
-    return 1;
-}
-
 /* The row at a place of the column; NONE for null. */
 static int64_t row_at(const struct rows *of, size_t place)
 {
@@ -182,7 +159,7 @@ int ops_time(struct ops *ops, const int64_t *self_ns, size_t n)
     return 1;
 }
 
-void ops_launch(struct ops *ops, struct rows spans, const int64_t *durations)
+int ops_launch(struct ops *ops, struct rows spans, const int64_t *durations)
 {
     for (size_t i = 0; i < spans.n; i++) {
         int64_t to = row_at(&spans, i);
@@ -191,9 +168,11 @@ void ops_launch(struct ops *ops, struct rows spans, const int64_t *durations)
             node->device_ns = plus(node->device_ns, durations[i]);
         }
     }
+    return 1;
 }
 
-int ops_order(struct ops *ops, const int64_t *durations, size_t n, int64_t *next, size_t n_codes)
+int ops_order(struct ops *ops, const int64_t *durations, size_t n, int64_t *next, size_t n_codes, int64_t *ordered,
+              size_t room)
 {
     if (n > ops->n_placed - ops->n_ordered)
         return 0;
@@ -201,99 +180,34 @@ int ops_order(struct ops *ops, const int64_t *durations, size_t n, int64_t *next
         uint32_t place = ops->places[ops->n_ordered + i], code = ops->nodes[place >> 2].code;
         if (!(place & IS_OP))
             continue;
-        if (code >= n_codes || next[code] < 0 || next[code] >= (int64_t)ops->n_spans)
+        if (code >= n_codes || next[code] < 0 || (uint64_t)next[code] >= room)
             return 0;
-        ops->in_calls[next[code]++] = durations[i];
+        ordered[next[code]++] = durations[i];
     }
     ops->n_ordered += n;
     return 1;
 }
 
-void ops_counts(const struct ops *ops, int64_t *counts, size_t n_codes)
+int ops_totals(const struct ops *ops, int64_t *totals, uint32_t *last, size_t n_codes)
 {
-    memset(counts, 0, n_codes * sizeof *counts);
-    for (size_t node = 1; node < ops->n_nodes; node++)
-        if (ops->nodes[node].code < n_codes)
-            counts[ops->nodes[node].code] += ops->nodes[node].n_ops;
-}
-
-static void swap(int64_t *one, int64_t *other)
-{
-    int64_t kept = *one;
-    *one = *other;
-    *other = kept;
-}
-
-/* The k-th smallest of n values, those before it not larger and those after it not smaller. */
-static int64_t select_kth(int64_t *values, size_t n, size_t k)
-{
-    size_t low = 0, high = n - 1;
-    uint32_t chance = 1;
-    while (low < high) {
-        /* Some value goes first, so that no order that is likely makes each step a small one. */
-        chance = chance * 1664525u + 1013904223u;
-        swap(&values[low], &values[low + chance % (high - low + 1)]);
-        int64_t pivot = values[low];
-        size_t i = low, j = high;
-        for (;;) {
-            while (values[i] < pivot)
-                i++;
-            while (values[j] > pivot)
-                j--;
-            if (i >= j)
-                break;
-            swap(&values[i++], &values[j--]);
-        }
-        if (k <= j)
-            high = j;
-        else
-            low = j + 1;
-    }
-    return values[k];
-}
-
-/* How many, total, least, most, and the two in the middle, of durations, which are put in another order. */
-static void measure(int64_t *durations, size_t n, int64_t measured[6])
-{
-    int64_t total = 0, least = durations[0], most = durations[0];
-    for (size_t i = 0; i < n; i++) {
-        total = plus(total, durations[i]);
-        least = at_most(least, durations[i]);
-        most = at_least(most, durations[i]);
-    }
-    int64_t low = select_kth(durations, n, (n - 1) / 2), high = low;
-    if (n % 2 == 0) {
-        high = durations[n / 2];
-        for (size_t i = n / 2; i < n; i++)
-            high = at_most(high, durations[i]);
-    }
-    int64_t all[6] = {(int64_t)n, total, least, most, low, high};
-    memcpy(measured, all, sizeof all);
-}
-
-void ops_sums(struct ops *ops, const int64_t *ends, int64_t *sums, uint32_t *last, size_t n_codes)
-{
-    int64_t begin = 0;
-    memset(sums, 0, n_codes * N_SUMS * sizeof *sums);
-    for (size_t code = 0; code < n_codes; code++) {
-        if (ends[code] > begin && ends[code] <= (int64_t)ops->n_spans)
-            measure(ops->in_calls + begin, (size_t)(ends[code] - begin), sums + N_SUMS * code);
-        begin = at_least(begin, ends[code]);
-    }
+    memset(totals, 0, n_codes * 4 * sizeof *totals);
+    memset(last, 0, n_codes * sizeof *last);
     for (uint32_t node = 1; node < ops->n_nodes; node++) {
         const struct node *of = &ops->nodes[node];
         if (of->code >= n_codes)
-            continue;
-        int64_t *own = &sums[N_SUMS * (size_t)of->code + 6], device = of->device_ns;
-        own[0] = plus(own[0], device);
-        own[1] = plus(own[1], of->own_ns);
+            return 0;
+        int64_t *own = &totals[4 * (size_t)of->code], device = of->device_ns;
+        own[0] += of->n_ops;
+        own[1] = plus(own[1], device);
+        own[2] = plus(own[2], of->own_ns);
         /* A name that is met twice on the way up has the work once. */
         for (uint32_t up = node; up && device; up = ops->nodes[up].up) {
             uint32_t code = ops->nodes[up].code;
-            if (code < n_codes && last[code] != node) {
+            if (last[code] != node) {
                 last[code] = node;
-                sums[N_SUMS * (size_t)code + 8] = plus(sums[N_SUMS * (size_t)code + 8], device);
+                totals[4 * (size_t)code + 3] = plus(totals[4 * (size_t)code + 3], device);
             }
         }
     }
+    return 1;
 }

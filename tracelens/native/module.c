@@ -44,8 +44,8 @@ static int take_array(PyObject *object, size_t item, int flags, int place, struc
     return 0;
 }
 
-/* Take a call's arguments, a letter each: n a number, b, i and q arrays of 1, 4 and 8 bytes an item, Q one that is
-written to, ? after an array that may be None, = after one as long as the first array. Returns -1 with an error set. */
+/* Take a call's arguments, a letter each: n a number, b, i and q arrays of 1, 4 and 8 bytes an item, Q and I ones
+that are written to, ? after an array that may be None, = after one as long as the first array. Returns -1 with an error set. */
 static int take(PyObject *args, const char *letters, struct arguments *held)
 {
     Py_ssize_t n_args = PyTuple_Size(args);
@@ -70,7 +70,8 @@ static int take(PyObject *args, const char *letters, struct arguments *held)
         }
         if (may_be_none && object == Py_None)
             continue;
-        if (take_array(object, letter == 'b' ? 1 : letter == 'i' ? 4 : 8, letter == 'Q' ? PyBUF_WRITABLE : PyBUF_SIMPLE,
+        if (take_array(object, letter == 'b' ? 1 : letter == 'i' || letter == 'I' ? 4 : 8,
+                       letter == 'Q' || letter == 'I' ? PyBUF_WRITABLE : PyBUF_SIMPLE,
                        place, held))
             goto failed;
         if (first < 0)
@@ -185,32 +186,6 @@ static PyObject *py_among(PyObject *module, PyObject *args)
     return PyBool_FromLong(is_done);
 }
 
-PyDoc_STRVAR(above_doc, "above(rows, parents, marks, /)\n--\n\nThree words a row: its outermost ancestor marked 1, how "
-                        "many are marked 1 and 2; None where that could not be.");
-
-static PyObject *py_above(PyObject *module, PyObject *args)
-{
-    struct arguments held;
-    int is_done = 0;
-    (void)module;
-    if (take(args, "qqb", &held))
-        return NULL;
-    if (held.at[1].n != held.at[2].n)
-        return refuse(&held, "a mark a span");
-    PyObject *made = room_for(held.at[0].n, 24);
-    if (made) {
-        int64_t *result = (int64_t *)PyBytes_AsString(made);
-        Py_BEGIN_ALLOW_THREADS
-        is_done = above(held.at[0].data, held.at[0].n, held.at[1].data, held.at[2].data, held.at[1].n, result);
-        Py_END_ALLOW_THREADS
-    }
-    release(&held);
-    if (!made || is_done)
-        return made;
-    Py_DECREF(made);
-    Py_RETURN_NONE;
-}
-
 struct ops_object {
     PyObject_HEAD
     struct ops ops;
@@ -250,147 +225,55 @@ static int rows_of(const struct arguments *held, struct rows *rows)
     return rows->valid && (rows->skipped > n_bits || rows->n > n_bits - rows->skipped) ? -1 : 0;
 }
 
-static PyObject *ops_place_py(PyObject *self, PyObject *args)
-{
-    struct arguments held;
-    struct rows parents;
-    int is_done;
-    if (take(args, "qb?nq=i=i=ii", &held))
-        return NULL;
-    if (rows_of(&held, &parents))
-        return refuse(&held, "a bit a row");
-    struct placing spans = {parents,        held.at[3].data, held.at[4].data, held.at[5].data,
-                            held.at[6].data, held.at[6].n,    held.at[7].data, held.at[7].n};
-    Py_BEGIN_ALLOW_THREADS
-    is_done = ops_place(&((struct ops_object *)self)->ops, &spans);
-    Py_END_ALLOW_THREADS
-    release(&held);
-    return PyBool_FromLong(is_done);
-}
-
-static PyObject *ops_charge_calls_py(PyObject *self, PyObject *args)
-{
-    struct arguments held;
-    struct rows spans;
-    int is_done;
-    if (take(args, "qb?nq=q=q=q=", &held))
-        return NULL;
-    if (rows_of(&held, &spans))
-        return refuse(&held, "a bit a row");
-    Py_BEGIN_ALLOW_THREADS
-    is_done = ops_charge_calls(&((struct ops_object *)self)->ops, spans, held.at[3].data, held.at[4].data,
-                               held.at[5].data, held.at[6].data);
-    Py_END_ALLOW_THREADS
-    release(&held);
-    return PyBool_FromLong(is_done);
-}
-
-static PyObject *ops_set_in_calls_py(PyObject *self, PyObject *args)
-{
-    struct ops *ops = &((struct ops_object *)self)->ops;
-    struct arguments held;
-    if (take(args, "q", &held))
-        return NULL;
-    if (held.at[0].n != ops->n_spans)
-        return refuse(&held, "a time a span");
-    memcpy(ops->in_calls, held.at[0].data, ops->n_spans * sizeof *ops->in_calls);
-    release(&held);
-    Py_RETURN_NONE;
-}
-
-static PyObject *ops_time_py(PyObject *self, PyObject *args)
-{
-    struct arguments held;
-    int is_done;
-    if (take(args, "q", &held))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    is_done = ops_time(&((struct ops_object *)self)->ops, held.at[0].data, held.at[0].n);
-    Py_END_ALLOW_THREADS
-    release(&held);
-    return PyBool_FromLong(is_done);
-}
-
-static PyObject *ops_launch_py(PyObject *self, PyObject *args)
-{
-    struct arguments held;
-    struct rows spans;
-    if (take(args, "qb?nq=", &held))
-        return NULL;
-    if (rows_of(&held, &spans))
-        return refuse(&held, "a bit a row");
-    Py_BEGIN_ALLOW_THREADS
-    ops_launch(&((struct ops_object *)self)->ops, spans, held.at[3].data);
-    Py_END_ALLOW_THREADS
-    release(&held);
-    Py_RETURN_TRUE;
-}
-
-static PyObject *ops_order_py(PyObject *self, PyObject *args)
-{
-    struct arguments held;
-    int is_done;
-    if (take(args, "qQ", &held))
-        return NULL;
-    Py_BEGIN_ALLOW_THREADS
-    is_done = ops_order(&((struct ops_object *)self)->ops, held.at[0].data, held.at[0].n, held.at[1].data, held.at[1].n);
-    Py_END_ALLOW_THREADS
-    release(&held);
-    return PyBool_FromLong(is_done);
-}
-
-static PyObject *ops_counts_py(PyObject *self, PyObject *args)
-{
-    struct arguments held;
-    if (take(args, "Q", &held))
-        return NULL;
-    ops_counts(&((struct ops_object *)self)->ops, held.at[0].data, held.at[0].n);
-    release(&held);
-    Py_RETURN_NONE;
-}
-
-static PyObject *ops_sums_py(PyObject *self, PyObject *args)
-{
-    struct ops *ops = &((struct ops_object *)self)->ops;
-    struct arguments held;
-    if (take(args, "q", &held))
-        return NULL;
-    size_t n = held.at[0].n;
-    PyObject *made = room_for(n, 8 * N_SUMS);
-    uint32_t *last = calloc(n + 1, sizeof *last);
-    if (made && last) {
-        Py_BEGIN_ALLOW_THREADS
-        ops_sums(ops, held.at[0].data, (int64_t *)PyBytes_AsString(made), last, n);
-        Py_END_ALLOW_THREADS
-    } else if (made) {
-        Py_CLEAR(made);
-        PyErr_NoMemory();
+/* A method that works without the interpreter's lock, and returns whether it could. */
+#define METHOD(NAME, LETTERS, ROWS, WORK)                                                                              \
+    static PyObject *NAME(PyObject *self, PyObject *args)                                                              \
+    {                                                                                                                  \
+        struct ops *ops = &((struct ops_object *)self)->ops;                                                           \
+        struct arguments held;                                                                                         \
+        struct rows rows = {0};                                                                                        \
+        int is_done;                                                                                                   \
+        if (take(args, LETTERS, &held))                                                                                \
+            return NULL;                                                                                               \
+        if (ROWS && rows_of(&held, &rows))                                                                             \
+            return refuse(&held, "a bit a row");                                                                       \
+        Py_BEGIN_ALLOW_THREADS is_done = WORK;                                                                         \
+        Py_END_ALLOW_THREADS release(&held);                                                                           \
+        return PyBool_FromLong(is_done);                                                                               \
     }
-    free(last);
-    release(&held);
-    return made;
+
+static int place_rows(struct ops *ops, struct rows parents, const struct arguments *held)
+{
+    struct placing spans = {parents,          held->at[3].data, held->at[4].data, held->at[5].data,
+                            held->at[6].data, held->at[6].n,    held->at[7].data, held->at[7].n};
+    return ops_place(ops, &spans);
 }
+
+METHOD(py_place, "qb?nq=i=i=ii", 1, place_rows(ops, rows, &held))
+METHOD(py_charge_calls, "qb?nq=q=q=q=", 1,
+       ops_charge_calls(ops, rows, held.at[3].data, held.at[4].data, held.at[5].data, held.at[6].data))
+METHOD(py_time, "q", 0, ops_time(ops, held.at[0].data, held.at[0].n))
+METHOD(py_launch, "qb?nq=", 1, ops_launch(ops, rows, held.at[3].data))
+METHOD(py_order, "qQQ", 0,
+       ops_order(ops, held.at[0].data, held.at[0].n, held.at[1].data, held.at[1].n, held.at[2].data, held.at[2].n))
+METHOD(py_totals, "QI", 0,
+       held.at[0].n == 4 * held.at[1].n && ops_totals(ops, held.at[0].data, held.at[1].data, held.at[1].n))
 
 static PyMethodDef ops_methods[] = {
-    {"place", ops_place_py, METH_VARARGS,
+    {"place", py_place, METH_VARARGS,
      "place(parents, valid, skipped, ids, names, kinds, codes, flags, /)\n--\n\nFind the chain of each of the next spans; "
      "whether that could be."},
-    {"charge_calls", ops_charge_calls_py, METH_VARARGS,
+    {"charge_calls", py_charge_calls, METH_VARARGS,
      "charge_calls(spans, valid, skipped, starts, durations, processes, threads, /)\n--\n\nTake the next calls off the "
      "spans that they are made in; whether that could be."},
-    {"set_in_calls", ops_set_in_calls_py, METH_VARARGS,
-     "set_in_calls(times, /)\n--\n\nThe time of calls made directly in each span."},
-    {"time", ops_time_py, METH_VARARGS,
+    {"time", py_time, METH_VARARGS,
      "time(own, /)\n--\n\nCharge what the next spans take themselves; whether they are placed."},
-    {"launch", ops_launch_py, METH_VARARGS,
-     "launch(spans, valid, skipped, durations, /)\n--\n\nCharge device work to chains."},
-    {"counts", ops_counts_py, METH_VARARGS, "counts(found, /)\n--\n\nHow many ops each code has, after all are placed."},
-    {"order", ops_order_py, METH_VARARGS,
-     "order(durations, next, /)\n--\n\nPut the durations of the next spans that are ops where the next of their code "
-     "goes, after all are timed; whether that could be."},
-    {"sums", ops_sums_py, METH_VARARGS,
-     "sums(ends, /)\n--\n\nOf each code, whose durations end there: how many, total, least, most, the two in the middle; "
-     "launched, own time, launched within. Nothing may follow."},
+    {"launch", py_launch, METH_VARARGS, "launch(spans, valid, skipped, durations, /)\n--\n\nCharge work to chains."},
+    {"totals", py_totals, METH_VARARGS,
+     "totals(found, space, /)\n--\n\nFour words a code: ops, launched, own time, launched within."},
+    {"order", py_order, METH_VARARGS,
+     "order(durations, next, ordered, /)\n--\n\nPut the durations of the next spans that are ops where the next of their "
+     "code goes; whether that could be."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -406,10 +289,193 @@ static PyType_Spec ops_spec = {
     "tracelens.native._library.Ops", sizeof(struct ops_object), 0, Py_TPFLAGS_DEFAULT, ops_slots,
 };
 
+/* --- the parser of events --- */
+
+struct parser_object {
+    PyObject_HEAD
+    struct parser parser;
+    uint8_t *memory; /* cells, columns, keys and their texts */
+};
+
+static PyObject *parser_new(PyTypeObject *type, PyObject *args, PyObject *names)
+{
+    struct arguments held;
+    if ((names && PyDict_Size(names)) || take(args, "bqqqnnnnn", &held))
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "expected nine arguments");
+    const int64_t *keys = held.at[1].data, *tables = held.at[2].data, *columns = held.at[3].data;
+    size_t n_text = held.at[0].n, n_keys = held.at[1].n / 4, n_tables = held.at[2].n / 4, n_columns = held.at[3].n / 4;
+    if (n_keys > 200 || n_tables > MOST_TABLES || n_columns > 1000)
+        return refuse(&held, "fewer keys, tables and columns");
+    struct parser_object *self = (struct parser_object *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    size_t cells = n_columns * STRIDE * sizeof(int64_t), room = cells + n_columns * sizeof(struct column);
+    if (!self || !(self->memory = malloc(room + n_keys * sizeof(struct key) + n_text + 1))) {
+        release(&held);
+        Py_XDECREF((PyObject *)self);
+        return PyErr_NoMemory();
+    }
+    struct parser *parser = &self->parser;
+    parser->columns = (struct column *)(self->memory + cells);
+    parser->keys = (struct key *)(self->memory + room);
+    uint8_t *texts = (uint8_t *)(parser->keys + n_keys);
+    memcpy(texts, held.at[0].data, n_text);
+    size_t at = 0;
+    int fits = 1;
+    for (size_t k = 0; k < n_keys && fits; k++, keys += 4) {
+        fits = keys[0] >= 0 && (uint64_t)keys[0] <= n_text - at && keys[1] >= 0 && keys[1] <= 2;
+        parser->keys[k] = (struct key){texts + at, (size_t)keys[0], (int)keys[1], (int)keys[2], (int)keys[3]};
+        at += fits ? (size_t)keys[0] : 0;
+    }
+    for (size_t t = 0; t < n_tables; t++, tables += 4)
+        parser->tables[t] = (struct table){(uint64_t)tables[0], (uint64_t)tables[1], (size_t)tables[2], (size_t)tables[3], 0};
+    for (size_t c = 0; c < n_columns; c++, columns += 4)
+        parser->columns[c] = (struct column){(int)columns[0], (int)columns[1], (int)columns[2], (int)columns[3],
+                                             (int64_t *)self->memory + c * STRIDE};
+    parser->n_keys = n_keys, parser->n_tables = n_tables, parser->n_columns = n_columns;
+    parser->allocations = (size_t)held.at[4].number, parser->counters = (size_t)held.at[5].number;
+    parser->unplaced = (size_t)held.at[6].number, parser->base = (uint32_t)held.at[8].number;
+    parser->strings[0].seed = parser->strings[1].seed = (uint64_t)held.at[7].number;
+    if (!fits || !parser_ready(parser)) {
+        Py_DECREF(self);
+        return refuse(&held, "keys, tables and columns that fit together");
+    }
+    release(&held);
+    return (PyObject *)self;
+}
+
+static void parser_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    strings_end(&((struct parser_object *)self)->parser.strings[0]);
+    strings_end(&((struct parser_object *)self)->parser.strings[1]);
+    free(((struct parser_object *)self)->memory);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    Py_DECREF(type);
+}
+
+static PyObject *py_parse(PyObject *self, PyObject *args)
+{
+    struct arguments held;
+    enum why why;
+    if (take(args, "bn", &held))
+        return NULL;
+    if (held.at[1].number < 0 || (uint64_t)held.at[1].number > held.at[0].n)
+        return refuse(&held, "a place in the text");
+    size_t at = (size_t)held.at[1].number;
+    Py_BEGIN_ALLOW_THREADS
+    why = parse(&((struct parser_object *)self)->parser, held.at[0].data, held.at[0].n, &at);
+    Py_END_ALLOW_THREADS
+    release(&held);
+    return why == NO_MEMORY ? PyErr_NoMemory() : Py_BuildValue("in", (int)why, (Py_ssize_t)at);
+}
+
+/* One column of the rows that were read: letter, data and bits; None where all are null. */
+static PyObject *packed_column(const struct parser *parser, const struct column *column, size_t n)
+{
+    struct packed as = pack_as(column, n);
+    if (!as.width)
+        Py_RETURN_NONE;
+    PyObject *data = room_for(n, as.width), *valid = as.n_nulls ? room_for(n / 8 + 1, 1) : Py_BuildValue("");
+    if (data && valid) {
+        uint8_t *bits = as.n_nulls ? (uint8_t *)PyBytes_AsString(valid) : NULL;
+        if (bits)
+            memset(bits, 0, n / 8 + 1);
+        pack(parser, column, n, as, PyBytes_AsString(data), bits);
+    }
+    return data && valid ? Py_BuildValue("CNN", as.letter, data, valid) : (Py_XDECREF(data), Py_XDECREF(valid), NULL);
+}
+
+/* A list of what a function makes of each of n numbers. */
+static PyObject *listed(const struct parser *parser, size_t n, PyObject *(*make)(const struct parser *, size_t))
+{
+    PyObject *list = PyList_New((Py_ssize_t)n);
+    for (size_t i = 0; list && i < n; i++) {
+        PyObject *item = make(parser, i);
+        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item))
+            Py_CLEAR(list);
+    }
+    return list;
+}
+
+static PyObject *rows_before(const struct parser *parser, size_t i)
+{
+    const struct refused *note = &parser->refused[i];
+    PyObject *rows = PyList_New(0);
+    for (size_t t = 0; rows && t < parser->n_tables; t++) {
+        PyObject *n = PyLong_FromSize_t(note->rows[t]);
+        if (!n || PyList_Append(rows, n))
+            Py_CLEAR(rows);
+        Py_XDECREF(n);
+    }
+    return rows ? Py_BuildValue("nnN", (Py_ssize_t)note->begin, (Py_ssize_t)note->end, rows) : NULL;
+}
+
+static PyObject *packed_table(const struct parser *parser, size_t t)
+{
+    const struct table *table = &parser->tables[t];
+    PyObject *columns = PyList_New(0);
+    for (size_t c = table->first; columns && table->n_rows && c < table->last; c++) {
+        PyObject *column = packed_column(parser, &parser->columns[c], table->n_rows);
+        if (!column || PyList_Append(columns, column))
+            Py_CLEAR(columns);
+        Py_XDECREF(column);
+    }
+    return columns ? Py_BuildValue("nN", (Py_ssize_t)table->n_rows, columns) : NULL;
+}
+
+static PyObject *py_take(PyObject *self, PyObject *none)
+{
+    struct parser *parser = &((struct parser_object *)self)->parser;
+    (void)none;
+    PyObject *refused = listed(parser, parser->n_refused, rows_before);
+    PyObject *tables = refused ? listed(parser, parser->n_tables, packed_table) : NULL;
+    if (!tables) {
+        Py_XDECREF(refused);
+        return NULL;
+    }
+    PyObject *taken = Py_BuildValue("niNN", (Py_ssize_t)parser->n_events, parser->has_fractions, refused, tables);
+    parser->n_events = parser->n_refused = 0;
+    parser->has_fractions = 0;
+    for (size_t t = 0; t < parser->n_tables; t++)
+        parser->tables[t].n_rows = 0;
+    return taken;
+}
+
+static PyObject *py_strings(PyObject *self, PyObject *args)
+{
+    struct arguments held;
+    if (take(args, "n", &held))
+        return NULL;
+    const struct strings *of = &((struct parser_object *)self)->parser.strings[held.at[0].number != 0];
+    return Py_BuildValue("y#y#", of->n ? (const char *)of->ends : "", (Py_ssize_t)(of->n * sizeof *of->ends),
+                         of->n ? (const char *)of->arena : "", (Py_ssize_t)(of->n ? of->ends[of->n - 1] : 0));
+}
+
+static PyMethodDef parser_methods[] = {
+    {"parse", py_parse, METH_VARARGS,
+     "parse(text, at, /)\n--\n\nRead events from there on: why it stopped, and where. Until `take`, no more than fit."},
+    {"take", py_take, METH_NOARGS,
+     "take()\n--\n\nWhat was read: how many events, whether a time has decimals, the ranges of bytes that Python has to look "
+     "at with the rows of each table before them, and of each table rows and columns (letter, data, bits)."},
+    {"strings", py_strings, METH_VARARGS,
+     "strings(which, /)\n--\n\nWhere each string ends, and the text of all: 0 texts, 1 shapes."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot parser_slots[] = {
+    {Py_tp_doc, "Parser(key_texts, keys, tables, columns, allocations, counters, unplaced, seed, base, /)"},
+    {Py_tp_new, parser_new},
+    {Py_tp_dealloc, parser_dealloc},
+    {Py_tp_methods, parser_methods},
+    {0, NULL},
+};
+
+static PyType_Spec parser_spec = {
+    "tracelens.native._library.Parser", sizeof(struct parser_object), 0, Py_TPFLAGS_DEFAULT, parser_slots,
+};
+
 /* --- the module --- */
 
 static PyMethodDef functions[] = {
-    {"above", py_above, METH_VARARGS, above_doc},
     {"among", py_among, METH_VARARGS, among_doc},
     {"nest", py_nest, METH_VARARGS, nest_doc},
     {NULL, NULL, 0, NULL},
@@ -417,8 +483,15 @@ static PyMethodDef functions[] = {
 
 static int add_types(PyObject *module)
 {
-    PyObject *type = PyType_FromSpec(&ops_spec);
-    return type ? PyModule_AddType(module, (PyTypeObject *)type) : -1;
+    PyType_Spec *specs[] = {&ops_spec, &parser_spec};
+    for (int i = 0; i < 2; i++) {
+        PyObject *type = PyType_FromSpec(specs[i]);
+        int failed = !type || PyModule_AddType(module, (PyTypeObject *)type);
+        Py_XDECREF(type);
+        if (failed)
+            return -1;
+    }
+    return 0;
 }
 
 static struct PyModuleDef_Slot slots[] = {{Py_mod_exec, add_types}, {0, NULL}};

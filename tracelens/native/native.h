@@ -21,6 +21,19 @@ static inline int64_t at_least(int64_t one, int64_t other) { return one > other 
 
 static inline int64_t at_most(int64_t one, int64_t other) { return one < other ? one : other; }
 
+/* How many bits below the lowest one that is set; of a word that is not 0. */
+static inline unsigned trailing_zeros(uint64_t word)
+{
+#if defined(__GNUC__)
+    return (unsigned)__builtin_ctzll(word);
+#else
+    unsigned n = 0;
+    for (; !(word & 1); word >>= 1)
+        n++;
+    return n;
+#endif
+}
+
 /* --- nest.c: which span encloses which --- */
 
 /* Intervals in time order: by start, the longer first. Lanes tell threads apart: NULL where there is one only. */
@@ -53,10 +66,6 @@ its parent's. Parts of a tree come in order, for WITHIN the last first. Returns 
 its child; `result` is then worth nothing. */
 int among(enum among what, const int64_t *parents, size_t n, size_t first, const uint8_t *flags, int64_t *result);
 
-/* Of each of the spans in `rows` (NONE: of nothing) three words: the outermost one marked 1 among it and its ancestors
-(NONE for none), and how many are marked 1 and 2. Returns 0 where a row or a parent is none. */
-int above(const int64_t *rows, size_t n, const int64_t *parents, const uint8_t *marks, size_t n_spans, int64_t *result);
-
 /* A column of rows as Arrow has it: null where the bit of `valid`, if that is not NULL, is 0. */
 struct rows {
     size_t n;
@@ -84,7 +93,7 @@ struct ops {
     size_t n_spans, n_placed, n_timed, n_ordered;
     uint32_t *places;   /* of each span four times the node of the innermost op at or above it, IS_OP where that is the
                            span itself, OWNED where its own time is that op's: no more than Python calls between */
-    int64_t *in_calls;  /* of each span the time of calls made directly in it; then durations of ops, by code */
+    int64_t *in_calls;  /* of each span the time of calls made directly in it */
     struct node *nodes; /* the first one stands for no op */
     uint32_t *slots;    /* nodes by hash, 0 for none: twice as many as there are nodes at most */
     size_t n_nodes;
@@ -113,15 +122,135 @@ int ops_place(struct ops *ops, const struct placing *spans);
 int ops_charge_calls(struct ops *ops, struct rows spans, const int64_t *starts, const int64_t *durations,
                      const int64_t *processes, const int64_t *threads);
 int ops_time(struct ops *ops, const int64_t *self_ns, size_t n);
-void ops_launch(struct ops *ops, struct rows spans, const int64_t *durations);
-int ops_order(struct ops *ops, const int64_t *durations, size_t n, int64_t *next, size_t n_codes);
+int ops_launch(struct ops *ops, struct rows spans, const int64_t *durations);
+int ops_order(struct ops *ops, const int64_t *durations, size_t n, int64_t *next, size_t n_codes, int64_t *ordered,
+              size_t room);
 
-void ops_counts(const struct ops *ops, int64_t *counts, size_t n_codes);
+/* Four words a code: its ops, what its chains launched, their own time, what they and the chains below them launched.
+`last` is working space. */
+int ops_totals(const struct ops *ops, int64_t *totals, uint32_t *last, size_t n_codes);
 
-/* Nine words of each code. Of its durations, which stand before `ends` where `ops_order` put them: how many, total,
-least, most, the two in the middle. Of its chains: what they launched, their own time, and what they and the chains below
-them launched. `last` is working space, 0. */
-enum { N_SUMS = 9 };
-void ops_sums(struct ops *ops, const int64_t *ends, int64_t *sums, uint32_t *last, size_t n_codes);
+/* --- json.c: JSON text, of which there is as much as `end` says. What is accepted is what msgspec accepts. --- */
+
+enum { ESCAPED = 1, NOT_ASCII = 2, UNICODE_ESCAPE = 4 };
+
+/* The byte at p, 0 after the text. */
+static inline unsigned byte_at(const uint8_t *p, const uint8_t *end) { return p < end ? *p : 0; }
+
+/* The first place that is no white space. */
+static inline const uint8_t *space(const uint8_t *p, const uint8_t *end)
+{
+    while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    return p;
+}
+
+/* From a string's content on: its closing quote, and what it holds; NULL where it is no string. */
+const uint8_t *string_end(const uint8_t *p, const uint8_t *end, unsigned *flags);
+
+/* Decimal digits from p on. Past 18 of them the value is wrong: callers look how many there are. */
+const uint8_t *digits(const uint8_t *p, const uint8_t *end, uint64_t *value);
+
+/* After true, false or null; after a value of any kind that is not nested deeper than 60. NULL where there is none. */
+const uint8_t *word_end(const uint8_t *p, const uint8_t *end);
+const uint8_t *value_end(const uint8_t *p, const uint8_t *end);
+
+/* Whether Python's strict decoder takes the bytes. */
+int is_utf8(const uint8_t *p, const uint8_t *end);
+
+/* Distinct strings, numbered in the order they came. */
+struct strings {
+    uint32_t *slots; /* numbers plus 1 by hash, 0 for none; a power of two of them, at least twice as many as strings */
+    size_t n_slots;
+    uint64_t *hashes, *ends; /* of each string; in the arena it begins where the one before it ends */
+    size_t n, room;
+    uint8_t *arena;
+    size_t arena_room;
+    uint64_t seed; /* so that nobody can prepare a trace whose strings all fall into one slot */
+};
+
+/* The number of the text, which is put there if it is new; -1 where there is no memory, or no number is left. */
+int64_t intern(struct strings *strings, const uint8_t *text, size_t length);
+void strings_end(struct strings *strings);
+
+/* --- kineto.c: events into columns --- */
+
+#define MOST_FIELDS 64
+#define MOST_TABLES 16
+#define MOST_REFUSED 1024
+#define N_ROWS 16384
+#define STRIDE (N_ROWS + 8) /* an odd number of cache lines, or the cells of one row would all fall into one set */
+#define LONG_EVENT (1 << 20) /* a longer one is left to Python, so that one that never ends costs no more than this */
+#define NULL_CELL INT64_C(0x7FF85AFEC0DE0001) /* more than any number taken here; of floats a NaN that no JSON writes */
+#define TRACK_BASE (INT64_C(1) << 61)         /* a track that is named by a string: this plus the string's number */
+#define MOST_STRINGS (UINT32_C(1) << 30)
+
+/* How a key's value is read: not at all; an integer; an integer or a string of digits; the same, or a string that a
+number is later found in; microseconds as nanoseconds; text; the value's own JSON; a float; three integers; the args. */
+enum kind { SKIPPED, WHOLE, NUMERAL, TRACK, TIME, TEXT, JSON, REAL, TRIPLE, ARGS, N_KINDS };
+
+/* How a column is filled: with the first field that is there; the same of texts, where an empty one gives way; as WORD,
+but empty where there is none; with JSON; with the first, unless the second is 0. */
+enum how { TAKE, WORD, WORD_OR_EMPTY, SHAPE, UNLESS_ZERO, N_HOWS };
+
+/* Fields that have a meaning here; the others are the tables' business. */
+enum { PHASE, CATEGORY, NAME, PROCESS, THREAD, START, DURATION };
+
+struct key {
+    const uint8_t *text;
+    size_t length;
+    int level;    /* 0: of an event, 1: of its args, 2: no key but a category */
+    int what, at; /* kind and field; of a category, its table */
+};
+
+struct column {
+    int how, first, second, is_float; /* fields; the second one may be -1 */
+    int64_t *cells;
+};
+
+struct table {
+    uint64_t required, matters; /* fields it cannot do without; fields that are looked at */
+    size_t first, last;         /* columns */
+    size_t n_rows;
+};
+
+struct refused {
+    size_t begin, end; /* the event, for Python to judge */
+    size_t rows[MOST_TABLES];
+};
+
+struct parser {
+    struct key *keys;
+    size_t n_keys;
+    uint8_t key_slots[256]; /* keys plus 1 by hash, 0 for none */
+    struct table tables[MOST_TABLES];
+    size_t n_tables;
+    struct column *columns;
+    size_t n_columns;
+    size_t allocations, counters, unplaced; /* tables of events that no category tells of */
+    struct strings strings[2];              /* texts, and shapes */
+    struct refused refused[MOST_REFUSED];
+    size_t n_refused, n_events;
+    int has_fractions;
+    uint32_t base; /* what is added to numbers of strings, so that those of several parsers differ */
+};
+
+/* Why the parser stopped: the text is over, the list is closed, a buffer is full, no JSON, no memory. */
+enum why { TEXT_OVER, LIST_CLOSED, FULL, DAMAGED, NO_MEMORY };
+
+/* Read events from `*at` on; leaves it at the bracket, or at an event's start. */
+enum why parse(struct parser *parser, const uint8_t *text, size_t size, size_t *at);
+
+/* Fill the slots of the keys, after all else is set. Returns 0 where something is out of bounds. */
+int parser_ready(struct parser *parser);
+
+/* A table's column as Arrow has it: as narrow as its numbers are. `width` is 0 where all are null. */
+struct packed {
+    size_t width, n_nulls;
+    char letter; /* of Python's array: i, q, d, or I for numbers of strings */
+};
+struct packed pack_as(const struct column *column, size_t n);
+void pack(const struct parser *parser, const struct column *column, size_t n, struct packed as, void *data,
+          uint8_t *valid);
 
 #endif

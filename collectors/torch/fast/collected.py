@@ -1,36 +1,23 @@
-"""The rows of all tables as they come: from the kernels in compact pieces, from the slow path as frames."""
+"""The rows of all tables as they come: from the parser in pieces of columns, from the slow path as frames."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from tracelens.collectors.torch.fast import fields
 
-# Pieces are joined when they have so many rows. Small pieces are allocated by the worker threads, whose allocators keep
-# what is freed for themselves: joined early, they cost the memory of one piece and not of all.
+# Pieces are joined when they have so many rows: small ones lie between others in memory that C's allocator keeps.
 _ENOUGH = 1 << 18
 _FEW = 64
-
-
-@dataclass(slots=True)
-class Piece:
-    """Consecutive rows of one table, integers narrow where they fit; strings are numbers, see NUMBER_BITS."""
-
-    n_rows: int
-    columns: list[pl.Series | None]
-    """None for a column without any value."""
 
 
 @dataclass(slots=True)
 class SlowRows:
     """Rows the slow path read, each to stand before the row of the fast ones that its place numbers."""
 
-    places: npt.NDArray[np.int64]
+    places: pl.Series
     frame: pl.DataFrame
 
 
@@ -39,62 +26,56 @@ class Collected:
     """The rows of all tables in file order."""
 
     slow: dict[str, list[SlowRows]] = field(default_factory=dict)
-    _joined: dict[str, list[Piece]] = field(default_factory=dict)
-    _loose: dict[str, list[Piece]] = field(default_factory=dict)
+    _joined: dict[str, list[dict[str, pl.Series]]] = field(default_factory=dict)
+    _loose: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     _heights: dict[str, int] = field(default_factory=dict)
 
-    def add(self, tables: dict[str, list[Piece]]) -> None:
-        """Append what the kernels read of a block."""
+    def add(self, tables: dict[str, list[pl.DataFrame]]) -> None:
+        """Append what was read of a block."""
         for name, pieces in tables.items():
             loose = self._loose.setdefault(name, [])
             loose.extend(pieces)
-            self._heights[name] = self.height(name) + sum(piece.n_rows for piece in pieces)
-            if sum(piece.n_rows for piece in loose) >= _ENOUGH:
+            self._heights[name] = self.height(name) + sum(piece.height for piece in pieces)
+            if sum(piece.height for piece in loose) >= _ENOUGH:
                 self._join(name)
 
-    def add_slow(self, name: str, frame: pl.DataFrame, places: Iterable[int] | None = None) -> None:
+    def add_slow(self, name: str, frame: pl.DataFrame, places: list[int] | None = None) -> None:
         """Note rows of the slow path; places default to the end of what has come so far."""
-        if places is None:
-            at = np.full(frame.height, self.height(name), np.int64)
-        else:
-            at = np.fromiter(places, np.int64, frame.height)
-        self.slow.setdefault(name, []).append(SlowRows(at, frame))
+        at = [self.height(name)] * frame.height if places is None else places
+        self.slow.setdefault(name, []).append(SlowRows(pl.Series(at, dtype=pl.Int64), frame))
 
     def height(self, name: str) -> int:
-        """Rows of a table that kernels read."""
+        """Rows of a table that the parser read."""
         return self._heights.get(name, 0)
 
-    def pieces(self, name: str) -> list[Piece]:
-        """A table's rows in few pieces."""
+    def take(self, name: str, of: fields.Column, *, wide: bool) -> pl.Series:
+        """A column of a table, which is let go here; integers as narrow as they came unless they are to be wide."""
         if self._loose.get(name):
             self._join(name)
-        return self._joined.get(name, [])
+        pieces = self._joined.get(name, [])
+        parts = [piece.pop(of.name, None) for piece in pieces]
+        dtype = _dtype(of, parts, wide=wide)
+        heights = (piece[_ROWS].len() for piece in pieces)
+        columns = [
+            pl.Series([None], dtype=dtype).new_from_index(0, n) if part is None else part.cast(dtype)
+            for part, n in zip(parts, heights, strict=True)
+        ]
+        return pl.concat(columns, rechunk=len(columns) > _FEW) if columns else pl.Series([], dtype=dtype)
 
     def _join(self, name: str) -> None:
-        loose = self._loose.pop(name)
-        n_rows = sum(piece.n_rows for piece in loose)
-        columns = [
-            None if all(piece.columns[i] is None for piece in loose) else column(loose, i, dtype_of(of, loose, i))
-            for i, of in enumerate(fields.TABLES[name])
-        ]
-        self._joined.setdefault(name, []).append(Piece(n_rows, columns))
+        whole = pl.concat(self._loose.pop(name), how="diagonal_relaxed", rechunk=True)
+        rows = pl.repeat(None, whole.height, dtype=pl.Null, eager=True)
+        self._joined.setdefault(name, []).append({_ROWS: rows} | whole.to_dict())
 
 
-def dtype_of(of: fields.Column, pieces: list[Piece], i: int) -> pl.DataType:
-    """What a column is here: integers are as narrow as in all pieces."""
+_ROWS = ""
+"""Stands for how many rows a piece has, whatever columns were taken."""
+
+
+def _dtype(of: fields.Column, parts: list[pl.Series | None], *, wide: bool) -> pl.DataType:
     if of.how in fields.STRINGS:
         return pl.UInt32()
     if of.name in fields.FLOATS:
         return pl.Float64()
-    found = {own.dtype for piece in pieces if (own := piece.columns[i]) is not None}
-    return pl.Int32() if found == {pl.Int32()} else pl.Int64()
-
-
-def column(pieces: list[Piece], i: int, dtype: pl.DataType) -> pl.Series:
-    """A column of all pieces; pieces of the dtype are not copied if there are few."""
-    parts = [_nulls(piece.n_rows, dtype) if (own := piece.columns[i]) is None else own.cast(dtype) for piece in pieces]
-    return pl.concat(parts, rechunk=len(parts) > _FEW) if parts else _nulls(0, dtype)
-
-
-def _nulls(n: int, dtype: pl.DataType) -> pl.Series:
-    return pl.Series([None], dtype=dtype).new_from_index(0, n)
+    found = {part.dtype for part in parts if part is not None}
+    return pl.Int32() if found == {pl.Int32()} and not wide else pl.Int64()

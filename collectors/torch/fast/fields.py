@@ -1,7 +1,9 @@
-"""What the kernels look for in an event, and which cells of it each raw table takes."""
+"""What the parser looks for in an event, and which cells of it each raw table takes."""
 
 from __future__ import annotations
 
+import functools
+from array import array
 from dataclasses import dataclass
 
 from tracelens.collectors.torch.columns import _GROUPS
@@ -130,6 +132,41 @@ def fields() -> dict[str, int]:
         places[key] = at
         at += 3 if kind == TRIPLE else 1
     return places
+
+
+# As in native.h.
+NUMBER_BITS = 30
+"""A string in a column: its number in its worker's table; above these bits, the number of the worker."""
+TRACK_BASE = 1 << 61
+"""A track that is named by a string: this plus the string's number."""
+
+
+@functools.cache
+def plan() -> tuple[bytes, array[int], array[int], array[int], int, int, int]:
+    """What is said here as the parser in C takes it.
+
+    Keys' text; of each key its length, level (2: a category), kind or table, and field; of each table the fields that
+    it needs, those that matter to it, its first column and that after its last; of each column how it is filled, its
+    field, the one that stands in, and whether it holds floats; and the tables of events that no category tells of.
+    """
+    places = fields()
+    text, keys, tables, columns = b"", array("q"), array("q"), array("q")
+    for level, entries in enumerate((EVENT_KEYS, ARG_KEYS, CATEGORIES)):
+        for key, what in entries.items():
+            text += key.encode()
+            number = NAMES.index(what) if isinstance(what, str) else what
+            keys.extend((len(key), level, number, places.get(key, 0)))
+    for name, table in TABLES.items():
+        first, matters = len(columns) // 4, 0
+        for column in table:
+            one = places[column.key] + column.axis
+            other = places[column.second] if column.second else -1
+            matters |= 1 << one | (1 << other if other >= 0 else 0)
+            columns.extend((column.how, one, other, column.name in FLOATS))
+        if name == "unplaced":
+            matters |= 1 << places["name"]  # it might spell [memory]
+        tables.extend((sum(1 << places[key] for key in REQUIRED[name]), matters, first, len(columns) // 4))
+    return text, keys, tables, columns, ALLOCATIONS, COUNTERS, UNPLACED
 
 
 STRINGS = {WORD, NAME, SHAPE}
