@@ -21,10 +21,9 @@ FOLDERS = {
 
 # A module may import from levels above its own, and from its own package.
 LEVELS = (
-    ("tracelens.errors", "tracelens.allocator"),
+    ("tracelens.errors",),
     ("tracelens.limits",),
-    ("tracelens.fast", "tracelens.native"),
-    ("tracelens.early",),
+    ("tracelens.native",),
     ("tracelens.coding",),
     ("tracelens.table",),
     ("tracelens.store",),
@@ -111,7 +110,7 @@ def test_optional_packages_stay_out_of_the_analyses() -> None:
     for module, file in modules().items():
         if module.startswith("tracelens.collectors.torch.live"):
             continue  # runs in a program that has imported torch
-        heavy = {"torch", "hta", "pygdbmi", "pandas"} | (set() if "fast" in module else {"numpy", "numba", "isal"})
+        heavy = {"torch", "hta", "pygdbmi", "pandas"} | {"numpy", "numba"}
         heavy -= {"torch"} if module in NEEDS_TORCH else set()
         for node in ast.walk(ast.parse(file.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []

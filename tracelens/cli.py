@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 import tracelens
-from tracelens import cli_collect, cli_plan, doctor, early
+from tracelens import cli_collect, cli_plan, doctor
 from tracelens.analyses import ANALYSES
 from tracelens.cli_io import ENDINGS, Format, emit, keep_sources, open_any, print_report, screen, tell, write_page
 from tracelens.errors import SourceError, TracelensError, UsageError
@@ -91,7 +91,6 @@ Sources = Annotated[
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit; told to terminate, clean up first, with the exit code of a signal."""
-    early.imported()
     signal.signal(signal.SIGTERM, _terminate)
     words, command = split_command(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):

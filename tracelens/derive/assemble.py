@@ -7,7 +7,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import polars as pl
 
-from tracelens.allocator import give_back
 from tracelens.capture import Diagnostics
 from tracelens.derive.ancestry import nearest
 from tracelens.derive.api_names import api_kind, strip_version
@@ -137,7 +136,6 @@ def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
     del spans
     for i in range(len(columns)):
         columns[i] = columns[i].gather(order)
-    give_back()
     return pl.DataFrame(columns)
 
 

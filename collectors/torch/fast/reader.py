@@ -10,7 +10,6 @@ from queue import SimpleQueue
 
 import polars as pl
 
-from tracelens.allocator import give_back
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.columns import RawEvents
 from tracelens.collectors.torch.document import FEWEST_AT_ONCE, Document, ReadEvents
@@ -238,6 +237,4 @@ def read_fast(
     assembly = document.collect(block_bytes, n_workers)
     frames = assembly.frames()
     _count_unplaced(assembly, diagnostics)
-    del assembly
-    give_back()
     return ReadEvents(frames, document.facts, document.complete, document.n_events, document.has_fractions, "native")
