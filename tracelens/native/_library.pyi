@@ -1,5 +1,7 @@
 from typing_extensions import Buffer
 
+# The walk of derive/nesting.py over intervals in time order, with ends, not durations; lanes and hints of 32 bits. Gives
+# parents, depths (32 bits), own times, the spans around calls (32 bits), and how many overlap and did not return.
 def nest(
     starts: Buffer,
     ends: Buffer,
@@ -12,10 +14,16 @@ def nest(
     tolerance: int,
     /,
 ) -> tuple[bytes, bytes, bytes, bytes, int, int]: ...
+
+# One part of a pass up a tree, whose rows start with `first`: whether it could be done. What is 0: nearest, 1: outermost,
+# 2: count, 3: sums within.
 def among(what: int, parents: Buffer, first: int, flags: Buffer | None, result: Buffer, /) -> bool: ...
 
+# The ops of one rank while its tables are read, part by part. Rows of spans come with the bits that say which are there,
+# and how many bits come before the first; each method says whether it could be done.
 class Ops:
     def __init__(self, n_spans: int, /) -> None: ...
+    # Find the chain of names of each of the next spans.
     def place(
         self,
         parents: Buffer,
@@ -28,6 +36,7 @@ class Ops:
         flags: Buffer,
         /,
     ) -> bool: ...
+    # Take the next calls, in time order, off the spans that they are made in.
     def charge_calls(
         self,
         spans: Buffer,
@@ -39,18 +48,24 @@ class Ops:
         threads: Buffer,
         /,
     ) -> bool: ...
+    # Charge to chains what the next spans, which are placed, take themselves.
     def time(self, own: Buffer, /) -> bool: ...
+    # Charge device work to chains.
     def launch(self, spans: Buffer, valid: Buffer | None, skipped: int, durations: Buffer, /) -> bool: ...
+    # Four words a code: how many ops, launched, own time, launched within.
     def totals(self, found: Buffer, space: Buffer, /) -> bool: ...
+    # Put the durations of the next spans that are ops where the next of their code goes.
     def order(self, durations: Buffer, ends: Buffer, ordered: Buffer, /) -> bool: ...
 
+# Reads events into cells, which are as long as a table may be for each column.
 class Parser:
     def __init__(
         self,
-        key_texts: bytes,
-        keys: Buffer,
-        tables: Buffer,
-        columns: Buffer,
+        key_text: bytes,
+        keys: bytes,
+        tables: bytes,
+        columns: bytes,
+        cells: Buffer,
         allocations: int,
         counters: int,
         unplaced: int,
@@ -58,8 +73,9 @@ class Parser:
         base: int,
         /,
     ) -> None: ...
-    def parse(self, text: Buffer, at: int, /) -> tuple[int, int]: ...
-    def take(
-        self,
-    ) -> tuple[int, int, list[tuple[int, int, list[int]]], list[tuple[int, list[tuple[str, bytes, bytes] | None]]]]: ...
+    # From there on: why it stopped (0: the text is over, 1: the list is closed, 2: a buffer is full, 3: no JSON), where,
+    # how many events, whether a start has decimals, rows of each table, and of each event that Python has to look at its
+    # begin, end, and the rows of each table before it.
+    def parse(self, text: Buffer, at: int, /) -> tuple[int, int, int, int, bytes, bytes]: ...
+    # Where each string ends, and the text of all: 0 texts, 1 shapes.
     def strings(self, which: int, /) -> tuple[bytes, bytes]: ...

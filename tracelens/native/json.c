@@ -9,12 +9,6 @@
 #define HAS_SSE2 1
 #endif
 
-static inline uint64_t load64(const uint8_t *p)
-{
-    return p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 |
-           (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
-}
-
 /* The number that four hexadecimal digits write; -1 where one is none. */
 static int hex4(const uint8_t *p, const uint8_t *end)
 {
@@ -91,37 +85,20 @@ const uint8_t *string_end(const uint8_t *p, const uint8_t *end, unsigned *flags)
 
 int is_utf8(const uint8_t *p, const uint8_t *end)
 {
+    static const uint32_t least[4] = {0, 0x80, 0x800, 0x10000};
     while (p < end) {
-        unsigned c = *p, low = 0x80, high = 0xBF;
-        int more;
-        if (c < 0x80) {
-            p++;
-            continue;
-        }
-        if (c >= 0xC2 && c <= 0xDF)
-            more = 1;
-        else if (c >= 0xE0 && c <= 0xEF)
-            more = 2;
-        else if (c >= 0xF0 && c <= 0xF4)
-            more = 3;
-        else
+        uint32_t c = *p++;
+        int more = c < 0x80 ? 0 : c >> 5 == 6 ? 1 : c >> 4 == 14 ? 2 : c >> 3 == 30 ? 3 : -1;
+        if (more < 0 || end - p < more)
             return 0;
-        if (c == 0xE0)
-            low = 0xA0;
-        else if (c == 0xED)
-            high = 0x9F;
-        else if (c == 0xF0)
-            low = 0x90;
-        else if (c == 0xF4)
-            high = 0x8F;
-        if (end - p <= more)
-            return 0;
-        for (int k = 1; k <= more; k++) {
-            if (p[k] < low || p[k] > high)
+        c &= more ? 0x3Fu >> more : 0x7Fu;
+        for (int k = 0; k < more; k++, p++) {
+            if (*p >> 6 != 2)
                 return 0;
-            low = 0x80, high = 0xBF;
+            c = c << 6 | (*p & 0x3Fu);
         }
-        p += more + 1;
+        if (c < least[more] || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000))
+            return 0;
     }
     return 1;
 }
@@ -272,69 +249,55 @@ static uint64_t hashed(const uint8_t *p, size_t length, uint64_t seed)
     return h ^ h >> 29;
 }
 
-/* Make room for at least one string more, and so many bytes; 0 where there is none. */
+static size_t used(const struct strings *strings) { return strings->n ? (size_t)strings->ends[strings->n - 1] : 0; }
+
+/* Twice as much room, and so many bytes; 0 where there is no memory. */
 static int grow(struct strings *strings, size_t length)
 {
-    if (strings->n == strings->room) {
-        size_t room = strings->room ? 2 * strings->room : 1 << 12, n_slots = 4 * room;
-        uint64_t *hashes = realloc(strings->hashes, room * sizeof *hashes);
-        if (hashes)
-            strings->hashes = hashes;
-        uint64_t *ends = realloc(strings->ends, room * sizeof *ends);
-        if (ends)
-            strings->ends = ends;
-        uint32_t *slots = calloc(n_slots, sizeof *slots);
-        if (!hashes || !ends || !slots) {
-            free(slots);
-            return 0;
-        }
-        for (size_t k = 0; k < strings->n; k++) {
-            size_t j = hashes[k] & (n_slots - 1);
-            while (slots[j])
-                j = (j + 1) & (n_slots - 1);
-            slots[j] = (uint32_t)k + 1;
-        }
-        free(strings->slots);
-        strings->slots = slots;
-        strings->n_slots = n_slots;
-        strings->room = room;
+    size_t room = strings->room ? 2 * strings->room : 1 << 12, n_slots = 4 * room;
+    size_t arena_room = 2 * (used(strings) + length) + (1 << 16);
+    uint64_t *hashes = realloc(strings->hashes, room * sizeof *hashes);
+    strings->hashes = hashes ? hashes : strings->hashes;
+    uint64_t *ends = realloc(strings->ends, room * sizeof *ends);
+    strings->ends = ends ? ends : strings->ends;
+    uint8_t *arena = realloc(strings->arena, arena_room);
+    strings->arena = arena ? arena : strings->arena;
+    uint32_t *slots = calloc(n_slots, sizeof *slots);
+    if (!hashes || !ends || !arena || !slots) {
+        free(slots);
+        return 0;
     }
-    size_t used = strings->n ? (size_t)strings->ends[strings->n - 1] : 0;
-    if (strings->arena_room - used < length || !strings->arena) {
-        size_t room = 2 * (used + length) + (1 << 16);
-        uint8_t *arena = realloc(strings->arena, room);
-        if (!arena)
-            return 0;
-        strings->arena = arena;
-        strings->arena_room = room;
+    for (size_t k = 0; k < strings->n; k++) {
+        size_t j = hashes[k] & (n_slots - 1);
+        while (slots[j])
+            j = (j + 1) & (n_slots - 1);
+        slots[j] = (uint32_t)k + 1;
     }
+    free(strings->slots);
+    strings->slots = slots;
+    strings->n_slots = n_slots;
+    strings->room = room;
+    strings->arena_room = arena_room;
     return 1;
 }
 
 int64_t intern(struct strings *strings, const uint8_t *text, size_t length)
 {
-    uint64_t h = hashed(text, length, strings->seed);
-    size_t j = 0, mask = strings->n_slots - 1;
-    for (int turn = 0; turn < 2; turn++) {
-        mask = strings->n_slots - 1;
-        for (j = h & mask; strings->n_slots && strings->slots[j]; j = (j + 1) & mask) {
-            size_t k = strings->slots[j] - 1, begin = k ? (size_t)strings->ends[k - 1] : 0;
-            if (strings->hashes[k] == h && strings->ends[k] - begin == length &&
-                !memcmp(strings->arena + begin, text, length))
-                return (int64_t)k;
-        }
-        size_t used = strings->n ? (size_t)strings->ends[strings->n - 1] : 0;
-        if (strings->n < strings->room && strings->arena_room - used >= length)
-            break;
+    if (strings->n == strings->room || strings->arena_room - used(strings) < length)
         if (strings->n >= MOST_STRINGS || !grow(strings, length))
             return -1;
+    uint64_t h = hashed(text, length, strings->seed);
+    size_t j = h & (strings->n_slots - 1), n = strings->n, begin = used(strings);
+    for (; strings->slots[j]; j = (j + 1) & (strings->n_slots - 1)) {
+        size_t k = strings->slots[j] - 1, at = k ? (size_t)strings->ends[k - 1] : 0;
+        if (strings->hashes[k] == h && strings->ends[k] - at == length && !memcmp(strings->arena + at, text, length))
+            return (int64_t)k;
     }
-    size_t k = strings->n, begin = k ? (size_t)strings->ends[k - 1] : 0;
     memcpy(strings->arena + begin, text, length);
-    strings->hashes[k] = h;
-    strings->ends[k] = begin + length;
+    strings->hashes[n] = h;
+    strings->ends[n] = begin + length;
     strings->slots[j] = (uint32_t)++strings->n;
-    return (int64_t)k;
+    return (int64_t)n;
 }
 
 void strings_end(struct strings *strings)

@@ -33,36 +33,43 @@ static const uint64_t POWERS[MOST_DIGITS + 1] = {
 
 /* --- keys --- */
 
-static size_t key_slot(const uint8_t *text, size_t length, int level)
+/* Keys are told apart by their first eight bytes, of which all can be read at once where the text goes on. */
+static size_t key_slot(const uint8_t *text, size_t length, int level, const uint8_t *end)
 {
     uint64_t word = 0;
-    for (size_t k = 0; k < length && k < 8; k++)
-        word |= (uint64_t)text[k] << (8 * k);
+    if (end - text >= 8)
+        word = load64(text) & (length < 8 ? (UINT64_C(1) << (8 * length)) - 1 : UINT64_MAX);
+    else
+        for (size_t k = 0; k < length && k < 8; k++)
+            word |= (uint64_t)text[k] << (8 * k);
     return (size_t)((word ^ (length + 64 * (uint64_t)level)) * UINT64_C(0x1E3779B97F4A7C15) >> 55) & 255;
 }
 
+/* Whether low <= value < high. */
+static int is_in(int64_t value, int64_t low, size_t high) { return value >= low && value < (int64_t)high; }
+
 int parser_ready(struct parser *parser)
 {
-    size_t n_tables = parser->n_tables;
-    memset(parser->key_slots, 0, sizeof parser->key_slots);
-    if (parser->n_keys > 200 || parser->allocations >= n_tables || parser->counters >= n_tables ||
-        parser->unplaced >= n_tables || parser->base > UINT32_MAX - MOST_STRINGS)
+    size_t n_tables = parser->n_tables, n_text = parser->n_key_text;
+    if (parser->n_keys > 200 || n_tables > MOST_TABLES || !parser->n_columns || parser->n_cells < parser->n_columns ||
+        !is_in(parser->allocations, 0, n_tables) || !is_in(parser->counters, 0, n_tables) ||
+        !is_in(parser->unplaced, 0, n_tables) || parser->base < 0 || parser->base > 3 * MOST_STRINGS)
         return 0;
-    for (size_t t = 0; t < n_tables; t++)
-        if (parser->tables[t].first > parser->tables[t].last || parser->tables[t].last > parser->n_columns)
+    for (const struct table *t = parser->tables; t < parser->tables + n_tables; t++)
+        if (!is_in(t->last, 0, parser->n_columns + 1) || !is_in(t->first, 0, (size_t)t->last + 1))
             return 0;
-    for (size_t c = 0; c < parser->n_columns; c++) {
-        const struct column *of = &parser->columns[c];
-        if (of->how < 0 || of->how >= N_HOWS || of->first < 0 || of->first >= MOST_FIELDS ||
-            of->second < -(of->how != UNLESS_ZERO) || of->second >= MOST_FIELDS)
+    for (const struct column *c = parser->columns; c < parser->columns + parser->n_columns; c++)
+        if (!is_in(c->how, 0, N_HOWS) || !is_in(c->first, 0, MOST_FIELDS) ||
+            !is_in(c->second, c->how == UNLESS_ZERO ? 0 : -1, MOST_FIELDS))
             return 0;
-    }
     for (size_t k = 0; k < parser->n_keys; k++) {
         const struct key *key = &parser->keys[k];
-        if (key->what < 0 || key->what >= (key->level == 2 ? (int)n_tables : N_KINDS) || key->at < 0 ||
-            key->at > MOST_FIELDS - 3)
+        if (!is_in(key->begin, 0, n_text + 1) || !is_in(key->length, 0, n_text - (size_t)key->begin + 1) ||
+            !is_in(key->level, 0, 3) || !is_in(key->what, 0, key->level == 2 ? n_tables : N_KINDS) ||
+            !is_in(key->at, 0, MOST_FIELDS - 2))
             return 0;
-        size_t j = key_slot(key->text, key->length, key->level);
+        size_t j = key_slot(parser->key_text + key->begin, (size_t)key->length, (int)key->level,
+                            parser->key_text + n_text);
         while (parser->key_slots[j])
             j = (j + 1) & 255;
         parser->key_slots[j] = (uint8_t)(k + 1);
@@ -71,11 +78,13 @@ int parser_ready(struct parser *parser)
 }
 
 /* A key of the event or its args, or a category; NULL when it is none that is known. */
-static const struct key *find_key(const struct parser *parser, const uint8_t *text, size_t length, int level)
+static const struct key *find_key(const struct parser *parser, const uint8_t *text, size_t length, int level,
+                                  const uint8_t *end)
 {
-    for (size_t j = key_slot(text, length, level); parser->key_slots[j]; j = (j + 1) & 255) {
+    for (size_t j = key_slot(text, length, level, end); parser->key_slots[j]; j = (j + 1) & 255) {
         const struct key *key = &parser->keys[parser->key_slots[j] - 1];
-        if (key->level == level && key->length == length && !memcmp(key->text, text, length))
+        if (key->level == level && (size_t)key->length == length &&
+            !memcmp(parser->key_text + key->begin, text, length))
             return key;
     }
     return NULL;
@@ -83,32 +92,31 @@ static const struct key *find_key(const struct parser *parser, const uint8_t *te
 
 /* --- values. Each returns the place after it, NULL where Python has to look at the event. --- */
 
-static void put(struct event *event, int at, int64_t value)
+static void put(struct event *event, int64_t at, int64_t value)
 {
     event->has |= BIT(at);
     event->fields[at] = (struct field){NULL, 0, value};
 }
 
-static void put_text(struct event *event, int at, const uint8_t *text, const uint8_t *end)
+static void put_text(struct event *event, int64_t at, const uint8_t *text, const uint8_t *end)
 {
     event->has |= BIT(at);
     event->fields[at] = (struct field){text, (size_t)(end - text), 0};
 }
 
-/* Digits as a JSON number has them, 1 to 18. */
-static const uint8_t *whole(const uint8_t *p, const uint8_t *end, uint64_t *value, int *n)
-{
-    const uint8_t *after = digits(p, end, value);
-    *n = (int)at_most(after - p, MOST_DIGITS + 1);
-    return *n == 0 || *n > MOST_DIGITS || (*p == '0' && *n > 1) ? NULL : after;
-}
-
-/* Digits after a decimal point, 1 to 18. */
+/* 1 to 18 digits. */
 static const uint8_t *decimals(const uint8_t *p, const uint8_t *end, uint64_t *value, int *n)
 {
     const uint8_t *after = digits(p, end, value);
     *n = (int)at_most(after - p, MOST_DIGITS + 1);
     return *n == 0 || *n > MOST_DIGITS ? NULL : after;
+}
+
+/* The same as a JSON number begins with them. */
+static const uint8_t *whole(const uint8_t *p, const uint8_t *end, uint64_t *value, int *n)
+{
+    const uint8_t *after = decimals(p, end, value, n);
+    return after && *p == '0' && *n > 1 ? NULL : after;
 }
 
 /* Thousandths of a decimal fraction, rounded half to even with the whole number before it. */
@@ -233,7 +241,7 @@ static const uint8_t *read_event(const struct parser *parser, struct event *even
         const uint8_t *text = ++p, *last = string_end(p, end, &flags);
         if (!last || flags & ESCAPED)
             return NULL;
-        const struct key *key = find_key(parser, text, (size_t)(last - text), level);
+        const struct key *key = find_key(parser, text, (size_t)(last - text), level, end);
         p = space(last + 1, end);
         if (byte_at(p, end) != ':')
             return NULL;
@@ -275,93 +283,68 @@ static const uint8_t *read_event(const struct parser *parser, struct event *even
 /* --- tables --- */
 
 /* The table an event belongs to by phase, category and name; -1 for none. */
-static int table_of(const struct parser *parser, const struct event *event)
+static int64_t table_of(const struct parser *parser, const struct event *event)
 {
-    const struct field *phase = &event->fields[PHASE], *category = &event->fields[CATEGORY], *name = &event->fields[NAME];
-    if (!(event->has & BIT(PHASE)) || phase->length != 1)
-        return (int)parser->unplaced;
-    switch (*phase->text) {
-    case 'X': {
-        const struct key *found =
-            event->has & BIT(CATEGORY) ? find_key(parser, category->text, category->length, 2) : NULL;
-        return found ? found->what : (int)parser->unplaced;
-    }
-    case 'i': {
-        int is_memory = event->has & BIT(NAME) && name->length == 8 && !memcmp(name->text, "[memory]", 8);
-        return (int)(is_memory ? parser->allocations : parser->unplaced);
-    }
+    const struct field *phase = &event->fields[PHASE], *category = &event->fields[CATEGORY];
+    const struct field *name = &event->fields[NAME];
+    unsigned letter = event->has & BIT(PHASE) && phase->length == 1 ? *phase->text : 0;
+    const struct key *found;
+    switch (letter) {
+    case 'X':
+        found = event->has & BIT(CATEGORY) ? find_key(parser, category->text, category->length, 2, category->text + category->length)
+                                            : NULL;
+        return found ? found->what : parser->unplaced;
+    case 'i':
+        if (event->has & BIT(NAME) && name->length == 8 && !memcmp(name->text, "[memory]", 8))
+            return parser->allocations;
+        return parser->unplaced;
     case 'C':
-        return (int)parser->counters;
-    case 'M':
-    case 's':
-    case 't':
-    case 'f':
-        return -1;
+        return parser->counters;
     default:
-        return (int)parser->unplaced;
+        return letter && strchr("Mstf", (int)letter) ? -1 : parser->unplaced;
     }
 }
 
-/* Append the event to its table; 0 where there is no memory for its strings. */
-static int place(struct parser *parser, struct table *table, const struct event *event)
+/* Fill the cell that an event has in a column; 0 where there is no memory for its string. */
+static int fill(struct parser *parser, const struct column *column, const struct event *event, int64_t *cell)
 {
-    for (size_t c = table->first; c < table->last; c++) {
-        const struct column *column = &parser->columns[c];
-        int how = column->how, at = column->first, second = column->second;
-        int is_there = (event->has & BIT(at)) != 0;
-        int64_t cell = NULL_CELL;
-        if (how == UNLESS_ZERO) {
-            if (event->has & BIT(second) && !event->fields[second].text && event->fields[second].value == 0)
-                is_there = 0;
-        } else if (second >= 0) {
-            int gives_way = (how == WORD || how == WORD_OR_EMPTY) && is_there && event->fields[at].text &&
-                            event->fields[at].length == 0;
-            if (!is_there || gives_way) {
-                at = second;
-                is_there = (event->has & BIT(at)) != 0;
-            }
-        }
-        const struct field *field = &event->fields[at];
-        if (is_there && !field->text) {
-            cell = field->value;
-        } else if (is_there || how == WORD_OR_EMPTY) {
-            const uint8_t *text = is_there ? field->text : (const uint8_t *)"";
-            cell = intern(&parser->strings[how == SHAPE], text, is_there ? field->length : 0);
-            if (cell < 0)
-                return 0;
-            if (how != WORD && how != WORD_OR_EMPTY && how != SHAPE)
-                cell += TRACK_BASE;
-        }
-        column->cells[table->n_rows] = cell;
+    int64_t how = column->how, at = column->first, second = column->second;
+    const struct field *field = &event->fields[at];
+    int is_there = (event->has & BIT(at)) != 0, is_word = how == WORD || how == WORD_OR_EMPTY;
+    if (how == UNLESS_ZERO) {
+        if (event->has & BIT(second) && !event->fields[second].text && event->fields[second].value == 0)
+            is_there = 0;
+    } else if (second >= 0 && (!is_there || (is_word && field->text && field->length == 0))) {
+        field = &event->fields[second];
+        is_there = (event->has & BIT(second)) != 0;
     }
-    table->n_rows++;
-    return 1;
+    *cell = is_there ? field->value : NULL_CELL;
+    if (is_there ? !field->text : how != WORD_OR_EMPTY)
+        return 1;
+    int64_t number = intern(&parser->strings[how == SHAPE], is_there ? field->text : (const uint8_t *)"",
+                            is_there ? field->length : 0);
+    *cell = number + parser->base + (is_word || how == SHAPE ? 0 : TRACK_BASE);
+    return number >= 0;
 }
 
-static void refuse(struct parser *parser, size_t begin, size_t end)
-{
-    struct refused *note = &parser->refused[parser->n_refused++];
-    note->begin = begin;
-    note->end = end;
-    for (size_t t = 0; t < parser->n_tables; t++)
-        note->rows[t] = parser->tables[t].n_rows;
-}
-
-/* Whether an event that was read could be placed, or needs no place; sets `why` where the parser has to stop. */
+/* Place an event that was read, if it has a place. Returns 0 where Python has to look at it, or `why` says more. */
 static int take(struct parser *parser, const struct event *event, enum why *why)
 {
-    int t = table_of(parser, event);
+    int64_t t = table_of(parser, event);
     if (t < 0)
         return 1;
-    struct table *table = &parser->tables[t];
-    if ((event->has & table->required) != table->required || event->odd & table->matters)
+    const struct table *table = &parser->tables[t];
+    uint64_t required = (uint64_t)table->required, matters = (uint64_t)table->matters;
+    size_t stride = parser->n_cells / parser->n_columns, row = (size_t)parser->n_rows[t];
+    if ((event->has & required) != required || event->odd & matters)
         return 0;
-    if (table->n_rows >= N_ROWS)
+    if (row >= stride)
         *why = FULL;
-    else if (!place(parser, table, event))
-        *why = NO_MEMORY;
-    else
-        parser->has_fractions |= event->has_fraction && (size_t)t != parser->unplaced;
+    for (int64_t c = table->first; c < table->last && *why == TEXT_OVER; c++)
+        if (!fill(parser, &parser->columns[c], event, &parser->cells[(size_t)c * stride + row]))
+            *why = NO_MEMORY;
+    parser->n_rows[t] += *why == TEXT_OVER;
+    parser->has_fractions |= *why == TEXT_OVER && event->has_fraction && t != parser->unplaced;
     return 1;
 }
 
@@ -370,25 +353,29 @@ enum why parse(struct parser *parser, const uint8_t *text, size_t size, size_t *
     const uint8_t *end = text + size, *p = space(text + *at, end);
     struct event event;
     enum why why = TEXT_OVER;
+    parser->n_events = parser->n_refused = 0;
+    parser->has_fractions = 0;
+    memset(parser->n_rows, 0, sizeof parser->n_rows);
     while (p < end && why == TEXT_OVER) {
         const uint8_t *begin = p, *limit = end - p > LONG_EVENT ? p + LONG_EVENT : end;
-        if (*p == ']' || *p != '{' || parser->n_refused >= MOST_REFUSED) {
-            why = *p == ']' ? LIST_CLOSED : parser->n_refused >= MOST_REFUSED ? FULL : DAMAGED;
+        if (*p != '{' || parser->n_refused >= MOST_REFUSED) {
+            why = *p == ']' ? LIST_CLOSED : *p == '{' ? FULL : DAMAGED;
             break;
         }
         p = read_event(parser, &event, p, limit);
-        int is_taken = p && take(parser, &event, &why);
-        if (why != TEXT_OVER) {
-            p = begin;
-            break;
-        }
-        if (!is_taken) {
+        if (!p || !take(parser, &event, &why)) {
             if (!(p = value_end(begin, limit))) {
                 p = begin;
                 why = DAMAGED;
                 break;
             }
-            refuse(parser, (size_t)(begin - text), (size_t)(p - text));
+            int64_t *note = parser->refused + parser->n_refused++ * (2 + parser->n_tables);
+            note[0] = begin - text;
+            note[1] = p - text;
+            memcpy(note + 2, parser->n_rows, parser->n_tables * sizeof *note);
+        } else if (why != TEXT_OVER) {
+            p = begin;
+            break;
         }
         parser->n_events++;
         p = space(p, end);
@@ -399,53 +386,4 @@ enum why parse(struct parser *parser, const uint8_t *text, size_t size, size_t *
     }
     *at = (size_t)(p - text);
     return why;
-}
-
-/* --- columns --- */
-
-static int is_string(const struct column *column)
-{
-    return column->how == WORD || column->how == WORD_OR_EMPTY || column->how == SHAPE;
-}
-
-struct packed pack_as(const struct column *column, size_t n)
-{
-    int64_t low = 0, high = 0;
-    struct packed as = {4, 0, 'i'};
-    for (size_t row = 0; row < n; row++) {
-        int64_t cell = column->cells[row];
-        if (cell == NULL_CELL) {
-            as.n_nulls++;
-        } else {
-            low = at_most(low, cell);
-            high = at_least(high, cell);
-        }
-    }
-    if (as.n_nulls == n)
-        as.width = 0;
-    else if (is_string(column))
-        as.letter = 'I';
-    else if (column->is_float)
-        as.width = 8, as.letter = 'd';
-    else if (low < -INT32_MAX || high > INT32_MAX)
-        as.width = 8, as.letter = 'q';
-    return as;
-}
-
-void pack(const struct parser *parser, const struct column *column, size_t n, struct packed as, void *data,
-          uint8_t *valid)
-{
-    for (size_t row = 0; row < n; row++) {
-        int64_t cell = column->cells[row];
-        int is_there = cell != NULL_CELL;
-        if (valid && is_there)
-            valid[row >> 3] |= (uint8_t)(1u << (row & 7));
-        cell = is_there ? cell : 0;
-        if (as.letter == 'I')
-            ((uint32_t *)data)[row] = (uint32_t)cell + parser->base;
-        else if (as.width == 4)
-            ((int32_t *)data)[row] = (int32_t)cell;
-        else
-            ((int64_t *)data)[row] = as.letter == 'q' && cell >= TRACK_BASE ? cell + parser->base : cell;
-    }
 }

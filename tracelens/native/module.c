@@ -1,5 +1,6 @@
-/* The library as a Python module: arguments through the buffer protocol and checked, the work without the interpreter's
-lock, results as bytes. Only functions of the stable ABI of Python 3.11 are called. */
+/* The library as a Python module, of which _library.pyi says what all takes and gives: arguments through the buffer
+protocol and checked, the work without the interpreter's lock, results as bytes. Only functions of the stable ABI of
+Python 3.11 are called. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -113,10 +114,6 @@ static int are_below(const int32_t *values, size_t n, int64_t limit)
     return 1;
 }
 
-PyDoc_STRVAR(nest_doc, "nest(starts, ends, lanes, hints, call_starts, call_ends, call_lanes, n_lanes, tolerance, /)\n"
-                       "--\n\nThe walk of derive/nesting.py: parents, depths, own times, spans of calls, and how many "
-                       "overlap and did not return.");
-
 static PyObject *py_nest(PyObject *module, PyObject *args)
 {
     struct arguments held;
@@ -163,9 +160,6 @@ static PyObject *py_nest(PyObject *module, PyObject *args)
 }
 
 /* --- chains of ops --- */
-
-PyDoc_STRVAR(among_doc, "among(what, parents, first, flags, result, /)\n--\n\nOne part of a pass up a tree: whether it "
-                        "could be done. What is 0: nearest, 1: outermost, 2: count, 3: sums within.");
 
 static PyObject *py_among(PyObject *module, PyObject *args)
 {
@@ -260,25 +254,16 @@ METHOD(py_totals, "QI", 0,
        held.at[0].n == 4 * held.at[1].n && ops_totals(ops, held.at[0].data, held.at[1].data, held.at[1].n))
 
 static PyMethodDef ops_methods[] = {
-    {"place", py_place, METH_VARARGS,
-     "place(parents, valid, skipped, ids, names, kinds, codes, flags, /)\n--\n\nFind the chain of each of the next spans; "
-     "whether that could be."},
-    {"charge_calls", py_charge_calls, METH_VARARGS,
-     "charge_calls(spans, valid, skipped, starts, durations, processes, threads, /)\n--\n\nTake the next calls off the "
-     "spans that they are made in; whether that could be."},
-    {"time", py_time, METH_VARARGS,
-     "time(own, /)\n--\n\nCharge what the next spans take themselves; whether they are placed."},
-    {"launch", py_launch, METH_VARARGS, "launch(spans, valid, skipped, durations, /)\n--\n\nCharge work to chains."},
-    {"totals", py_totals, METH_VARARGS,
-     "totals(found, space, /)\n--\n\nFour words a code: ops, launched, own time, launched within."},
-    {"order", py_order, METH_VARARGS,
-     "order(durations, next, ordered, /)\n--\n\nPut the durations of the next spans that are ops where the next of their "
-     "code goes; whether that could be."},
+    {"place", py_place, METH_VARARGS, NULL},
+    {"charge_calls", py_charge_calls, METH_VARARGS, NULL},
+    {"time", py_time, METH_VARARGS, NULL},
+    {"launch", py_launch, METH_VARARGS, NULL},
+    {"totals", py_totals, METH_VARARGS, NULL},
+    {"order", py_order, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot ops_slots[] = {
-    {Py_tp_doc, "Ops(n_spans, /)\n--\n\nThe ops of one rank while its tables are read, part by part."},
     {Py_tp_new, ops_new},
     {Py_tp_dealloc, ops_dealloc},
     {Py_tp_methods, ops_methods},
@@ -294,66 +279,47 @@ static PyType_Spec ops_spec = {
 struct parser_object {
     PyObject_HEAD
     struct parser parser;
-    uint8_t *memory; /* cells, columns, keys and their texts */
+    struct arguments held; /* what the parser was told, and its cells */
 };
 
 static PyObject *parser_new(PyTypeObject *type, PyObject *args, PyObject *names)
 {
-    struct arguments held;
-    if ((names && PyDict_Size(names)) || take(args, "bqqqnnnnn", &held))
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "expected nine arguments");
-    const int64_t *keys = held.at[1].data, *tables = held.at[2].data, *columns = held.at[3].data;
-    size_t n_text = held.at[0].n, n_keys = held.at[1].n / 4, n_tables = held.at[2].n / 4, n_columns = held.at[3].n / 4;
-    if (n_keys > 200 || n_tables > MOST_TABLES || n_columns > 1000)
-        return refuse(&held, "fewer keys, tables and columns");
     struct parser_object *self = (struct parser_object *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
-    size_t cells = n_columns * STRIDE * sizeof(int64_t), room = cells + n_columns * sizeof(struct column);
-    if (!self || !(self->memory = malloc(room + n_keys * sizeof(struct key) + n_text + 1))) {
-        release(&held);
+    if (!self || (names && PyDict_Size(names)) || take(args, "bqqqQnnnnn", &self->held)) {
         Py_XDECREF((PyObject *)self);
-        return PyErr_NoMemory();
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "expected ten arguments");
     }
-    struct parser *parser = &self->parser;
-    parser->columns = (struct column *)(self->memory + cells);
-    parser->keys = (struct key *)(self->memory + room);
-    uint8_t *texts = (uint8_t *)(parser->keys + n_keys);
-    memcpy(texts, held.at[0].data, n_text);
-    size_t at = 0;
-    int fits = 1;
-    for (size_t k = 0; k < n_keys && fits; k++, keys += 4) {
-        fits = keys[0] >= 0 && (uint64_t)keys[0] <= n_text - at && keys[1] >= 0 && keys[1] <= 2;
-        parser->keys[k] = (struct key){texts + at, (size_t)keys[0], (int)keys[1], (int)keys[2], (int)keys[3]};
-        at += fits ? (size_t)keys[0] : 0;
-    }
-    for (size_t t = 0; t < n_tables; t++, tables += 4)
-        parser->tables[t] = (struct table){(uint64_t)tables[0], (uint64_t)tables[1], (size_t)tables[2], (size_t)tables[3], 0};
-    for (size_t c = 0; c < n_columns; c++, columns += 4)
-        parser->columns[c] = (struct column){(int)columns[0], (int)columns[1], (int)columns[2], (int)columns[3],
-                                             (int64_t *)self->memory + c * STRIDE};
-    parser->n_keys = n_keys, parser->n_tables = n_tables, parser->n_columns = n_columns;
-    parser->allocations = (size_t)held.at[4].number, parser->counters = (size_t)held.at[5].number;
-    parser->unplaced = (size_t)held.at[6].number, parser->base = (uint32_t)held.at[8].number;
-    parser->strings[0].seed = parser->strings[1].seed = (uint64_t)held.at[7].number;
-    if (!fits || !parser_ready(parser)) {
-        Py_DECREF(self);
-        return refuse(&held, "keys, tables and columns that fit together");
-    }
-    release(&held);
-    return (PyObject *)self;
+    const struct arguments *held = &self->held;
+    self->parser = (struct parser){
+        .key_text = held->at[0].data, .n_key_text = held->at[0].n,
+        .keys = held->at[1].data, .n_keys = held->at[1].n / 5,
+        .tables = held->at[2].data, .n_tables = held->at[2].n / 4,
+        .columns = held->at[3].data, .n_columns = held->at[3].n / 3,
+        .cells = held->at[4].data, .n_cells = held->at[4].n,
+        .allocations = held->at[5].number, .counters = held->at[6].number, .unplaced = held->at[7].number,
+        .base = held->at[9].number,
+    };
+    self->parser.strings[0].seed = self->parser.strings[1].seed = (uint64_t)held->at[8].number;
+    if (parser_ready(&self->parser))
+        return (PyObject *)self;
+    Py_DECREF(self);
+    return PyErr_Format(PyExc_ValueError, "expected keys, tables and columns that fit together");
 }
 
-static void parser_dealloc(PyObject *self)
+static void parser_dealloc(PyObject *object)
 {
-    PyTypeObject *type = Py_TYPE(self);
-    strings_end(&((struct parser_object *)self)->parser.strings[0]);
-    strings_end(&((struct parser_object *)self)->parser.strings[1]);
-    free(((struct parser_object *)self)->memory);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+    struct parser_object *self = (struct parser_object *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    strings_end(&self->parser.strings[0]);
+    strings_end(&self->parser.strings[1]);
+    release(&self->held);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
 }
 
 static PyObject *py_parse(PyObject *self, PyObject *args)
 {
+    struct parser *parser = &((struct parser_object *)self)->parser;
     struct arguments held;
     enum why why;
     if (take(args, "bn", &held))
@@ -362,82 +328,14 @@ static PyObject *py_parse(PyObject *self, PyObject *args)
         return refuse(&held, "a place in the text");
     size_t at = (size_t)held.at[1].number;
     Py_BEGIN_ALLOW_THREADS
-    why = parse(&((struct parser_object *)self)->parser, held.at[0].data, held.at[0].n, &at);
+    why = parse(parser, held.at[0].data, held.at[0].n, &at);
     Py_END_ALLOW_THREADS
     release(&held);
-    return why == NO_MEMORY ? PyErr_NoMemory() : Py_BuildValue("in", (int)why, (Py_ssize_t)at);
-}
-
-/* One column of the rows that were read: letter, data and bits; None where all are null. */
-static PyObject *packed_column(const struct parser *parser, const struct column *column, size_t n)
-{
-    struct packed as = pack_as(column, n);
-    if (!as.width)
-        Py_RETURN_NONE;
-    PyObject *data = room_for(n, as.width), *valid = as.n_nulls ? room_for(n / 8 + 1, 1) : Py_BuildValue("");
-    if (data && valid) {
-        uint8_t *bits = as.n_nulls ? (uint8_t *)PyBytes_AsString(valid) : NULL;
-        if (bits)
-            memset(bits, 0, n / 8 + 1);
-        pack(parser, column, n, as, PyBytes_AsString(data), bits);
-    }
-    return data && valid ? Py_BuildValue("CNN", as.letter, data, valid) : (Py_XDECREF(data), Py_XDECREF(valid), NULL);
-}
-
-/* A list of what a function makes of each of n numbers. */
-static PyObject *listed(const struct parser *parser, size_t n, PyObject *(*make)(const struct parser *, size_t))
-{
-    PyObject *list = PyList_New((Py_ssize_t)n);
-    for (size_t i = 0; list && i < n; i++) {
-        PyObject *item = make(parser, i);
-        if (!item || PyList_SetItem(list, (Py_ssize_t)i, item))
-            Py_CLEAR(list);
-    }
-    return list;
-}
-
-static PyObject *rows_before(const struct parser *parser, size_t i)
-{
-    const struct refused *note = &parser->refused[i];
-    PyObject *rows = PyList_New(0);
-    for (size_t t = 0; rows && t < parser->n_tables; t++) {
-        PyObject *n = PyLong_FromSize_t(note->rows[t]);
-        if (!n || PyList_Append(rows, n))
-            Py_CLEAR(rows);
-        Py_XDECREF(n);
-    }
-    return rows ? Py_BuildValue("nnN", (Py_ssize_t)note->begin, (Py_ssize_t)note->end, rows) : NULL;
-}
-
-static PyObject *packed_table(const struct parser *parser, size_t t)
-{
-    const struct table *table = &parser->tables[t];
-    PyObject *columns = PyList_New(0);
-    for (size_t c = table->first; columns && table->n_rows && c < table->last; c++) {
-        PyObject *column = packed_column(parser, &parser->columns[c], table->n_rows);
-        if (!column || PyList_Append(columns, column))
-            Py_CLEAR(columns);
-        Py_XDECREF(column);
-    }
-    return columns ? Py_BuildValue("nN", (Py_ssize_t)table->n_rows, columns) : NULL;
-}
-
-static PyObject *py_take(PyObject *self, PyObject *none)
-{
-    struct parser *parser = &((struct parser_object *)self)->parser;
-    (void)none;
-    PyObject *refused = listed(parser, parser->n_refused, rows_before);
-    PyObject *tables = refused ? listed(parser, parser->n_tables, packed_table) : NULL;
-    if (!tables) {
-        Py_XDECREF(refused);
-        return NULL;
-    }
-    PyObject *taken = Py_BuildValue("niNN", (Py_ssize_t)parser->n_events, parser->has_fractions, refused, tables);
-    parser->n_events = parser->n_refused = 0;
-    parser->has_fractions = 0;
-    for (size_t t = 0; t < parser->n_tables; t++)
-        parser->tables[t].n_rows = 0;
-    return taken;
+    if (why == NO_MEMORY)
+        return PyErr_NoMemory();
+    return Py_BuildValue("inniy#y#", (int)why, (Py_ssize_t)at, (Py_ssize_t)parser->n_events, parser->has_fractions,
+                         (const char *)parser->n_rows, (Py_ssize_t)(8 * parser->n_tables),
+                         (const char *)parser->refused, (Py_ssize_t)(8 * parser->n_refused * (2 + parser->n_tables)));
 }
 
 static PyObject *py_strings(PyObject *self, PyObject *args)
@@ -451,18 +349,12 @@ static PyObject *py_strings(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef parser_methods[] = {
-    {"parse", py_parse, METH_VARARGS,
-     "parse(text, at, /)\n--\n\nRead events from there on: why it stopped, and where. Until `take`, no more than fit."},
-    {"take", py_take, METH_NOARGS,
-     "take()\n--\n\nWhat was read: how many events, whether a time has decimals, the ranges of bytes that Python has to look "
-     "at with the rows of each table before them, and of each table rows and columns (letter, data, bits)."},
-    {"strings", py_strings, METH_VARARGS,
-     "strings(which, /)\n--\n\nWhere each string ends, and the text of all: 0 texts, 1 shapes."},
+    {"parse", py_parse, METH_VARARGS, NULL},
+    {"strings", py_strings, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot parser_slots[] = {
-    {Py_tp_doc, "Parser(key_texts, keys, tables, columns, allocations, counters, unplaced, seed, base, /)"},
     {Py_tp_new, parser_new},
     {Py_tp_dealloc, parser_dealloc},
     {Py_tp_methods, parser_methods},
@@ -476,8 +368,8 @@ static PyType_Spec parser_spec = {
 /* --- the module --- */
 
 static PyMethodDef functions[] = {
-    {"among", py_among, METH_VARARGS, among_doc},
-    {"nest", py_nest, METH_VARARGS, nest_doc},
+    {"among", py_among, METH_VARARGS, NULL},
+    {"nest", py_nest, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

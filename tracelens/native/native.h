@@ -134,6 +134,13 @@ int ops_totals(const struct ops *ops, int64_t *totals, uint32_t *last, size_t n_
 
 enum { ESCAPED = 1, NOT_ASCII = 2, UNICODE_ESCAPE = 4 };
 
+/* Eight bytes, the first one lowest, whatever the machine's order. */
+static inline uint64_t load64(const uint8_t *p)
+{
+    return p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 |
+           (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
+}
+
 /* The byte at p, 0 after the text. */
 static inline unsigned byte_at(const uint8_t *p, const uint8_t *end) { return p < end ? *p : 0; }
 
@@ -159,6 +166,7 @@ const uint8_t *value_end(const uint8_t *p, const uint8_t *end);
 int is_utf8(const uint8_t *p, const uint8_t *end);
 
 /* Distinct strings, numbered in the order they came. */
+#define MOST_STRINGS (INT64_C(1) << 30)
 struct strings {
     uint32_t *slots; /* numbers plus 1 by hash, 0 for none; a power of two of them, at least twice as many as strings */
     size_t n_slots;
@@ -178,12 +186,9 @@ void strings_end(struct strings *strings);
 #define MOST_FIELDS 64
 #define MOST_TABLES 16
 #define MOST_REFUSED 1024
-#define N_ROWS 16384
-#define STRIDE (N_ROWS + 8) /* an odd number of cache lines, or the cells of one row would all fall into one set */
 #define LONG_EVENT (1 << 20) /* a longer one is left to Python, so that one that never ends costs no more than this */
 #define NULL_CELL INT64_C(0x7FF85AFEC0DE0001) /* more than any number taken here; of floats a NaN that no JSON writes */
 #define TRACK_BASE (INT64_C(1) << 61)         /* a track that is named by a string: this plus the string's number */
-#define MOST_STRINGS (UINT32_C(1) << 30)
 
 /* How a key's value is read: not at all; an integer; an integer or a string of digits; the same, or a string that a
 number is later found in; microseconds as nanoseconds; text; the value's own JSON; a float; three integers; the args. */
@@ -196,61 +201,42 @@ enum how { TAKE, WORD, WORD_OR_EMPTY, SHAPE, UNLESS_ZERO, N_HOWS };
 /* Fields that have a meaning here; the others are the tables' business. */
 enum { PHASE, CATEGORY, NAME, PROCESS, THREAD, START, DURATION };
 
-struct key {
-    const uint8_t *text;
-    size_t length;
-    int level;    /* 0: of an event, 1: of its args, 2: no key but a category */
-    int what, at; /* kind and field; of a category, its table */
+struct key { /* level 0: of an event, 1: of its args, 2: no key but a category; what: a kind, or a category's table */
+    int64_t begin, length, level, what, at;
 };
 
-struct column {
-    int how, first, second, is_float; /* fields; the second one may be -1 */
-    int64_t *cells;
+struct table { /* fields it cannot do without, fields that are looked at, its first column and that after its last */
+    int64_t required, matters, first, last;
 };
 
-struct table {
-    uint64_t required, matters; /* fields it cannot do without; fields that are looked at */
-    size_t first, last;         /* columns */
-    size_t n_rows;
-};
-
-struct refused {
-    size_t begin, end; /* the event, for Python to judge */
-    size_t rows[MOST_TABLES];
+struct column { /* fields; the second one may be -1 */
+    int64_t how, first, second;
 };
 
 struct parser {
-    struct key *keys;
-    size_t n_keys;
+    const uint8_t *key_text;
+    const struct key *keys;
+    const struct table *tables;
+    const struct column *columns;
+    size_t n_key_text, n_keys, n_tables, n_columns, n_cells;
+    int64_t *cells; /* of each column as many */
+    int64_t allocations, counters, unplaced; /* tables of events that no category tells of */
+    int64_t base; /* what is added to numbers of strings, so that those of several parsers differ */
+    struct strings strings[2]; /* texts, and shapes */
     uint8_t key_slots[256]; /* keys plus 1 by hash, 0 for none */
-    struct table tables[MOST_TABLES];
-    size_t n_tables;
-    struct column *columns;
-    size_t n_columns;
-    size_t allocations, counters, unplaced; /* tables of events that no category tells of */
-    struct strings strings[2];              /* texts, and shapes */
-    struct refused refused[MOST_REFUSED];
+    /* What one call found; of each event for Python to judge begin, end, and the rows of each table before it. */
+    int64_t n_rows[MOST_TABLES], refused[MOST_REFUSED * (2 + MOST_TABLES)];
     size_t n_refused, n_events;
     int has_fractions;
-    uint32_t base; /* what is added to numbers of strings, so that those of several parsers differ */
 };
+
+/* Whether all that is set fits together; fills the slots of the keys. */
+int parser_ready(struct parser *parser);
 
 /* Why the parser stopped: the text is over, the list is closed, a buffer is full, no JSON, no memory. */
 enum why { TEXT_OVER, LIST_CLOSED, FULL, DAMAGED, NO_MEMORY };
 
-/* Read events from `*at` on; leaves it at the bracket, or at an event's start. */
+/* Read events from `*at` on into the cells; leaves it at the bracket, or at an event's start. */
 enum why parse(struct parser *parser, const uint8_t *text, size_t size, size_t *at);
-
-/* Fill the slots of the keys, after all else is set. Returns 0 where something is out of bounds. */
-int parser_ready(struct parser *parser);
-
-/* A table's column as Arrow has it: as narrow as its numbers are. `width` is 0 where all are null. */
-struct packed {
-    size_t width, n_nulls;
-    char letter; /* of Python's array: i, q, d, or I for numbers of strings */
-};
-struct packed pack_as(const struct column *column, size_t n);
-void pack(const struct parser *parser, const struct column *column, size_t n, struct packed as, void *data,
-          uint8_t *valid);
 
 #endif

@@ -1,4 +1,4 @@
-"""The rows of all tables as they come: from the parser in pieces of columns, from the slow path as frames."""
+"""The rows of all tables as they come: from the parser in pieces of cells, from the slow path as frames."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import polars as pl
 
 from tracelens.collectors.torch.fast import fields
 
-# Pieces are joined when they have so many rows: small ones lie between others in memory that C's allocator keeps.
-_ENOUGH = 1 << 18
+# Pieces are joined, and made narrow, when they have so many rows.
+_ENOUGH = 1 << 17
 _FEW = 64
+_NULL = 0x7FF8_5AFE_C0DE_0001
+"""As in native.h; of floats a NaN, which JSON cannot write."""
+_NARROW = 2**31 - 1
 
 
 @dataclass(slots=True)
@@ -52,30 +55,40 @@ class Collected:
         """A column of a table, which is let go here; integers as narrow as they came unless they are to be wide."""
         if self._loose.get(name):
             self._join(name)
-        pieces = self._joined.get(name, [])
-        parts = [piece.pop(of.name, None) for piece in pieces]
+        parts = [piece.pop(of.name) for piece in self._joined.get(name, [])]
         dtype = _dtype(of, parts, wide=wide)
-        heights = (piece[_ROWS].len() for piece in pieces)
-        columns = [
-            pl.Series([None], dtype=dtype).new_from_index(0, n) if part is None else part.cast(dtype)
-            for part, n in zip(parts, heights, strict=True)
-        ]
-        return pl.concat(columns, rechunk=len(columns) > _FEW) if columns else pl.Series([], dtype=dtype)
+        return (
+            pl.concat([part.cast(dtype) for part in parts], rechunk=len(parts) > _FEW)
+            if parts
+            else pl.Series([], dtype=dtype)
+        )
 
     def _join(self, name: str) -> None:
-        whole = pl.concat(self._loose.pop(name), how="diagonal_relaxed", rechunk=True)
-        rows = pl.repeat(None, whole.height, dtype=pl.Null, eager=True)
-        self._joined.setdefault(name, []).append({_ROWS: rows} | whole.to_dict())
+        whole = pl.concat(self._loose.pop(name)).select(map(_with_nulls, fields.TABLES[name]))
+        self._joined.setdefault(name, []).append({column.name: _narrow(column) for column in whole.get_columns()})
 
 
-_ROWS = ""
-"""Stands for how many rows a piece has, whatever columns were taken."""
+def _with_nulls(of: fields.Column) -> pl.Expr:
+    column = pl.col(of.name)
+    if of.name in fields.FLOATS:
+        return column.fill_nan(None)
+    known = pl.when(column != _NULL).then(column)
+    return known.cast(pl.UInt32) if of.how in fields.STRINGS else known
 
 
-def _dtype(of: fields.Column, parts: list[pl.Series | None], *, wide: bool) -> pl.DataType:
+def _narrow(column: pl.Series) -> pl.Series:
+    """The column in no more memory than it needs."""
+    if column.null_count() == len(column):
+        return column.cast(pl.Null)
+    low, high = column.min(), column.max()
+    is_narrow = isinstance(low, int) and isinstance(high, int) and -_NARROW <= low <= high <= _NARROW
+    return column.cast(pl.Int32) if column.dtype == pl.Int64 and is_narrow else column
+
+
+def _dtype(of: fields.Column, parts: list[pl.Series], *, wide: bool) -> pl.DataType:
     if of.how in fields.STRINGS:
         return pl.UInt32()
     if of.name in fields.FLOATS:
         return pl.Float64()
-    found = {part.dtype for part in parts if part is not None}
+    found = {part.dtype for part in parts if part.dtype != pl.Null}
     return pl.Int32() if found == {pl.Int32()} and not wide else pl.Int64()

@@ -142,31 +142,31 @@ TRACK_BASE = 1 << 61
 
 
 @functools.cache
-def plan() -> tuple[bytes, array[int], array[int], array[int], int, int, int]:
-    """What is said here as the parser in C takes it.
+def plan() -> tuple[bytes, bytes, bytes, bytes]:
+    """What is said here as the parser in C takes it, in words of 64 bits.
 
-    Keys' text; of each key its length, level (2: a category), kind or table, and field; of each table the fields that
-    it needs, those that matter to it, its first column and that after its last; of each column how it is filled, its
-    field, the one that stands in, and whether it holds floats; and the tables of events that no category tells of.
+    Keys' text; of each key where its text begins, its length, level (2: a category), kind or table, and field; of each
+    table the fields that it needs, those that matter to it, its first column and that after its last; of each column
+    how it is filled, its field, and the one that stands in.
     """
     places = fields()
     text, keys, tables, columns = b"", array("q"), array("q"), array("q")
     for level, entries in enumerate((EVENT_KEYS, ARG_KEYS, CATEGORIES)):
         for key, what in entries.items():
-            text += key.encode()
             number = NAMES.index(what) if isinstance(what, str) else what
-            keys.extend((len(key), level, number, places.get(key, 0)))
+            keys.extend((len(text), len(key), level, number, places.get(key, 0)))
+            text += key.encode()
     for name, table in TABLES.items():
-        first, matters = len(columns) // 4, 0
+        first, matters = len(columns) // 3, 0
         for column in table:
             one = places[column.key] + column.axis
             other = places[column.second] if column.second else -1
             matters |= 1 << one | (1 << other if other >= 0 else 0)
-            columns.extend((column.how, one, other, column.name in FLOATS))
+            columns.extend((column.how, one, other))
         if name == "unplaced":
             matters |= 1 << places["name"]  # it might spell [memory]
-        tables.extend((sum(1 << places[key] for key in REQUIRED[name]), matters, first, len(columns) // 4))
-    return text, keys, tables, columns, ALLOCATIONS, COUNTERS, UNPLACED
+        tables.extend((sum(1 << places[key] for key in REQUIRED[name]), matters, first, len(columns) // 3))
+    return text, keys.tobytes(), tables.tobytes(), columns.tobytes()
 
 
 STRINGS = {WORD, NAME, SHAPE}

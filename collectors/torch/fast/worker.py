@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import mmap
 import secrets
+from array import array
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,10 +15,11 @@ import pyarrow as pa
 from tracelens.collectors.torch.fast import fields
 from tracelens.native import LIBRARY
 
+# Rows a table takes before it is emptied: an odd number of cache lines, or all cells of a row would be in one set.
+_N_ROWS = (1 << 14) + 8
 # A block with more events than these that have to be looked at is read on by the slow path.
 _MOST_REFUSED = 1 << 14
 _FULL = 2
-_DTYPES = {"i": pa.int32(), "q": pa.int64(), "d": pa.float64(), "I": pa.uint32()}
 
 
 @dataclass(slots=True)
@@ -33,7 +36,7 @@ class Parsed:
 
     n_events: int = 0
     pieces: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
-    """Rows of each table; strings are numbers, and columns without any value are left out, but for one."""
+    """Rows of each table as cells of 64 bits; strings are numbers."""
     refused: list[Refused] = field(default_factory=list)
     has_fractions: bool = False
     stopped_at: int = 0
@@ -50,16 +53,24 @@ class Worker:
     def __init__(self, number: int = 0) -> None:
         """A parser, whose strings are known by its number."""
         assert LIBRARY is not None
+        n_columns = sum(map(len, fields.TABLES.values()))
+        self._cells = memoryview(mmap.mmap(-1, 8 * n_columns * _N_ROWS))  # there only where it is written
+        special = fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED
         # The seed is a secret, so that nobody can prepare a trace whose strings all fall into one slot.
-        self._parser = LIBRARY.Parser(*fields.plan(), secrets.randbits(62), number << fields.NUMBER_BITS)
+        seed, base = secrets.randbits(62), number << fields.NUMBER_BITS
+        self._parser = LIBRARY.Parser(*fields.plan(), self._cells, *special, seed, base)
 
     def parse(self, text: bytes | memoryview, begin: int = 0) -> Parsed:
         """Parse the text from `begin` on."""
-        parsed, why, at = Parsed(), _FULL, begin
+        parsed, why = Parsed(stopped_at=begin), _FULL
         while why == _FULL and len(parsed.refused) <= _MOST_REFUSED:
-            why, at = self._parser.parse(text, at)
-            self._take(parsed, memoryview(text))
-        parsed.stopped_at = at
+            why, parsed.stopped_at, n_events, has_fractions, n_rows, refused = self._parser.parse(
+                text, parsed.stopped_at
+            )
+            parsed.n_events += n_events
+            parsed.has_fractions |= bool(has_fractions)
+            self._take_refused(parsed, text, array("q", refused))
+            self._take_rows(parsed, array("q", n_rows))
         return parsed
 
     def strings(self, *, shapes: bool = False) -> pl.Series:
@@ -69,31 +80,26 @@ class Worker:
         array = pa.Array.from_buffers(pa.large_binary(), len(ends) // 8, [None, offsets, pa.py_buffer(text)])
         return pl.DataFrame(pl.from_arrow(pa.Table.from_arrays([array], ["text"]))).to_series()
 
-    def _take(self, parsed: Parsed, text: memoryview) -> None:
-        n_events, has_fractions, refused, tables = self._parser.take()
-        parsed.n_events += n_events
-        parsed.has_fractions |= bool(has_fractions)
-        for begin, end, rows in refused:
+    @staticmethod
+    def _take_refused(parsed: Parsed, text: bytes | memoryview, words: array[int]) -> None:
+        size = 2 + len(fields.NAMES)
+        for at in range(0, len(words), size):
+            begin, end, *rows = words[at : at + size]
             before = {name: parsed.rows(name) + n for name, n in zip(fields.NAMES, rows, strict=True)}
             parsed.refused.append(Refused(bytes(text[begin:end]), before))
-        for name, (n_rows, columns) in zip(fields.NAMES, tables, strict=True):
-            if n_rows:
-                parsed.pieces.setdefault(name, []).append(_frame(name, n_rows, columns))
 
-
-def _frame(table: str, n_rows: int, columns: list[tuple[str, bytes, bytes] | None]) -> pl.DataFrame:
-    """The columns that have a value, without a copy; the first one where none has."""
-    names, arrays = [], []
-    for of, column in zip(fields.TABLES[table], columns, strict=True):
-        if column is not None:
-            letter, data, valid = column
-            buffers = [pa.py_buffer(valid) if valid else None, pa.py_buffer(data)]
-            names.append(of.name)
-            arrays.append(pa.Array.from_buffers(_DTYPES[letter], n_rows, buffers))
-    if not arrays:
-        return pl.DataFrame({fields.TABLES[table][0].name: [None]}).select(pl.all().repeat_by(n_rows).explode())
-    found: Any = pl.from_arrow(pa.Table.from_arrays(arrays, names))
-    return pl.DataFrame(found)
+    def _take_rows(self, parsed: Parsed, n_rows: array[int]) -> None:
+        at = 0
+        for (name, table), n in zip(fields.TABLES.items(), n_rows, strict=True):
+            if n:
+                arrays = []
+                for place, of in enumerate(table, at):
+                    cells = bytes(self._cells[8 * place * _N_ROWS :][: 8 * n])
+                    dtype = pa.float64() if of.name in fields.FLOATS else pa.int64()
+                    arrays.append(pa.Array.from_buffers(dtype, n, [None, pa.py_buffer(cells)]))
+                found: Any = pl.from_arrow(pa.Table.from_arrays(arrays, [of.name for of in table]))
+                parsed.pieces.setdefault(name, []).append(pl.DataFrame(found))
+            at += len(table)
 
 
 def unescaped(text: bytes) -> str:
