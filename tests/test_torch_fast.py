@@ -204,7 +204,7 @@ def test_a_plan_that_does_not_fit_together_is_refused() -> None:
     """What the parser in C is told of keys, tables and columns is looked at once, for all events."""
     assert LIBRARY is not None
     cells = bytearray(8 * 100 * sum(map(len, fields.TABLES.values())))
-    plan = [*fields.plan(), cells, fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED, 7, 0]
+    plan: list[Any] = [*fields.plan(), cells, fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED, 7, 0]
     chance = random.Random(7)  # noqa: S311 - repeatable, not secret
     n_refused = 0
     for _ in range(3000):

@@ -52,20 +52,22 @@ class _Ops:
         codes = array("I", [self.words.setdefault(name, len(self.words)) for name in texts])
         flags = array("I", [_FLAGS.get(word, 0) for word in words])
         places = values(names.indices), values(kinds.indices)
-        return self.ops.place(*_rows(spans.column("parent_id")), values(spans.column("span_id")), *places, codes, flags)
+        return bool(
+            self.ops.place(*_rows(spans.column("parent_id")), values(spans.column("span_id")), *places, codes, flags)
+        )
 
     def charge_calls(self, calls: pa.RecordBatch) -> bool:
         """Take calls off the spans that they are made in; whether that could be."""
         columns = (values(calls.column(name)) for name in ("start_ns", "duration_ns", "process_id", "thread_id"))
-        return self.ops.charge_calls(*_rows(calls.column("span_id")), *columns)
+        return bool(self.ops.charge_calls(*_rows(calls.column("span_id")), *columns))
 
     def launch(self, work: pa.RecordBatch) -> bool:
         """Charge device work to chains."""
-        return self.ops.launch(*_rows(work.column("span_id")), values(work.column("duration_ns")))
+        return bool(self.ops.launch(*_rows(work.column("span_id")), values(work.column("duration_ns"))))
 
     def time(self, spans: pa.RecordBatch) -> bool:
         """Charge to chains what spans take themselves; whether they are placed."""
-        return self.ops.time(values(spans.column("self_ns")))
+        return bool(self.ops.time(values(spans.column("self_ns"))))
 
     def expect(self) -> bool:
         """Add up chains by name, once all is charged to them, and make room for the durations of each name's ops."""
@@ -82,7 +84,7 @@ class _Ops:
 
     def order(self, spans: pa.RecordBatch) -> bool:
         """Put the durations of ops where the next of their name goes; whether that could be."""
-        return self.ops.order(values(spans.column("duration_ns")), self.ends, self.durations)
+        return bool(self.ops.order(values(spans.column("duration_ns")), self.ends, self.durations))
 
     def measures(self) -> Iterator[pl.Series]:
         """The durations of each name's ops, once all are ordered."""

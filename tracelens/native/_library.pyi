@@ -1,7 +1,7 @@
 from typing_extensions import Buffer
 
-# The walk of derive/nesting.py over intervals in time order, with ends, not durations; lanes and hints of 32 bits. Gives
-# parents, depths (32 bits), own times, the spans around calls (32 bits), and how many overlap and did not return.
+# The walk of derive/nesting.py over intervals in time order, with ends, not durations; lanes and hints of 32 bits.
+# Parents, depths (32 bits), own times, the spans around calls (32 bits), and how many overlap and did not return.
 def nest(
     starts: Buffer,
     ends: Buffer,
@@ -15,12 +15,12 @@ def nest(
     /,
 ) -> tuple[bytes, bytes, bytes, bytes, int, int]: ...
 
-# One part of a pass up a tree, whose rows start with `first`: whether it could be done. What is 0: nearest, 1: outermost,
-# 2: count, 3: sums within.
+# One part of a pass up a tree, whose rows start with `first`: whether it could be done. What is 0: nearest,
+# 1: outermost, 2: count, 3: sums within.
 def among(what: int, parents: Buffer, first: int, flags: Buffer | None, result: Buffer, /) -> bool: ...
 
-# The ops of one rank while its tables are read, part by part. Rows of spans come with the bits that say which are there,
-# and how many bits come before the first; each method says whether it could be done.
+# The ops of one rank while its tables are read, part by part. Rows of spans come with the bits that say which are
+# there, and how many bits come before the first; each method says whether it could be done.
 class Ops:
     def __init__(self, n_spans: int, /) -> None: ...
     # Find the chain of names of each of the next spans.
@@ -73,9 +73,9 @@ class Parser:
         base: int,
         /,
     ) -> None: ...
-    # From there on: why it stopped (0: the text is over, 1: the list is closed, 2: a buffer is full, 3: no JSON), where,
-    # how many events, whether a start has decimals, rows of each table, and of each event that Python has to look at its
-    # begin, end, and the rows of each table before it.
+    # From there on: why it stopped (0: the text is over, 1: the list is closed, 2: a buffer is full, 3: no JSON),
+    # where, how many events, whether a start has decimals, rows of each table, and of each event that Python has to
+    # look at its begin, end, and the rows of each table before it.
     def parse(self, text: Buffer, at: int, /) -> tuple[int, int, int, int, bytes, bytes]: ...
     # Where each string ends, and the text of all: 0 texts, 1 shapes.
     def strings(self, which: int, /) -> tuple[bytes, bytes]: ...

@@ -30,7 +30,7 @@ def values(array: pa.Array) -> pa.Buffer:
     return _NOTHING if buffer is None else buffer.slice(array.offset * size, len(array) * size)
 
 
-def frame(columns: dict[str, tuple[bytes, pl.DataType]], n_rows: int) -> pl.DataFrame:
+def frame(columns: dict[str, tuple[bytes | bytearray, pl.DataType]], n_rows: int) -> pl.DataFrame:
     """Columns whose values lie in memory one after another."""
     arrays = [
         pa.Array.from_buffers(_ARROW[dtype][0], n_rows, [None, pa.py_buffer(data)]) for data, dtype in columns.values()
@@ -40,6 +40,6 @@ def frame(columns: dict[str, tuple[bytes, pl.DataType]], n_rows: int) -> pl.Data
     return pl.DataFrame(found)
 
 
-def series(data: bytes, dtype: pl.DataType) -> pl.Series:
+def series(data: bytes | bytearray, dtype: pl.DataType) -> pl.Series:
     """One column, as `frame` has several."""
     return frame({"": (data, dtype)}, len(data) // _ARROW[dtype][1]).to_series()

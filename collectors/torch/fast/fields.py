@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tracelens.collectors.torch.columns import _GROUPS
@@ -151,7 +152,8 @@ def plan() -> tuple[bytes, bytes, bytes, bytes]:
     """
     places = fields()
     text, keys, tables, columns = b"", array("q"), array("q"), array("q")
-    for level, entries in enumerate((EVENT_KEYS, ARG_KEYS, CATEGORIES)):
+    known: tuple[Mapping[str, int | str], ...] = (EVENT_KEYS, ARG_KEYS, CATEGORIES)
+    for level, entries in enumerate(known):
         for key, what in entries.items():
             number = NAMES.index(what) if isinstance(what, str) else what
             keys.extend((len(text), len(key), level, number, places.get(key, 0)))
