@@ -36,7 +36,8 @@ static int take_array(PyObject *object, size_t item, int flags, int place, struc
     if (PyObject_GetBuffer(object, view, flags))
         return -1;
     held->n_views++;
-    if ((size_t)view->len % item || (uintptr_t)view->buf % item) {
+    /* Nothing may lie anywhere. */
+    if ((size_t)view->len % item || (view->len && (uintptr_t)view->buf % item)) {
         PyErr_Format(PyExc_ValueError, "expected items of %zd bytes, found %zd bytes", (Py_ssize_t)item, view->len);
         return -1;
     }
