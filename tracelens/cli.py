@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -91,6 +92,7 @@ Sources = Annotated[
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit; told to terminate, clean up first, with the exit code of a signal."""
+    gc.freeze()  # what was imported stays to the end: looking through it takes a tenth of the time that `--help` takes
     signal.signal(signal.SIGTERM, _terminate)
     words, command = split_command(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):

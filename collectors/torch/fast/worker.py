@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-import secrets
+import os
 from array import array
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,7 +57,7 @@ class Worker:
         self._cells = memoryview(mmap.mmap(-1, 8 * n_columns * _N_ROWS))  # there only where it is written
         special = fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED
         # The seed is a secret, so that nobody can prepare a trace whose strings all fall into one slot.
-        seed, base = secrets.randbits(62), number << fields.NUMBER_BITS
+        seed, base = int.from_bytes(os.urandom(7), "little"), number << fields.NUMBER_BITS
         self._parser = LIBRARY.Parser(*fields.plan(), self._cells, *special, seed, base)
 
     def parse(self, text: bytes | memoryview, begin: int = 0) -> Parsed:
