@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
+import pyarrow as pa
 
 from tracelens.derive.nesting import TOLERANCE_NS, Nesting
 from tracelens.native import LIBRARY
@@ -24,14 +25,19 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting | None:
     (starts, ends), (call_starts, call_ends) = (
         _times(frame, order) for frame, order in zip((spans, calls), orders, strict=True)
     )
-    parents, depths, own, call_spans, n_overlaps, n_unreturned = LIBRARY.nest(
-        starts, ends, lanes[0], _hints(spans, orders[0]), call_starts, call_ends, lanes[1], n_lanes, TOLERANCE_NS
-    )
+    n = spans.height
+    parents, depths, tops = (pa.allocate_buffer(4 * size) for size in (n, n, n_lanes))
+    own, covered = pa.allocate_buffer(8 * n), pa.allocate_buffer(8 * n)
+    around = pa.allocate_buffer(4 * calls.height)
+    n_overlaps, n_unreturned = LIBRARY.nest(
+        starts, ends, lanes[0], _hints(spans, orders[0]), parents, depths, own, covered,
+        call_starts, call_ends, lanes[1], around, n_lanes, TOLERANCE_NS, tops,
+    )  # fmt: skip
     return Nesting(
         _back(_of_rows(series(parents, _I32), orders[0]), orders[0]),
         _back(series(depths, _I32), orders[0]),
         _back(series(own, _I64), orders[0]),
-        _back(_of_rows(series(call_spans, _I32), orders[0]), orders[1]),
+        _back(_of_rows(series(around, _I32), orders[0]), orders[1]),
         n_overlaps,
         n_unreturned,
     )

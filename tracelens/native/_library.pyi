@@ -1,19 +1,26 @@
 from typing_extensions import Buffer
 
-# The walk of derive/nesting.py over intervals in time order, with ends, not durations; lanes and hints of 32 bits.
-# Parents, depths (32 bits), own times, the spans around calls (32 bits), and how many overlap and did not return.
+# The walk of derive/nesting.py over intervals in time order, with ends, not durations; rows, depths and lanes of 32
+# bits. Fills parents, depths, own times and the spans around calls; says how many overlap and how many did not return.
+# `covered` and `tops` are working space.
 def nest(
     starts: Buffer,
     ends: Buffer,
     lanes: Buffer | None,
     hints: Buffer | None,
+    parents: Buffer,
+    depths: Buffer,
+    own: Buffer,
+    covered: Buffer,
     call_starts: Buffer,
     call_ends: Buffer,
     call_lanes: Buffer | None,
+    around: Buffer,
     n_lanes: int,
     tolerance: int,
+    tops: Buffer,
     /,
-) -> tuple[bytes, bytes, bytes, bytes, int, int]: ...
+) -> tuple[int, int]: ...
 
 # One part of a pass up a tree, whose rows start with `first`: whether it could be done. What is 0: nearest,
 # 1: outermost, 2: count, 3: sums within.

@@ -30,16 +30,11 @@ def values(array: pa.Array) -> pa.Buffer:
     return _NOTHING if buffer is None else buffer.slice(array.offset * size, len(array) * size)
 
 
-def frame(columns: dict[str, tuple[bytes | bytearray, pl.DataType]], n_rows: int) -> pl.DataFrame:
-    """Columns whose values lie in memory one after another."""
-    arrays = [
-        pa.Array.from_buffers(_ARROW[dtype][0], n_rows, [None, pa.py_buffer(data)]) for data, dtype in columns.values()
-    ]
-    # From an array itself Polars would import pyarrow.compute, which takes 0.05 s.
-    found: Any = pl.from_arrow(pa.Table.from_arrays(arrays, list(columns)))
-    return pl.DataFrame(found)
-
-
-def series(data: bytes | bytearray, dtype: pl.DataType) -> pl.Series:
-    """One column, as `frame` has several."""
-    return frame({"": (data, dtype)}, len(data) // _ARROW[dtype][1]).to_series()
+def series(data: Any, dtype: pl.DataType) -> pl.Series:
+    """The column whose values lie in this memory, one after another."""
+    kind, size = _ARROW[dtype]
+    buffer = pa.py_buffer(data)
+    array = pa.Array.from_buffers(kind, buffer.size // size, [None, buffer])
+    # From the array itself Polars would import pyarrow.compute, which takes 0.05 s.
+    found: Any = pl.from_arrow(pa.Table.from_arrays([array], [""]))
+    return pl.DataFrame(found).to_series()

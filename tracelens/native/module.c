@@ -9,7 +9,7 @@ Python 3.11 are called. */
 
 #include "native.h"
 
-#define MOST 12
+#define MOST 16
 
 /* The arguments of a call: arrays lent by other objects, and whole numbers. */
 struct arguments {
@@ -47,7 +47,7 @@ static int take_array(PyObject *object, size_t item, int flags, int place, struc
 }
 
 /* Take a call's arguments, a letter each: n a number, b, i and q arrays of 1, 4 and 8 bytes an item, Q and I ones
-that are written to, ? after an array that may be None, = after one as long as the first array. Returns -1 with an error set. */
+that are written to, ? after one that may be None, = after one as long as the first. Returns -1 with an error set. */
 static int take(PyObject *args, const char *letters, struct arguments *held)
 {
     Py_ssize_t n_args = PyTuple_Size(args);
@@ -55,10 +55,7 @@ static int take(PyObject *args, const char *letters, struct arguments *held)
     memset(held, 0, sizeof *held);
     for (; *letters; place++) {
         char letter = *letters++;
-        int may_be_none = *letters == '?', is_as_long = 0;
-        letters += may_be_none;
-        is_as_long = *letters == '=';
-        letters += is_as_long;
+        int may_be_none = *letters == '?' && letters++, is_as_long = *letters == '=' && letters++;
         PyObject *object = place < n_args ? PyTuple_GetItem(args, place) : NULL;
         if (!object) {
             PyErr_SetString(PyExc_TypeError, "too few arguments");
@@ -72,9 +69,8 @@ static int take(PyObject *args, const char *letters, struct arguments *held)
         }
         if (may_be_none && object == Py_None)
             continue;
-        if (take_array(object, letter == 'b' ? 1 : letter == 'i' || letter == 'I' ? 4 : 8,
-                       letter == 'Q' || letter == 'I' ? PyBUF_WRITABLE : PyBUF_SIMPLE,
-                       place, held))
+        size_t item = letter == 'b' ? 1 : letter == 'i' || letter == 'I' ? 4 : 8;
+        if (take_array(object, item, letter < 'a' ? PyBUF_WRITABLE : PyBUF_SIMPLE, place, held))
             goto failed;
         if (first < 0)
             first = place;
@@ -97,14 +93,6 @@ static PyObject *refuse(struct arguments *held, const char *expected)
     return PyErr_Format(PyExc_ValueError, "expected %s", expected);
 }
 
-/* New bytes for n items, to be filled; NULL with an error set. */
-static PyObject *room_for(size_t n, size_t item)
-{
-    if (n > (size_t)PY_SSIZE_T_MAX / item - 64)
-        return PyErr_NoMemory();
-    return PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(n * item));
-}
-
 /* --- nesting --- */
 
 static int are_below(const int32_t *values, size_t n, int64_t limit)
@@ -118,46 +106,24 @@ static int are_below(const int32_t *values, size_t n, int64_t limit)
 static PyObject *py_nest(PyObject *module, PyObject *args)
 {
     struct arguments held;
-    PyObject *made[4] = {NULL}, *result = NULL;
     (void)module;
-    if (take(args, "qq=i?i?qqi?nn", &held))
+    if (take(args, "qq=i?=i?=I=I=Q=Q=qqi?InnI", &held))
         return NULL;
     struct intervals spans = {held.at[0].n, held.at[0].data, held.at[1].data, held.at[2].data};
-    struct intervals calls = {held.at[4].n, held.at[4].data, held.at[5].data, held.at[6].data};
-    int64_t n_lanes = held.at[7].number, tolerance = held.at[8].number;
-    const int32_t *hints = held.at[3].data;
-    if ((spans.lanes && held.at[2].n != spans.n) || (hints && held.at[3].n != spans.n) || held.at[5].n != calls.n ||
-        (calls.lanes && held.at[6].n != calls.n) || spans.n > INT32_MAX || calls.n > INT32_MAX)
+    struct intervals calls = {held.at[8].n, held.at[8].data, held.at[9].data, held.at[10].data};
+    struct nesting found = {held.at[4].data, held.at[5].data, held.at[11].data, held.at[6].data, held.at[7].data, 0, 0};
+    int64_t n_lanes = held.at[12].number, tolerance = held.at[13].number;
+    if (held.at[9].n != calls.n || (calls.lanes && held.at[10].n != calls.n) || held.at[11].n != calls.n)
         return refuse(&held, "columns of one length");
-    if (n_lanes < 1 || n_lanes > INT32_MAX || tolerance < 0 || !are_below(spans.lanes, spans.n, n_lanes) ||
-        !are_below(calls.lanes, calls.n, n_lanes))
+    if (spans.n > INT32_MAX || n_lanes < 1 || (uint64_t)n_lanes != held.at[14].n || tolerance < 0 ||
+        !are_below(spans.lanes, spans.n, n_lanes) || !are_below(calls.lanes, calls.n, n_lanes))
         return refuse(&held, "lanes below their number, and a tolerance");
-    struct nesting found = {0};
-    size_t sizes[] = {4, 4, 8, 4};
-    int32_t *tops = malloc((size_t)n_lanes * sizeof *tops);
-    found.covered = malloc(spans.n * sizeof *found.covered + 1);
-    for (int i = 0; i < 4; i++)
-        made[i] = room_for(i < 3 ? spans.n : calls.n, sizes[i]);
-    if (tops && found.covered && made[0] && made[1] && made[2] && made[3]) {
-        found.parents = (int32_t *)PyBytes_AsString(made[0]);
-        found.depths = (int32_t *)PyBytes_AsString(made[1]);
-        found.own = (int64_t *)PyBytes_AsString(made[2]);
-        found.call_spans = (int32_t *)PyBytes_AsString(made[3]);
-        Py_BEGIN_ALLOW_THREADS
-        memset(tops, 0xFF, (size_t)n_lanes * sizeof *tops);
-        nest(spans, hints, calls, tops, tolerance, &found);
-        Py_END_ALLOW_THREADS
-        result = Py_BuildValue("OOOOLL", made[0], made[1], made[2], made[3], (long long)found.n_overlaps,
-                               (long long)found.n_unreturned);
-    } else {
-        PyErr_NoMemory();
-    }
-    free(tops);
-    free(found.covered);
-    for (int i = 0; i < 4; i++)
-        Py_XDECREF(made[i]);
+    Py_BEGIN_ALLOW_THREADS
+    memset(held.at[14].data, 0xFF, held.at[14].n * 4);
+    nest(spans, held.at[3].data, calls, held.at[14].data, tolerance, &found);
+    Py_END_ALLOW_THREADS
     release(&held);
-    return result;
+    return Py_BuildValue("LL", (long long)found.n_overlaps, (long long)found.n_unreturned);
 }
 
 /* --- chains of ops --- */

@@ -1,8 +1,7 @@
-/* What the parts of the library share. None of them but module.c knows of Python, so that a fuzzer can drive them bare.
+/* What the parts of the library share. None but module.c knows of Python, so that a fuzzer can drive the others bare.
 
-Every pointer into text or into an array comes with its end or its length, and nothing is read before these are looked
-at. Whole numbers of 64 bits come from files: they are added by `plus`, which wraps, since what overflows in C may do
-anything; sums that must be right are of numbers that were found small enough before. */
+Every pointer comes with an end or a length, and nothing is read before these are looked at. Whole numbers come from files:
+they are added by `plus`, which wraps; sums that must be right are of numbers that were found small enough before. */
 
 #ifndef TRACELENS_NATIVE_H
 #define TRACELENS_NATIVE_H
