@@ -31,8 +31,7 @@ test-lowest: $(VENV)-lowest/installed
 	  --deselect $(READ_TWICE) $(WITHOUT_LIBRARY:%=--ignore %)
 	TRACELENS_NATIVE=off TRACELENS_EXAMPLES=10 $(VENV)-lowest/bin/python -m pytest -q -n 2 --dist loadfile $(WITHOUT_LIBRARY)
 
-# The tests of what the native library does, and a fuzzer of what it reads, with every access and every sum checked. They
-# compare it with its twins in Python: `-n` would not make ten seconds of it.
+# The tests of what the native library does, and a fuzzer of what it reads, with every access and every sum checked.
 NATIVE_TESTS := tests/test_torch_fast.py tests/test_torch_damage.py tests/test_torch_cuts.py tests/test_torch_formats.py \
   tests/test_torch_times.py tests/test_nesting_fast.py tests/test_ancestry_fast.py tests/test_op_times_fast.py
 CHECKS := address,undefined
