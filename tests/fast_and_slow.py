@@ -16,7 +16,6 @@ from tracelens.collectors.torch.slow import read_slow
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.errors import SourceError
-from tracelens.fast import checked
 
 
 class Pieces(ByteSource):
@@ -62,7 +61,6 @@ def read_slowly(source: ByteSource) -> Found:
 
 def assert_read_fast(source: ByteSource, expected: Found, **how: Any) -> None:
     """The fast path reads the same, trace by trace; an error of one must be the other's, word for word."""
-    checked.LENT.clear()
 
     def fast(text: Text, said: Diagnostics) -> ReadEvents:
         read = read_fast(text, said, **how)

@@ -243,6 +243,7 @@ def test_doctor_says_what_is_found_and_how_to_get_the_rest(run: Run, monkeypatch
         "nsys",
         "py-spy",
         "NVML",
+        "native library",
         "torch",
         "hta",
         "nvidia-ml-py",

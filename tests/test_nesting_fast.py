@@ -1,4 +1,4 @@
-"""The walk in machine code gives what the loop in Python gives, which is its definition."""
+"""The walk in C gives what the loop in Python gives, which is its definition."""
 
 from pathlib import Path
 
@@ -6,8 +6,6 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-pytest.importorskip("numpy", reason="the fast walk needs numpy")
 
 from tests.conftest import examples
 from tests.torch_files import CAPTURES
@@ -17,11 +15,12 @@ from tracelens.collectors.torch.slow import read_slow
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.derive import nesting
-from tracelens.derive.nesting_fast import kernel, nest_fast
+from tracelens.derive.nesting_fast import nest_fast
+from tracelens.native import LIBRARY
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "samples" / "torch").glob("*.json.gz")) + sorted(CAPTURES.glob("**/*.json.gz"))
-pytestmark = pytest.mark.skipif(kernel() is None, reason="numba is not installed, so there is no fast walk")
+pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was not compiled")
 COLUMNS = ("process_id", "thread_id", "start_ns", "duration_ns")
 
 # Few distinct times and lanes, so that spans touch, contain and overlap each other.

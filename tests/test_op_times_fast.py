@@ -1,6 +1,5 @@
-"""Times of ops in machine code, group of rows by group, are those of whole columns."""
+"""Times of ops in C, group of rows by group, are those of whole columns."""
 
-import ctypes
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,17 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("numpy", reason="the fast passes need numpy")
-
-import numpy as np
-
 from tests.cases import make_trace
 from tracelens.analyses.top_ops import top_ops
-from tracelens.derive import ancestry, ancestry_fast, op_times_fast
-from tracelens.fast.kernel import Kernel
+from tracelens.derive import op_times, op_times_fast
+from tracelens.native import LIBRARY
 from tracelens.trace import Trace
 
-pytestmark = pytest.mark.skipif(ancestry_fast.kernel() is None, reason="numba is not installed: no fast passes")
+pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was not compiled")
 _SPANS = st.lists(
     st.tuples(
         st.integers(0, 20),
@@ -51,13 +46,13 @@ def sliced(trace: Trace, name: str, *columns: str) -> Iterator[tuple[int, list[p
             yield from ((rank, [whole[at : at + 2], whole[at + 2 : at + 3]]) for at in range(0, whole.num_rows, 3))
 
 
-def fast_and_slow(trace: Trace, *, is_fast: bool = True) -> None:
-    """The same both ways; and whether there is a fast one."""
+def fast_and_slow(trace: Trace, *, is_fast: bool | None = True) -> None:
+    """The same both ways; and whether there is a fast one, where that is said."""
     slow = top_ops(trace)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ancestry, "WORTH_A_KERNEL", 0)
+        patch.setattr(op_times, "_MANY_SPANS", 0)
         patch.setattr(Trace, "batches", sliced)
-        assert (op_times_fast.op_times(trace) is not None) is is_fast
+        assert is_fast is None or (op_times_fast.op_times(trace) is not None) is is_fast
         assert top_ops(trace).equals(slow)
 
 
@@ -76,25 +71,36 @@ def test_fast_and_slow(spans: list[Any], work: list[Any], calls: list[Any], *, i
     made = [dict(zip(names, call, strict=True)) for call in calls]
     if in_order:
         made.sort(key=lambda call: (call["start_ns"], -call["duration_ns"]))
-    fast_and_slow(make_trace(spans=[_OP, *rows], kernels=launched[::2], memcpys=launched[1::2], api_calls=made))
+    fast_and_slow(
+        make_trace(spans=[_OP, *rows], kernels=launched[::2], memcpys=launched[1::2], api_calls=made),
+        is_fast=in_order or None,
+    )
 
 
-@pytest.mark.parametrize(("name", "is_fast"), [("_N_LANES", True), ("_N_SLOTS", False)])
-def test_what_there_is_no_room_for_is_left_to_the_slow_way(
-    monkeypatch: pytest.MonkeyPatch, name: str, *, is_fast: bool
+@pytest.mark.parametrize(("n_threads", "is_fast"), [(2, True), (1024, True), (1025, False)])
+def test_calls_of_more_threads_than_there_is_room_for_are_left_to_the_slow_way(
+    n_threads: int, *, is_fast: bool
 ) -> None:
-    threads = [{"thread_id": thread, "duration_ns": 4 - thread, "span_id": 0} for thread in range(3)]
-    trace = make_trace(spans=[_OP, _OP | {"name": "g"}, _OP | {"name": "h", "parent_id": 0}], api_calls=threads)
-    fast_and_slow(trace)
-    monkeypatch.setattr(op_times_fast, name, 2)
+    calls = [{"thread_id": n % n_threads, "start_ns": n // 2, "duration_ns": 3, "span_id": 0} for n in range(2060)]
+    trace = make_trace(spans=[_OP | {"self_ns": 10**6}, _OP | {"name": "g"}], api_calls=calls)
     fast_and_slow(trace, is_fast=is_fast)
+
+
+@pytest.mark.parametrize(("n_chains", "is_fast"), [(2**17 - 1, True), (2**17, False)])
+def test_more_chains_of_names_than_there_is_room_for_are_left_to_the_slow_way(n_chains: int, *, is_fast: bool) -> None:
+    ops = op_times_fast._Ops(n_chains)
+    kinds = pa.DictionaryArray.from_arrays(pa.array([0] * n_chains, pa.int32()), ["op"])
+    names = pa.DictionaryArray.from_arrays(pa.array(range(n_chains), pa.int32()), [str(n) for n in range(n_chains)])
+    ids, parents = pa.array(range(n_chains)), pa.nulls(n_chains, pa.int64())
+    spans = pa.RecordBatch.from_pydict({"span_id": ids, "parent_id": parents, "kind": kinds, "name": names})
+    assert ops.place(spans) is is_fast
 
 
 def test_a_rank_without_ops_has_no_rows() -> None:
     note = {"kind": "annotation", "duration_ns": 4, "self_ns": 4}
     fast_and_slow(make_trace(spans=[_OP | {"rank": 1, "span_id": 0}, note | {"span_id": 0}]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ancestry, "WORTH_A_KERNEL", 0)
+        patch.setattr(op_times, "_MANY_SPANS", 0)
         assert op_times_fast.op_times(make_trace(spans=[note])) == []
 
 
@@ -115,7 +121,7 @@ def test_a_trace_on_disk_is_read_rank_by_rank_and_group_by_group(tmp_path: Path)
         pq.write_table(pq.read_table(file, partitioning=None), file, row_group_size=3)
     slow = top_ops(Trace.open(tmp_path / "t"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ancestry, "WORTH_A_KERNEL", 0)
+        patch.setattr(op_times, "_MANY_SPANS", 0)
         trace = Trace.open(tmp_path / "t")
         trace.select("spans", "rank", "self_ns")  # groups are the same ones, whatever is held
         assert [(rank, len(batches)) for rank, batches in trace.batches("spans", "name")] == [(0, 1)] * 3 + [(2, 1)] * 3
@@ -160,15 +166,6 @@ def test_a_name_that_is_no_text_is_left_to_the_slow_way() -> None:
 def test_columns_that_are_not_as_declared_are_left_to_the_slow_way(column: str, values: pa.Array) -> None:
     assert op_times_fast._can_be_read(batch_of_spans())
     assert not op_times_fast._can_be_read(batch_of_spans(**{column: values}))
-
-
-def test_the_state_is_there_while_the_kernel_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    def first_word(address: int) -> int:
-        others = [np.full(20, -1, np.int64) for _ in range(50)]  # what another thread may ask memory for meanwhile
-        return int(len(others) != 50 or ctypes.c_int64.from_address(address).value != 7)
-
-    monkeypatch.setattr(ancestry_fast, "kernel", lambda: Kernel(first_word, "none"))
-    assert ancestry_fast.run(7, 1, result=np.zeros(1, np.int64))
 
 
 def test_what_is_not_placed_yet_has_no_times() -> None:

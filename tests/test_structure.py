@@ -1,6 +1,8 @@
 """What holds the project together: packages, imports in one direction, and documentation of everything public."""
 
 import ast
+import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -21,10 +23,9 @@ FOLDERS = {
 
 # A module may import from levels above its own, and from its own package.
 LEVELS = (
-    ("tracelens.errors", "tracelens.allocator"),
+    ("tracelens.errors",),
     ("tracelens.limits",),
-    ("tracelens.fast",),
-    ("tracelens.early",),
+    ("tracelens.native",),
     ("tracelens.coding",),
     ("tracelens.table",),
     ("tracelens.store",),
@@ -111,7 +112,7 @@ def test_optional_packages_stay_out_of_the_analyses() -> None:
     for module, file in modules().items():
         if module.startswith("tracelens.collectors.torch.live"):
             continue  # runs in a program that has imported torch
-        heavy = {"torch", "hta", "pygdbmi", "pandas"} | (set() if "fast" in module else {"numpy", "numba", "isal"})
+        heavy = {"torch", "hta", "pygdbmi", "pandas", "numpy"}
         heavy -= {"torch"} if module in NEEDS_TORCH else set()
         for node in ast.walk(ast.parse(file.read_text())):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
@@ -128,7 +129,8 @@ def test_packages_list_equals_folders() -> None:
 def test_lower_bounds_are_those_that_are_tested() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    asked = [*project["dependencies"], *(line for name, lines in extras.items() if name != "torch" for line in lines)]
+    lines = [*project["dependencies"], *(line for name, lines in extras.items() if name != "torch" for line in lines)]
+    asked = [line.split(";")[0] for line in lines]
     lines = (ROOT / "tests" / "lowest.txt").read_text().splitlines()
     tested = [line for line in lines if not line.startswith(("#", "click=="))]
     for line in tested:
@@ -142,11 +144,28 @@ def test_wheel_installs_nothing_but_tracelens(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", "--wheel-dir", str(tmp_path), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True)
     (wheel,) = tmp_path.glob("*.whl")
+    assert "-cp311-abi3-" in wheel.name, "one wheel for every Python from 3.11 on"
     names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {"tracelens", wheel.name.split("-py3")[0] + ".dist-info"}
+    assert {name.split("/")[0] for name in names} == {"tracelens", wheel.name.split("-cp311")[0] + ".dist-info"}
     for module, file in modules().items():
         inside = module.replace(".", "/") + ("/__init__.py" if file.name == "__init__.py" else ".py")
         assert inside in names
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler: the wheel was built without the native library")
+    place = tmp_path / "installed"
+    install = [sys.executable, "-m", "pip", "install", "--no-deps", "--quiet", "--target", str(place), str(wheel)]
+    subprocess.run(install, check=True, capture_output=True)
+    said = subprocess.run(
+        [sys.executable, "-c", "from tracelens.native import LIBRARY; print(LIBRARY.__file__)"],
+        env=os.environ | {"PYTHONPATH": str(place), "TRACELENS_NATIVE": ""},
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    library = Path(said.stdout.strip())
+    assert library.is_relative_to(place)
+    assert ".abi3." in library.name or library.suffix == ".pyd"
 
 
 @pytest.mark.parametrize("table", [*TABLES.values(), *(a.result for a in ANALYSES.values())], ids=lambda t: t.name)

@@ -1,10 +1,12 @@
-"""The fast path of the torch reader gives, cell by cell, what the slow path gives, and stays inside its buffers."""
+"""The fast path of the torch reader gives, cell by cell, what the slow path gives."""
 
 import gzip
 import json
 import os
+import random
 import subprocess
 import sys
+from array import array
 from decimal import ROUND_HALF_EVEN, Decimal
 from pathlib import Path
 from typing import Any
@@ -13,18 +15,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("numpy", reason="the fast path needs numpy")
-
 from tests.conftest import examples
 from tests.fast_and_slow import changed, plain, same_of_bytes, same_of_file, traces
 from tests.torch_files import CAPTURES
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.events import Args
-from tracelens.collectors.torch.fast import fields, native
+from tracelens.collectors.torch.fast import fields
 from tracelens.collectors.torch.fast.reader import read_fast
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
-from tracelens.fast import MODE, ahead
+from tracelens.native import LIBRARY
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "samples" / "torch").glob("*.json.gz")) + sorted(CAPTURES.glob("**/*.json.gz"))
@@ -33,16 +33,12 @@ EXAMPLES = int(os.environ.get("TRACELENS_EXAMPLES", "0"))
 """How many examples to look for, the same each time unless they are a thousand; 150 or 75 where nothing is said."""
 settings.register_profile("fast", deadline=None, suppress_health_check=list(HealthCheck), derandomize=EXAMPLES < 1000)
 
-pytestmark = [
-    pytest.mark.skipif(native.parser() is None, reason="numba is not installed, so there is no fast path"),
-]
-whole_only = pytest.mark.skipif(MODE == "checked", reason="takes hours with every access checked")
+pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was not compiled")
 
 
 # --- real traces ---
 
 
-@whole_only
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.parent.name + "-" + p.name.split(".")[0])
 def test_every_cell_of_real_traces(path: Path) -> None:
     same_of_file(path)
@@ -51,13 +47,11 @@ def test_every_cell_of_real_traces(path: Path) -> None:
     same_of_bytes(content, 1 << 20, n_workers=1)
 
 
-@whole_only
 @pytest.mark.parametrize("block_bytes", [1, 1000, 5000, 70_000])
 def test_blocks_may_end_anywhere(block_bytes: int) -> None:
     same_of_bytes(SMALL[:250_000], 997, block_bytes=block_bytes)
 
 
-@whole_only
 @pytest.mark.parametrize("layout", [{}, {"indent": 1}, {"separators": (",", ":")}])
 def test_other_layouts(layout: dict[str, Any]) -> None:
     same_of_bytes(json.dumps(json.loads(SMALL), **layout).encode(), 50_000, block_bytes=100_000)
@@ -71,7 +65,6 @@ def as_ns(value: Any) -> int | None:
     return int((Decimal(value) * 1000).quantize(Decimal(1), ROUND_HALF_EVEN)) if number(value) else None
 
 
-@whole_only
 @pytest.mark.parametrize("path", FILES[:1] + FILES[5::3], ids=lambda p: p.name.split(".")[0])
 def test_against_the_standard_library(path: Path) -> None:
     found = read_fast(Text(ByteSource(path, said := Diagnostics()).blocks(1 << 20)), said)
@@ -125,13 +118,12 @@ def test_odd_values_and_damage(content: bytes, piece_bytes: int, block_bytes: in
 @given(st.data())
 def test_a_real_trace_changed_here_and_there(data: st.DataObject) -> None:
     begin = data.draw(st.integers(0, 200_000))
-    size = data.draw(st.integers(1, 3000 if MODE == "checked" else 30_000))
+    size = data.draw(st.integers(1, 30_000))
     content = b'{"traceEvents": [' + SMALL[SMALL.index(b'{\n    "ph"', begin) :][:size]
     content = data.draw(st.composite(changed)(content, 6))
     same_of_bytes(content, data.draw(st.integers(200, 9000)), block_bytes=4000, n_workers=1)
 
 
-@whole_only
 @settings(settings.get_profile("fast"), max_examples=examples(30))
 @given(st.integers(1, 60_000), st.integers(0, 255), st.booleans())
 def test_gzip_cut_or_damaged(tmp_path_factory: pytest.TempPathFactory, at: int, value: int, is_cut: bool) -> None:
@@ -143,14 +135,12 @@ def test_gzip_cut_or_damaged(tmp_path_factory: pytest.TempPathFactory, at: int, 
     same_of_file(path, {"block_bytes": 100_000})
 
 
-@whole_only
 def test_gzip_of_several_members(tmp_path: Path) -> None:
     path = tmp_path / "t.json.gz"
     path.write_bytes(b"".join(gzip.compress(SMALL[i : i + 100_000]) for i in range(0, len(SMALL), 100_000)) + b"\0\0")
     same_of_file(path)
 
 
-@whole_only
 def test_the_traces_that_other_tests_write() -> None:
     """Each trace read in the tests of formats, damage and times is read by the fast path too, and compared."""
     names = [f"tests/test_torch_{name}.py" for name in ("formats", "devices", "damage", "times", "private", "refused")]
@@ -171,18 +161,15 @@ def test_many_refused_events_among_others() -> None:
         })
         for i in range(6000)
     ]  # fmt: skip
-    n = 300 if MODE == "checked" else 6000
-    content = ('{"traceEvents": [' + ",\n".join(listed[:n]) + "]}").encode()
+    content = ('{"traceEvents": [' + ",\n".join(listed) + "]}").encode()
     same_of_bytes(content, 100_000, block_bytes=200_000)
 
 
-@whole_only
 @pytest.mark.parametrize("event", [b"{}", b'{"ph":"X","cat":"cpu_op","name":1,"ts":1,"dur":1}'])
 def test_nothing_but_refused_events(event: bytes) -> None:
     same_of_bytes(b"[" + b",".join([event] * 70_000) + b"]", 1 << 20)
 
 
-@whole_only
 def test_strings_of_all_sizes_and_numbers() -> None:
     """Tables of strings grow in the middle of an event."""
     listed = [
@@ -195,38 +182,6 @@ def test_strings_of_all_sizes_and_numbers() -> None:
     same_of_bytes(("[" + ",\n".join(listed) + "]").encode(), 1 << 20)
 
 
-# --- memory ---
-
-
-@pytest.mark.skipif(MODE == "checked", reason="this is the checked run")
-def test_no_access_outside_the_buffers() -> None:
-    """The same kernels in Python, each load and store checked, over odd and damaged traces."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        str(Path(__file__)),
-        "-k",
-        "odd or changed or many",
-    ]
-    environment = os.environ | {"TRACELENS_KERNELS": "checked", "TRACELENS_EXAMPLES": "60"}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 0, done.stdout[-4000:]
-    assert "passed" in done.stdout
-
-
-@whole_only
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="guard pages are set with Linux's mprotect")
-def test_no_access_behind_a_guard_page() -> None:
-    """Machine code over texts that end right before memory nobody may touch: a step too far kills the process."""
-    command = [sys.executable, "-m", "tests.fast_guarded"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, (done.returncode, done.stdout[-2000:], done.stderr[-2000:])
-
-
 # --- what is shipped ---
 
 
@@ -235,66 +190,40 @@ def test_the_fast_path_knows_every_key_of_the_slow_one() -> None:
     assert set(*renamed) == set(fields.ARG_KEYS)
 
 
-def test_kernels_are_compiled_ahead_from_the_present_source() -> None:
-    from tracelens.derive import nesting_fast  # noqa: PLC0415
-
-    for sources in (native.SOURCES, nesting_fast.SOURCES):
-        first = ahead.text_of(sources[0]).read_text().split("\n", 1)[0]
-        assert first == f"; {ahead.digest(sources)}", "run: python -m tests.compile_kernels"
-
-
-@whole_only
-@pytest.mark.parametrize("mode", ["", "numba", "off"])
-def test_which_path_ran_is_said(tmp_path: Path, mode: str) -> None:
-    program = (
-        "import sys; from pathlib import Path; from tracelens.capture import Diagnostics\n"
-        "from tracelens.collectors.torch.stream import ByteSource\n"
-        "from tracelens.collectors.torch.fast.reader import read_fast\n"
-        "from tracelens.collectors.torch.text import Text\n"
-        "d = Diagnostics(); r = read_fast(Text(ByteSource(Path(sys.argv[1]), d).blocks(1 << 20)), d)\n"
-        "print(r and r.path)\n"
-    )
-    path = str(ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz")
-    environment = os.environ | {"TRACELENS_KERNELS": mode, "NUMBA_CACHE_DIR": str(tmp_path)}
-    said = [
-        subprocess.run(
-            [sys.executable, "-c", program, path], capture_output=True, text=True, check=True, env=environment
-        )
-        for _ in range(2 if mode == "numba" else 1)
-    ]
-    words = {"": ["numba (compiled ahead)"], "numba": ["numba (compiled this run)", "numba"], "off": ["None"]}
-    assert [one.stdout.strip() for one in said] == words[mode]
+@pytest.mark.parametrize(("switch", "path"), [("", "native"), ("off", "msgspec")])
+def test_which_path_ran_is_said(tmp_path: Path, switch: str, path: str) -> None:
+    trace = str(ROOT / "samples" / "torch" / "alexnet_eager.pt.trace.json.gz")
+    command = [sys.executable, "-m", "tracelens", "collect", "torch", trace, "--out", str(tmp_path / "t")]
+    environment = os.environ | {"TRACELENS_NATIVE": switch}
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True, env=environment)
+    manifest = json.loads((tmp_path / "t" / "manifest.json").read_text())
+    assert manifest["sources"][0]["settings"]["reader"] == path
 
 
-MADE = """
-import sys
-from pathlib import Path
-from tracelens.fast import ahead
-
-def compiled(*_):
-    print("compiled")
-    return emitted(*_)
-
-emitted, ahead._machine_code = ahead._machine_code, compiled
-ahead.prepare("walk", Path(sys.argv[1]))
-print(sum(function is not None for function in ahead._FUNCTIONS.values()))
-"""
-
-
-@pytest.mark.skipif(not ahead.text_of(native.SOURCES[0]).exists(), reason="no kernel is compiled ahead")
-def test_machine_code_is_made_once_where_it_can_be_kept(tmp_path: Path) -> None:
-    pytest.importorskip("llvmlite", reason="kernels need numba")
-    source = ROOT / "tracelens" / "derive" / "nesting_kernel.py"
-
-    def made(cache: Path) -> list[str]:
-        done = subprocess.run(
-            [sys.executable, "-c", MADE, str(source)], cwd=ROOT, capture_output=True, text=True, check=True,
-            env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
-        )  # fmt: skip
-        return done.stdout.split()
-
-    assert [made(tmp_path / "cache") for _ in range(2)] == [["compiled", "1"], ["1"]]
-    (kept,) = (tmp_path / "cache" / "tracelens").iterdir()
-    assert (kept.suffix, kept.stat().st_mode & 0o077) == (".o", 0)
-    (tmp_path / "file").touch()  # no folder can be made in it
-    assert [made(tmp_path / "file") for _ in range(2)] == [["compiled", "1"]] * 2
+def test_a_plan_that_does_not_fit_together_is_refused() -> None:
+    """What the parser in C is told of keys, tables and columns is looked at once, for all events."""
+    assert LIBRARY is not None
+    cells = bytearray(8 * 100 * sum(map(len, fields.TABLES.values())))
+    plan: list[Any] = [*fields.plan(), cells, fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED, 7, 0]
+    chance = random.Random(7)  # noqa: S311 - repeatable, not secret
+    n_refused = 0
+    for _ in range(3000):
+        changed_plan = list(plan)
+        at = chance.choice([1, 2, 3, 5, 6, 7, 9])
+        if at < 4:
+            words = array("q", plan[at])
+            words[chance.randrange(len(words))] = chance.choice(
+                [-1, 0, 1, 5, 54, 61, 62, 64, 10**6, -(2**63), 2**63 - 1]
+            )
+            changed_plan[at] = words.tobytes()
+        else:
+            changed_plan[at] = chance.choice([-1, 0, 8, 9, 2**62])
+        try:
+            parser = LIBRARY.Parser(*changed_plan)
+        except ValueError:
+            n_refused += 1
+        else:
+            parser.parse(SMALL[SMALL.index(b'{\n    "ph"') :][:20_000], 0)
+    assert 300 < n_refused < 2900
+    with pytest.raises(ValueError, match="a place in the text"):
+        LIBRARY.Parser(*plan).parse(b"{}", 3)

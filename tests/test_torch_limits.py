@@ -11,8 +11,8 @@ import pytest
 
 from tests.torch_files import codes, read, rows, span, write
 from tracelens.capture import Capture
-from tracelens.collectors.torch.fast import native
 from tracelens.errors import SourceError, UsageError
+from tracelens.native import LIBRARY
 
 EVENT = json.dumps(span("first", 1, 1)).encode()
 
@@ -64,8 +64,8 @@ LAST = EVENT.replace(b"first", b"last")
 
 def read_either(path: Path, monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> Capture:
     """Read by the compiled kernels, or without them."""
-    if fast and native.parser() is None:
-        pytest.skip("numba is not installed or the kernels are off: both ways would be the same")
+    if fast and LIBRARY is None:
+        pytest.skip("the native library was not compiled or is off: both ways would be the same")
     if not fast:
         monkeypatch.setattr("tracelens.collectors.torch.reading.read_fast", lambda *_: None)
     return read(path)

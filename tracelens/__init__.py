@@ -1,8 +1,5 @@
 """Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask what abstraction costs."""
 
-import tracelens.early  # noqa: F401 - before anything imports Polars
-
-# isort: split
 from tracelens import analyses
 from tracelens.collectors import collect
 from tracelens.combine import add_timings

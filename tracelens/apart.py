@@ -14,7 +14,6 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracelens.allocator import gives_back_soon
 from tracelens.capture import Capture
 from tracelens.collectors import torch
 from tracelens.errors import SourceError, UsageError
@@ -82,22 +81,20 @@ def read_apart(files: Sequence[Path], folder: Path, n_workers: int) -> list[list
     # everything is read. Windows has no such choice.
     if hasattr(signal, "siginterrupt"):
         signal.siginterrupt(signal.SIGINT, True)
-    with gives_back_soon([*map(str, files)]):
-        pool = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), initializer=_follow_parent)
-        try:
-            begun = [pool.submit(torch.read, file, folder / str(i)) for i, file in enumerate(files)]
-            return [future.result() for future in begun]
-        except BrokenProcessPool as error:
-            raise SourceError(
-                "a process that read one of the sources was killed, perhaps for want of memory; "
-                "give a smaller --max-memory"
-            ) from error
-        except BaseException:
-            for child in multiprocessing.active_children():
-                child.kill()
-            raise
-        finally:
-            pool.shutdown(cancel_futures=True)
+    pool = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), initializer=_follow_parent)
+    try:
+        begun = [pool.submit(torch.read, file, folder / str(i)) for i, file in enumerate(files)]
+        return [future.result() for future in begun]
+    except BrokenProcessPool as error:
+        raise SourceError(
+            "a process that read one of the sources was killed, perhaps for want of memory; give a smaller --max-memory"
+        ) from error
+    except BaseException:
+        for child in multiprocessing.active_children():
+            child.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _follow_parent() -> None:

@@ -15,6 +15,7 @@ import polars as pl
 
 from tracelens.collectors.gdb import find_cuda_gdb
 from tracelens.collectors.nsys.tool import candidates, importer_of
+from tracelens.native import LIBRARY
 from tracelens.table import Column, Table
 
 FINDINGS = Table(
@@ -71,6 +72,11 @@ _PACKAGES = (
 _NSYS = _Wanted(
     "nsys", "recording a program, and turning .nsys-rep into SQLite or Parquet", "install NVIDIA Nsight Systems"
 )
+_NATIVE = _Wanted(
+    "native library",
+    "reading torch traces, nesting spans and adding up ops several times faster",
+    "install tracelens-toolkit where there is a C compiler, or from a wheel",
+)
 _NVML = _Wanted("NVML", "sampling GPU utilisation and memory, through nvidia-ml-py", "comes with the NVIDIA driver")
 
 
@@ -80,6 +86,7 @@ def examine() -> pl.DataFrame:
         *(_row(wanted, *_program(wanted.name)) for wanted in _PROGRAMS),
         _nsys(),
         _row(_NVML, *_nvml()),
+        _row(_NATIVE, LIBRARY is not None, None),
         *(_row(wanted, *_package(wanted.distributions)) for wanted in _PACKAGES),
     ]
     return FINDINGS.check(pl.DataFrame(rows, schema=FINDINGS.schema))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
@@ -15,10 +17,12 @@ from tracelens.collectors.torch.values import (
     decoded,
     integers,
     nanoseconds,
-    number,
+    numbers,
     text,
+    texts,
     triple,
 )
+from tracelens.derive.distinct import each_once
 
 # Kineto's words of 2022-05 on, and those before.
 _GROUPS = {
@@ -36,6 +40,7 @@ DRIVERS = ("cuda_driver", "xpu_driver", "privateuse1_driver")
 # What these tell stands in other events too, or is of the profiler itself.
 _NOTHING_LOST = {"gpu_user_annotation", "Trace", "cuda_event", "cuda_profiler_range", "external_correlation"}
 _STEP = re.compile(r"ProfilerStep#[0-9]+")
+_NO_ARGS = Args()
 _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
 
 
@@ -52,10 +57,15 @@ class RawEvents:
 
     def add(self, batch: list[Event]) -> None:
         """Take a batch of events."""
+        waiting = self._waiting
         for event in batch:
             group = self._group(event)
-            if group:
-                self._waiting.setdefault(group, []).extend(series_of(event))
+            if group == "counters":
+                waiting.setdefault(group, []).extend(series_of(event))
+            elif group in waiting:
+                waiting[group].append(event)
+            elif group:
+                waiting[group] = [event]
 
     def flush(self) -> None:
         """Make frames of the events taken so far; until then each holds on to the text that it was read in."""
@@ -74,10 +84,10 @@ class RawEvents:
     def _make(self, name: str) -> None:
         """A frame of the events that wait for it."""
         events = self._waiting.pop(name)
-        starts = [bytes(e.ts) for e in events]
+        starts, durations = (list(map(bytes, written)) for written in _fields(events, "ts", "dur"))
         frame = _MAKERS[name](events).with_columns(start_ns=nanoseconds(starts))
         if name not in {"allocations", "counters"}:
-            frame = frame.with_columns(duration_ns=nanoseconds([bytes(e.dur) for e in events]))
+            frame = frame.with_columns(duration_ns=nanoseconds(durations))
         self.has_fractions = self.has_fractions or any(b"." in start for start in starts)
         self._count_unsized(name, frame)
         self._parts.setdefault(name, []).append(self._timed(frame))
@@ -139,101 +149,125 @@ def _word(value: Any) -> str:
     return value if isinstance(value, str) and value else "none"
 
 
-def _host(events: list[Event]) -> dict[str, Any]:
-    return {
-        "name": pl.Series([text(e.name) or "" for e in events], dtype=pl.String),
-        "process_id": integers(e.pid for e in events),
-        "thread_id": integers(e.tid for e in events),
-    }
+def _fields(records: list[Any], *names: str) -> list[list[Any]]:
+    """The fields of the records, a list each. Without a tuple a record, which garbage collection would look at."""
+    return [list(map(attrgetter(name), records)) for name in names]
+
+
+def _args(events: list[Event]) -> list[Args]:
+    """The args of each event; those of one without say nothing."""
+    return [e.args or _NO_ARGS for e in events]
+
+
+def _first(values: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    return [other if value is None else value for value, other in zip(values, others, strict=True)]
 
 
 def _spans(events: list[Event]) -> pl.DataFrame:
-    args = [e.args for e in events]
-    ids = integers(a and (a.external_id if a.external_id is not None else a.external_id_old) for a in args)
+    names, processes, threads, categories = _fields(events, "name", "pid", "tid", "cat")
+    ids, old_ids, sequences, forward, python, parents, backends, dims, old_dims, types = _fields(
+        _args(events), "external_id", "external_id_old", "sequence", "forward_thread", "python_id", "python_parent",
+        "kernel_backend", "dims", "dims_old", "types",
+    )  # fmt: skip
+    shapes = [shape or old for shape, old in zip(map(bytes, dims), map(bytes, old_dims), strict=True)]
     return pl.DataFrame(
-        _host(events)
-        | {
-            "kind": pl.Series([_span_kind(e) for e in events], dtype=pl.String),
-            "category": pl.Series([e.cat for e in events], dtype=pl.String),
-            "external_id": ids,
-            "sequence_number": integers(a and a.sequence for a in args),
-            "forward_thread_id": integers(a and a.forward_thread for a in args),
-            "python_id": integers(a and a.python_id for a in args),
-            "python_parent_id": integers(a and a.python_parent for a in args),
-            "backend": pl.Series([text(a.kernel_backend) if a else None for a in args], dtype=pl.String),
-            "input_shapes": _json_text([bytes(a.dims) or bytes(a.dims_old) if a else b"" for a in args]),
-            "input_dtypes": _json_text([bytes(a.types) if a else b"" for a in args]),
+        {
+            "name": texts(names).fill_null(""),
+            "process_id": integers(processes),
+            "thread_id": integers(threads),
+            "kind": pl.Series(map(_span_kind, categories, names), dtype=pl.String),
+            "category": pl.Series(categories, dtype=pl.String),
+            "external_id": integers(_first(ids, old_ids)),
+            "sequence_number": integers(sequences),
+            "forward_thread_id": integers(forward),
+            "python_id": integers(python),
+            "python_parent_id": integers(parents),
+            "backend": texts(backends),
+            "input_shapes": _json_text(shapes),
+            "input_dtypes": _json_text(list(map(bytes, types))),
         }
     )
 
 
-def _span_kind(event: Event) -> str:
-    if event.cat == "python_function":
-        return "module" if isinstance(event.name, str) and event.name.startswith("nn.Module: ") else "python"
+def _span_kind(category: str, name: Any) -> str:
+    if category == "python_function":
+        return "module" if isinstance(name, str) and name.startswith("nn.Module: ") else "python"
     # The profiler's own step annotation was an Operator until 2022.
-    if event.cat == "Operator" and isinstance(event.name, str) and _STEP.fullmatch(event.name):
+    if category == "Operator" and isinstance(name, str) and _STEP.fullmatch(name):
         return "annotation"
-    return _KINDS[event.cat]
+    return _KINDS[category]
 
 
-def _json_text(values: list[bytes]) -> pl.Series:
+def _json_text(values: Sequence[bytes]) -> pl.Series:
     """JSON as text, spaced alike whatever layout the file has."""
-    return decoded(values).str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ").replace("", None)
+    return each_once(decoded(values), _spaced_alike)
+
+
+def _spaced_alike(text: pl.Expr) -> pl.Expr:
+    alike = text.str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ", literal=True)
+    return pl.when(alike != "").then(alike)
 
 
 def _api_calls(events: list[Event]) -> pl.DataFrame:
+    names, processes, threads, categories = _fields(events, "name", "pid", "tid", "cat")
     return pl.DataFrame(
-        _host(events)
-        | {
-            "source_api": pl.Series(["driver" if e.cat in DRIVERS else "runtime" for e in events]),
-            "correlation_id": integers(e.args and e.args.correlation for e in events),
+        {
+            "raw_api": texts(names).fill_null(""),
+            "process_id": integers(processes),
+            "thread_id": integers(threads),
+            "source_api": pl.Series(["driver" if c in DRIVERS else "runtime" for c in categories]),
+            "correlation_id": integers([a.correlation for a in _args(events)]),
         }
-    ).rename({"name": "raw_api"})
+    )
 
 
-def _work(events: list[Event]) -> dict[str, Any]:
+def _work(events: list[Event]) -> dict[str, pl.Series]:
     """Columns of every sort of device work; the device falls back to the track the event stands on."""
-    args = [e.args for e in events]
-    device = integers(a and a.device for a in args).fill_null(integers(e.pid for e in events))
-    stream = integers(a and a.stream for a in args).fill_null(integers(e.tid for e in events))
+    names, processes, threads = _fields(events, "name", "pid", "tid")
+    devices, streams, contexts, correlations, nodes = _fields(
+        _args(events), "device", "stream", "context", "correlation", "graph_node"
+    )
     return {
-        "name": pl.Series([text(e.name) or "" for e in events], dtype=pl.String),
-        "device_id": device,
-        "stream_id": stream,
-        "context_id": integers(a and a.context for a in args),
-        "correlation_id": integers(a and a.correlation for a in args),
-        "graph_node_id": integers(a and a.graph_node for a in args),
+        "name": texts(names).fill_null(""),
+        "device_id": integers(devices).fill_null(integers(processes)),
+        "stream_id": integers(streams).fill_null(integers(threads)),
+        "context_id": integers(contexts),
+        "correlation_id": integers(correlations),
+        "graph_node_id": integers(nodes),
     }
 
 
 def _kernels(events: list[Event]) -> pl.DataFrame:
-    args = [e.args for e in events]
     columns = _work(events)
-    for what, values in (("grid", [a and a.grid for a in args]), ("block", [a and a.block for a in args])):
-        triples = [triple(value) for value in values]
-        for axis, name in enumerate("xyz"):
-            columns[f"{what}_{name}"] = pl.Series([t[axis] for t in triples], dtype=pl.Int64)
+    grids, blocks, registers, shared, blocks_per_sm, warps_per_sm, occupancy = _fields(
+        _args(events), "grid", "block", "registers", "shared", "blocks_per_sm", "warps_per_sm", "occupancy"
+    )
+    collectives, descriptions, names, sizes, dtypes, in_elements, out_elements = _fields(
+        _args(events), "collective", "group_description", "group_name", "group_size", "dtype", "in_elements",
+        "out_elements",
+    )  # fmt: skip
+    for what, values in (("grid", grids), ("block", blocks)):
+        for axis, found in zip("xyz", zip(*map(triple, values), strict=True), strict=True):
+            columns[f"{what}_{axis}"] = pl.Series(found, dtype=pl.Int64)
+    groups = [text(description) or text(name) for description, name in zip(descriptions, names, strict=True)]
     columns |= {
-        "registers_per_thread": integers(a and a.registers for a in args),
-        "shared_bytes": integers(a and a.shared for a in args),
-        "grid_blocks_per_sm": pl.Series([number(a and a.blocks_per_sm) for a in args], dtype=pl.Float64),
-        "grid_warps_per_sm": pl.Series([number(a and a.warps_per_sm) for a in args], dtype=pl.Float64),
-        "occupancy_percent": pl.Series([number(a and a.occupancy) for a in args], dtype=pl.Float64),
-        "collective": pl.Series([text(a.collective) if a else None for a in args], dtype=pl.String),
-        "group": pl.Series(
-            [text(a.group_description) or text(a.group_name) if a else None for a in args], dtype=pl.String
-        ),
-        "group_size": integers(a and a.group_size for a in args),
-        "dtype": pl.Series([text(a.dtype) if a else None for a in args], dtype=pl.String),
-        "in_elements": integers(a and a.in_elements for a in args),
-        "out_elements": integers(a and a.out_elements for a in args),
+        "registers_per_thread": integers(registers),
+        "shared_bytes": integers(shared),
+        "grid_blocks_per_sm": numbers(blocks_per_sm),
+        "grid_warps_per_sm": numbers(warps_per_sm),
+        "occupancy_percent": numbers(occupancy),
+        "collective": texts(collectives),
+        "group": pl.Series(groups, dtype=pl.String),
+        "group_size": integers(sizes),
+        "dtype": texts(dtypes),
+        "in_elements": integers(in_elements),
+        "out_elements": integers(out_elements),
     }
     return pl.DataFrame(columns)
 
 
 def _sized(events: list[Event]) -> pl.DataFrame:
-    sizes = integers(e.args and e.args.bytes for e in events)
-    return pl.DataFrame(_work(events) | {"size_bytes": sizes})
+    return pl.DataFrame(_work(events) | {"size_bytes": integers([a.bytes for a in _args(events)])})
 
 
 def _synchronizations(events: list[Event]) -> pl.DataFrame:
@@ -242,14 +276,16 @@ def _synchronizations(events: list[Event]) -> pl.DataFrame:
 
 
 def _allocations(events: list[Event]) -> pl.DataFrame:
-    args = [e.args for e in events]
-    on_device = [a.device_id if a and a.device_type != 0 else None for a in args]
+    addresses, sizes, allocated, reserved, devices, types = _fields(
+        _args(events), "addr", "memory_bytes", "allocated", "reserved", "device_id", "device_type"
+    )
+    on_device = [None if kind == 0 else device for device, kind in zip(devices, types, strict=True)]
     return pl.DataFrame(
         {
-            "address": integers(a and a.addr for a in args),
-            "size_bytes": integers(a and a.memory_bytes for a in args),
-            "allocated_bytes": integers(a and a.allocated for a in args),
-            "reserved_bytes": integers(a and a.reserved for a in args),
+            "address": integers(addresses),
+            "size_bytes": integers(sizes),
+            "allocated_bytes": integers(allocated),
+            "reserved_bytes": integers(reserved),
             "device_id": integers(on_device),
         }
     )
@@ -258,8 +294,8 @@ def _allocations(events: list[Event]) -> pl.DataFrame:
 def _counters(events: list[Event]) -> pl.DataFrame:
     return pl.DataFrame(
         {
-            "name": pl.Series([text(e.name) or "" for e in events], dtype=pl.String),
-            "value": pl.Series([number(e.args and e.args.counter_value) for e in events], dtype=pl.Float64),
+            "name": texts([e.name for e in events]).fill_null(""),
+            "value": numbers([a.counter_value for a in _args(events)]),
         }
     )
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation, localcontext
 from typing import Any
 
 import polars as pl
 
 _INT64_MAX = 2**63 - 1
-_WHOLE = {int, type(None)}
+_WHOLE, _FLOAT, _TEXT = {int, type(None)}, {float, type(None)}, {str, type(None)}
 TIME_LIMIT_NS = 2**61
 """Times, bases and durations stay below this (the year 2043), so that the sum of the three fits 64 bits."""
 
@@ -88,17 +88,30 @@ def integer(value: Any) -> int | None:
     return value if value is not None and -_INT64_MAX <= value <= _INT64_MAX else None
 
 
-def integers(values: Iterable[Any]) -> pl.Series:
+def integers(values: Sequence[Any]) -> pl.Series:
     """Each value as an Int64, null where it is none."""
-    listed = list(values)
-    if set(map(type, listed)) <= _WHOLE:
+    if set(map(type, values)) <= _WHOLE:
         try:
-            found = pl.Series(listed, dtype=pl.Int64)
+            found = pl.Series(values, dtype=pl.Int64)
         except (OverflowError, TypeError, pl.exceptions.PolarsError):
             pass
         else:
             return found.set(found == -_INT64_MAX - 1, None)
-    return pl.Series([integer(value) for value in listed], dtype=pl.Int64)
+    return pl.Series([integer(value) for value in values], dtype=pl.Int64)
+
+
+def numbers(values: Sequence[Any]) -> pl.Series:
+    """Each value as a Float64, null where it is no finite number."""
+    if set(map(type, values)) <= _FLOAT:
+        return pl.Series(values, dtype=pl.Float64).fill_nan(None).replace([math.inf, -math.inf], None)
+    return pl.Series([number(value) for value in values], dtype=pl.Float64)
+
+
+def texts(values: Sequence[Any]) -> pl.Series:
+    """Each value as a string, null where it is none."""
+    if set(map(type, values)) <= _TEXT:
+        return pl.Series(values, dtype=pl.String)
+    return pl.Series([text(value) for value in values], dtype=pl.String)
 
 
 def number(value: Any) -> float | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tests.bench.measure import ContenderError, Measurement, measure
 from tests.bench.results import Results, Row
 
-NUMBA_CACHE, KERNELS = "NUMBA_CACHE_DIR", "TRACELENS_KERNELS"
+NATIVE = "TRACELENS_NATIVE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,8 @@ class Contender:
 
     name: str
     command: tuple[str, ...]
-    cold: bool = False
-    """With a compile cache that is empty before each run."""
-    kernels: str = ""
-    """TRACELENS_KERNELS: which compiled code to use."""
+    native: str = ""
+    """TRACELENS_NATIVE: off without the native library."""
     is_slow: bool = False
     """Takes so long that one run has to do."""
 
@@ -56,11 +54,6 @@ class Bench:
     settings: Settings
     results: Results
     _said: set[str] = field(default_factory=set)
-
-    @property
-    def cache(self) -> Path:
-        """Compiled code of all warm runs, so that none was compiled by an earlier version."""
-        return self.folder / "compiled"
 
     def race(self, contenders: Sequence[Contender], template: Row) -> list[Row]:
         """Time the contenders on one input, in turn, so that a busy moment does not fall on one of them alone.
@@ -87,14 +80,11 @@ class Bench:
     def once(self, contender: Contender) -> Measurement:
         """Run it once."""
         out = self.folder / "out"
-        cold = self.folder / "cold"
         command = [part.replace("{out}", str(out)) for part in contender.command]
         try:
-            env = {NUMBA_CACHE: str(cold if contender.cold else self.cache), KERNELS: contender.kernels}
-            return measure(command, env)
+            return measure(command, {NATIVE: contender.native})
         finally:
             shutil.rmtree(out, ignore_errors=True)
-            shutil.rmtree(cold, ignore_errors=True)
 
     def make(self, *arguments: str) -> Measurement:
         """Run a module of the benchmark that makes an input."""

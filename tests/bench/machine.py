@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 LIBRARIES = (
-    "tracelens-toolkit", "polars", "pyarrow", "msgspec", "numba", "connectorx", "isal", "traceinsight", "pandas",
+    "tracelens-toolkit", "polars", "pyarrow", "msgspec", "connectorx", "isal", "traceinsight", "pandas",
     "ijson", "orjson",
 )  # fmt: skip
 

@@ -14,10 +14,10 @@ from tests.bench.results import Row
 from tests.bench.suite_compile import compile_provenance
 from tests.bench.suite_gdb import gdb_hits
 from tests.bench.suite_live import live_capture
+from tracelens.native import LIBRARY
 
 COLLECT = "tracelens collect torch"
-COLD = f"{COLLECT}, nothing cached"
-PLAIN_PYTHON = f"{COLLECT}, without compiled code"
+PLAIN_PYTHON = f"{COLLECT}, without the native library"
 HTA = "HTA TraceAnalysis"
 ORJSON = "orjson.loads, garbage collector off"
 ORJSON_GC = "orjson.loads"
@@ -26,7 +26,7 @@ COLLECT_NSYS = "tracelens collect nsys"
 CONNECTORX = "connectorx, same columns"
 POLARS = "polars, read and write"
 _ROOT = Path(__file__).resolve().parents[2]
-_STACKS, _FAST = _ROOT / "samples" / "stacks", _ROOT / "tracelens" / "fast"
+_STACKS = _ROOT / "samples" / "stacks"
 _MANY_MB = 400
 """What takes longer than a quarter of a minute at this size runs once."""
 _PYTHON_OBJECTS = 7.5
@@ -34,7 +34,7 @@ _PYTHON_OBJECTS = 7.5
 
 
 def collect_torch(bench: Bench) -> None:
-    """Every size, plain and gzip: tracelens whole, its cold start, its slow path, and the peers."""
+    """Every size, plain and gzip: tracelens whole, its slow path, and the peers."""
     for size in bench.settings.sizes_mb:
         for suffix in (".json", ".json.gz"):
             trace = bench.folder / f"trace{suffix}"
@@ -50,20 +50,15 @@ def _collect(trace: Path) -> Contender:
 
 
 def _collectors(bench: Bench, trace: Path, size: float) -> list[Contender]:
-    """Tracelens warm; and where it compiles anything, cold and without, for which one way of packing will do."""
+    """Tracelens, and without the native library, for which one way of packing will do."""
     warm = _collect(trace)
     bench.once(warm)
     if trace.suffix == ".gz":
         return [warm]
-    if not (_FAST.is_dir() and installed("numba")):
-        for name in (COLD, PLAIN_PYTHON):
-            bench.leave_out(name, "numba is not installed, so nothing is compiled")
+    if LIBRARY is None:
+        bench.leave_out(PLAIN_PYTHON, "the native library is not there to be left out")
         return [warm]
-    return [
-        warm,
-        Contender(COLD, warm.command, cold=True),
-        Contender(PLAIN_PYTHON, warm.command, kernels="off", is_slow=size > _MANY_MB),
-    ]
+    return [warm, Contender(PLAIN_PYTHON, warm.command, native="off", is_slow=size > _MANY_MB)]
 
 
 def _peers(bench: Bench, trace: Path, size: float) -> list[Contender]:

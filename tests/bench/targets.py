@@ -14,7 +14,7 @@ COMPARED_MB = 530
 
 def judge(results: Results) -> list[Target]:
     """Every target, with what was measured at the largest size there is and whether it was reached there."""
-    parts = (_peers, _cold, _flat, _files_and_layouts, _nesting, _nsys, _analyses, _attribution, _live, _gdb)
+    parts = (_peers, _twin, _flat, _files_and_layouts, _nesting, _nsys, _analyses, _attribution, _live, _gdb)
     return [target for part in parts for target in part(results)]
 
 
@@ -36,19 +36,15 @@ def _peers(results: Results) -> Iterator[Target]:
             yield Target(target, measured, ratio >= at_least, _is_full(ours))
 
 
-def _cold(results: Results) -> Iterator[Target]:
-    for name, limit, words in (
-        (suites.COLD, 2, "the first run ever within twice a warm one"),
-        (suites.PLAIN_PYTHON, 5, "without compiled code at most 5 times as slow"),
-    ):
-        target = f"collect torch: {words}"
-        row = _largest(results, name, "plain")
-        warm = row and results.find("collect torch", suites.COLLECT, row.input)
-        if row is None or warm is None:
-            why = next((why for what, why in results.left_out if what == name), NOT_MEASURED)
-            yield Target(target, why, None)
-            continue
-        yield _at_most(target, row, warm, limit)
+def _twin(results: Results) -> Iterator[Target]:
+    target = "collect torch: without the native library at most 3 times as slow"
+    row = _largest(results, suites.PLAIN_PYTHON, "plain")
+    ours = row and results.find("collect torch", suites.COLLECT, row.input)
+    if row is None or ours is None:
+        why = next((why for what, why in results.left_out if what == suites.PLAIN_PYTHON), NOT_MEASURED)
+        yield Target(target, why, None)
+    else:
+        yield _at_most(target, row, ours, 3)
 
 
 def _flat(results: Results) -> Iterator[Target]:

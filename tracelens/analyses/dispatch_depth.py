@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.coding import spelled
-from tracelens.derive.ancestry import prepare
 from tracelens.derive.intervals import END
 from tracelens.derive.lookup import grouped, rows_of
 from tracelens.derive.sites import depths
@@ -43,7 +42,6 @@ def _launches(trace: Trace) -> pl.DataFrame:
         at, times = ["rank", "site_id", "op_span_id"], ["op_offset_ns", "duration_ns"]
         told = {"host_ns": pl.col("op_offset_ns") + pl.col("duration_ns")}
     else:
-        prepare(trace.height("spans"))
         at, times = ["rank", "span_id"], ["start_ns", "duration_ns"]
         told = {"returned": END}
     parts = trace.groups("api_calls", "kind", *at, *times)

@@ -1,18 +1,14 @@
-"""What a span inherits from the spans around it: in machine code where there are many, else by pointer doubling.
+"""What a span inherits from the spans around it: in C where that is there, else by pointer doubling.
 
 `parent` holds row numbers, null at the top. Doubling takes log2(depth) passes of whole columns; of 5.4 million spans it
-takes 0.3 to 0.8 s a question, machine code 0.03 s.
+takes 0.3 to 0.8 s a question, C 0.03 s.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import threading
-
 import polars as pl
 
-WORTH_A_KERNEL = 1 << 16
-"""Fewer spans are done sooner than a kernel is made ready."""
+from tracelens.derive import ancestry_fast
 
 
 def nearest(parent: pl.Series, values: pl.Series) -> pl.Series:
@@ -27,12 +23,9 @@ def outermost(parent: pl.Series, values: pl.Series) -> pl.Series:
 
 def nearest_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
     """The row itself where flagged, else its nearest flagged ancestor; null where there is none."""
-    if is_worth_a_kernel(parent):
-        from tracelens.derive import ancestry_fast  # noqa: PLC0415 - needs NumPy, which comes with numba
-
-        found = ancestry_fast.nearest_row(parent, flags)
-        if found is not None:
-            return found
+    found = ancestry_fast.nearest_row(parent, flags)
+    if found is not None:
+        return found
     up, result = parent, _own_rows(flags)
     while up.null_count() < len(up):
         result = result.zip_with(result.is_not_null(), result.gather(up))
@@ -42,12 +35,9 @@ def nearest_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
 
 def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
     """The outermost flagged one among the row itself and its ancestors; null where there is none."""
-    if is_worth_a_kernel(parent):
-        from tracelens.derive import ancestry_fast  # noqa: PLC0415
-
-        found = ancestry_fast.outermost_row(parent, flags)
-        if found is not None:
-            return found
+    found = ancestry_fast.outermost_row(parent, flags)
+    if found is not None:
+        return found
     up, result = parent, _own_rows(flags)
     while up.null_count() < len(up):
         above = result.gather(up)
@@ -58,12 +48,9 @@ def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
 
 def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:
     """How many of the row itself and its ancestors are flagged."""
-    if is_worth_a_kernel(parent):
-        from tracelens.derive import ancestry_fast  # noqa: PLC0415
-
-        found = ancestry_fast.count_among(parent, flags)
-        if found is not None:
-            return found
+    found = ancestry_fast.count_among(parent, flags)
+    if found is not None:
+        return found
     up, count = parent, flags.cast(pl.Int64)
     while up.null_count() < len(up):
         count = count + count.gather(up).fill_null(0)
@@ -73,12 +60,9 @@ def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:
 
 def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series:
     """The sum of `own` over the row itself and all rows below it."""
-    if is_worth_a_kernel(parent):
-        from tracelens.derive import ancestry_fast  # noqa: PLC0415
-
-        found = ancestry_fast.sum_within(parent, own)
-        if found is not None:
-            return found
+    found = ancestry_fast.sum_within(parent, own)
+    if found is not None:
+        return found
     total = own + 0  # scatter changes its series in place
     below = pl.DataFrame({"up": parent, "level": count_among(parent, parent.is_not_null())}).with_row_index("row")
     levels = below.drop_nulls("up").partition_by("level", as_dict=True)
@@ -107,26 +91,10 @@ def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame:
     `marks` has a byte a row of the tree: `top` is the outermost row marked 1 (null for none), `n_ones` and `n_twos`
     are how many are marked 1 and 2.
     """
-    if is_worth_a_kernel(parent):
-        from tracelens.derive import ancestry_fast  # noqa: PLC0415
-
-        found = ancestry_fast.above(parent, marks, rows)
-        if found is not None:
-            return found
     is_one, is_two = marks == 1, marks == 2
     counts = (count_among(parent, flags).gather(rows).fill_null(0) for flags in (is_one, is_two))
     columns = outermost_row(parent, is_one).gather(rows), *counts
     return pl.DataFrame([column.alias(name) for column, name in zip(columns, ("top", "n_ones", "n_twos"), strict=True)])
-
-
-def is_worth_a_kernel(rows: pl.Series) -> bool:
-    """Whether machine code, if there is any, does so many rows sooner."""
-    return are_worth_a_kernel(len(rows))
-
-
-def are_worth_a_kernel(n_rows: int) -> bool:
-    """As `is_worth_a_kernel`, of how many rows there are."""
-    return n_rows >= WORTH_A_KERNEL and importlib.util.find_spec("numba") is not None
 
 
 def _own_rows(flags: pl.Series) -> pl.Series:
@@ -134,9 +102,10 @@ def _own_rows(flags: pl.Series) -> pl.Series:
     return flags.to_frame("flag").select(pl.when("flag").then(pl.int_range(pl.len()))).to_series()
 
 
-def prepare(n_rows: int) -> None:
-    """Have the machine code made meanwhile, where so many rows are worth it: it takes 0.1 s, which reading hides."""
-    if are_worth_a_kernel(n_rows):
-        from tracelens.derive import ancestry_fast  # noqa: PLC0415
+def is_worth_a_kernel(rows: pl.Series) -> bool:  # noqa: ARG001 - `breakdown` asks still
+    """False: intervals are added up by whole columns."""
+    return False
 
-        threading.Thread(target=ancestry_fast.kernel, daemon=True).start()
+
+def prepare(n_rows: int) -> None:
+    """Nothing: no machine code has to be made any more."""

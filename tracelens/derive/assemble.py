@@ -7,7 +7,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import polars as pl
 
-from tracelens.allocator import give_back
 from tracelens.capture import Diagnostics
 from tracelens.derive.activities import list_activities
 from tracelens.derive.ancestry import nearest
@@ -147,7 +146,6 @@ def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
     del spans
     for i in range(len(columns)):
         columns[i] = columns[i].gather(order)
-    give_back()
     return pl.DataFrame(columns)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.coding import spelled
-from tracelens.derive.ancestry import prepare
 from tracelens.derive.lookup import grouped
 from tracelens.derive.provenance import split_kernels
 from tracelens.derive.replays import UNATTRIBUTED, has_replays, place_replays
@@ -147,7 +146,6 @@ def _located(trace: Trace) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
 
     module_path and phase are those of the span around the launch.
     """
-    prepare(trace.height("spans"))
     columns = ["rank", "kernel_id", "span_id", "duration_ns", "is_communication", "step"]
     kernels = trace.select("kernels", *columns, *(["node_span_id"] if _knows_nodes(trace) else []))
     sorts, sort_words = trace.coded("kernels", "library", "primitive", "link")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.ancestry import is_worth_a_kernel
 from tracelens.derive.intervals import END
 from tracelens.derive.lookup import numbered
 
@@ -13,12 +12,6 @@ _LANE = ["process_id", "thread_id"]
 
 def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
     """For each of so many rows the sum of the values that name it in `rows`; what names none is left out."""
-    if is_worth_a_kernel(rows):
-        from tracelens.derive import ancestry_fast  # noqa: PLC0415 - needs NumPy, which comes with numba
-
-        found = ancestry_fast.charge(rows, values, n_rows)
-        if found is not None:
-            return ancestry_fast.series(found)
     sums = pl.DataFrame({"row": rows, "value": values}).drop_nulls("row").group_by("row").agg(pl.col("value").sum())
     return pl.repeat(0, n_rows, dtype=pl.Int64, eager=True).scatter(sums["row"], sums["value"])
 

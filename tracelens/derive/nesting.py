@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,8 +11,8 @@ TOLERANCE_NS = 1000
 """A child may outlast its parent by this much: profilers stop the two clocks one after the other."""
 
 
-_WORTH_A_KERNEL = 1 << 16
-"""Fewer spans are nested sooner than a kernel is made ready."""
+_MANY_SPANS = 1 << 10
+"""Fewer spans are nested by the loop sooner than by columns."""
 
 _MANY_CALLS = 10_000
 """So many calls, where they outnumber the spans, are placed by whole columns instead of walked among the spans."""
@@ -51,10 +50,10 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
         spans = spans.with_columns(pl.selectors.integer().cast(pl.Int64))
         nesting = nest(spans, calls.clear())
         return replace(nesting, call_span=place_calls(spans, nesting.parent, calls))
-    if spans.height >= _WORTH_A_KERNEL and importlib.util.find_spec("numba") is not None:
-        from tracelens.derive.nesting_fast import nest_fast  # noqa: PLC0415 - needs NumPy, which comes with numba
+    from tracelens.derive.nesting_fast import nest_fast  # noqa: PLC0415 - it gives this module's Nesting
 
-        return nest_fast(spans, calls) or nest_in_python(spans, calls)
+    found = nest_fast(spans, calls) if spans.height >= _MANY_SPANS else None
+    return nest_in_python(spans, calls) if found is None else found
     return nest_in_python(spans, calls)
 
 

@@ -1,17 +1,19 @@
-"""The time that ops take on the host and on the device, by name: in machine code where there are many spans."""
+"""The time that ops take on the host and on the device, by name: in C where there are many spans."""
 
 from __future__ import annotations
 
 import polars as pl
 
 from tracelens.coding import is_word, spelled
-from tracelens.derive.ancestry import are_worth_a_kernel, nearest_row, prepare, repeats, sum_within
+from tracelens.derive.ancestry import nearest_row, repeats, sum_within
 from tracelens.derive.charging import charge, charge_calls
 from tracelens.derive.intervals import durations
 from tracelens.derive.span_trees import of_rank, span_trees
 from tracelens.trace import Trace
 
 WORK = ("kernels", "memcpys", "memsets")
+_MANY_SPANS = 1 << 10
+"""Fewer spans are done by whole columns sooner."""
 
 
 def op_times(trace: Trace) -> list[pl.DataFrame]:
@@ -19,13 +21,9 @@ def op_times(trace: Trace) -> list[pl.DataFrame]:
 
     A frame a rank, if any has ops.
     """
-    n_spans = trace.height("spans")
-    prepare(n_spans)
-    found = None
-    if are_worth_a_kernel(n_spans):
-        from tracelens.derive import op_times_fast  # noqa: PLC0415 - needs NumPy, which comes with numba
+    from tracelens.derive import op_times_fast  # noqa: PLC0415 - it asks for this module's WORK
 
-        found = op_times_fast.op_times(trace)
+    found = op_times_fast.op_times(trace) if trace.height("spans") >= _MANY_SPANS else None
     return _by_columns(trace) if found is None else found
 
 

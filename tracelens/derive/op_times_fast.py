@@ -1,36 +1,30 @@
-"""`op_times` in machine code, group of rows by group: of millions of spans only what must be is held, 12 bytes each.
+"""`op_times` in C, group of rows by group: of millions of spans only what must be is held, 12 bytes each.
 
-Memory that was never touched before costs more than reading and adding up. See PLACED in `ancestry_kernel`.
+Memory that was never touched before costs more than reading and adding up. See `struct ops` in native.h.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from tracelens.derive import charging
-from tracelens.derive.ancestry_fast import CALLS, LAUNCHED, ORDERED, PLACED, TIMES, TOTALS, frame, run
 from tracelens.derive.op_times import WORK
-from tracelens.derive.span_trees import rows_of_rank
-from tracelens.fast.memory import Words, zeros
+from tracelens.native import LIBRARY
+from tracelens.native.columns import series, values
 from tracelens.trace import Trace
 
-# As in ancestry_kernel.
-CODE, UP, N_OPS, OWN_NS, DEVICE_NS, N_WORDS = range(6)
-N_NODES, HEAD = 0, 1
-IS_OP, OWNED = 1, 2
-_N_SLOTS = 1 << 18  # of nodes' hashes; half as many nodes, chains of names, are more than any program has
-_N_LANES = 1 << 10
-_FLAGS = {"op": IS_OP | OWNED, "python": OWNED, "module": OWNED}
+_IS_OP, _OWNED = 1, 2
+_FLAGS = {"op": _IS_OP | _OWNED, "python": _OWNED, "module": _OWNED}
 _PLACING = ("span_id", "parent_id", "kind", "name")
 _CALLS = ("process_id", "thread_id", "span_id", "start_ns", "duration_ns")
+_SUMS = ("n_calls", "cuda_self_ns", "cpu_self_ns", "cuda_total_ns")
 _MEASURES = {
-    "n_calls": pl.Int64,
     "duration_total_ns": pl.Int64,
     "duration_mean_ns": pl.Float64,
     "duration_median_ns": pl.Float64,
@@ -38,99 +32,72 @@ _MEASURES = {
     "duration_max_ns": pl.Int64,
 }
 _PLACE_BITS = 32
-_SUMS = ["cuda_self_ns", "cpu_self_ns", "cuda_total_ns"]
 
 
 class _Ops:
     """One rank's ops while its tables are read."""
 
     def __init__(self, n_spans: int) -> None:
-        self.first = self.timed = self.ordered = 0
-        self.in_calls = zeros(n_spans, np.int64)
-        self.nodes = np.zeros((_N_SLOTS // 2 + 1, N_WORDS), np.int64)
-        self.slots = np.zeros(HEAD + _N_SLOTS, np.int64)
-        self.slots[N_NODES] = 1
-        self.places = zeros(n_spans, np.uint32)
-        self.lanes = np.zeros(3 + 3 * _N_LANES, np.int64)
-        self.lanes[1] = np.iinfo(np.int64).min
+        assert LIBRARY is not None
+        self.ops = LIBRARY.Ops(n_spans)
         self.words: dict[str, int] = {}
-        self.ends, self.durations = self.lanes[:0], self.lanes[:0]
-        self._shared: dict[str, Any] = {"nodes": self.nodes, "places": self.places, "n_places": n_spans}
 
     def place(self, spans: pa.RecordBatch) -> bool:
-        """Find the node of each span; whether that could be."""
+        """Find the chain of each span; whether that could be."""
+        names, kinds = spans.column("name"), spans.column("kind")
         try:
-            (codes, names), (kinds, sorts) = (_dictionary(spans.column(name)) for name in ("name", "kind"))
+            texts, words = names.dictionary.to_pylist(), kinds.dictionary.to_pylist()
         except UnicodeDecodeError:  # of a damaged file
             return False
-        arrays = {
-            **_rows(spans.column("parent_id")), "lanes": _words(spans.column("span_id")), "codes": codes,
-            "names": np.array([self.words.setdefault(name, len(self.words)) for name in names], np.int64),
-            "n_names": len(names), "kinds": kinds, "n_sorts": len(sorts),
-            "sorts": np.array([_FLAGS.get(kind, 0) for kind in sorts], np.int64),
-            "table": self.slots, "n_table": _N_SLOTS, "first": self.first,
-        }  # fmt: skip
-        is_placed = run(PLACED, spans.num_rows, result=self.nodes, **arrays, **self._shared)
-        self.first += spans.num_rows
-        return is_placed
+        codes = array("I", [self.words.setdefault(name, len(self.words)) for name in texts])
+        flags = array("I", [_FLAGS.get(word, 0) for word in words])
+        places = values(names.indices), values(kinds.indices)
+        return bool(
+            self.ops.place(*_rows(spans.column("parent_id")), values(spans.column("span_id")), *places, codes, flags)
+        )
 
     def charge_calls(self, calls: pa.RecordBatch) -> bool:
         """Take calls off the spans that they are made in; whether that could be."""
-        arrays = {
-            **_rows(calls.column("span_id")), "starts": _words(calls.column("start_ns")),
-            "own": _words(calls.column("duration_ns")), "codes": _words(calls.column("process_id")),
-            "lanes": _words(calls.column("thread_id")), "table": self.lanes, "n_table": _N_LANES,
-        }  # fmt: skip
-        return run(CALLS, calls.num_rows, result=self.in_calls, n_result=len(self.in_calls), **arrays)
+        columns = (values(calls.column(name)) for name in ("start_ns", "duration_ns", "process_id", "thread_id"))
+        return bool(self.ops.charge_calls(*_rows(calls.column("span_id")), *columns))
 
     def launch(self, work: pa.RecordBatch) -> bool:
-        """Charge device work to nodes."""
-        arrays = {**_rows(work.column("span_id")), "own": _words(work.column("duration_ns"))}
-        return run(LAUNCHED, work.num_rows, result=self.nodes, **arrays, **self._shared)
+        """Charge device work to chains."""
+        return bool(self.ops.launch(*_rows(work.column("span_id")), values(work.column("duration_ns"))))
 
     def time(self, spans: pa.RecordBatch) -> bool:
-        """Charge to nodes what spans take themselves; whether that could be, and they are placed."""
-        arrays = {"own": _words(spans.column("self_ns")), "starts": self.in_calls, "first": self.timed}
-        self.timed += spans.num_rows
-        is_placed = self.timed <= self.first
-        return is_placed and run(TIMES, spans.num_rows, result=self.nodes, **arrays, **self._shared)
+        """Charge to chains what spans take themselves; whether they are placed."""
+        return bool(self.ops.time(values(spans.column("self_ns"))))
 
-    def expect(self) -> None:
-        """Make room for durations, by code, now that ops are counted and calls are taken off: where these were."""
-        found = self.nodes[1 : self.slots[N_NODES]]
-        counts = np.zeros(len(self.words), np.int64)
-        np.add.at(counts, found[:, CODE], found[:, N_OPS])
-        self.ends = np.cumsum(counts) - counts  # where the next of each code goes
-        self.durations = self.in_calls[: int(counts.sum())]
+    def expect(self) -> bool:
+        """Add up chains by name, once all is charged to them, and make room for the durations of each name's ops."""
+        n_codes = len(self.words)
+        totals = bytearray(8 * len(_SUMS) * n_codes)
+        if not self.ops.totals(totals, bytearray(4 * n_codes)):
+            return False
+        words = series(totals, pl.Int64())
+        self.sums = pl.DataFrame({name: words.gather_every(len(_SUMS), at) for at, name in enumerate(_SUMS)})
+        counts = self.sums["n_calls"].to_list()
+        self.ends = array("q", accumulate(counts, initial=0))
+        self.durations = bytearray(8 * self.ends.pop())
+        return True
 
     def order(self, spans: pa.RecordBatch) -> bool:
-        """Put the durations of ops by code; whether that could be."""
-        arrays = {"own": _words(spans.column("duration_ns")), "table": self.ends, "first": self.ordered}
-        self.ordered += spans.num_rows
-        n_ops = len(self.durations)
-        return run(ORDERED, spans.num_rows, result=self.durations, n_result=n_ops, **arrays, **self._shared)
+        """Put the durations of ops where the next of their name goes; whether that could be."""
+        return bool(self.ops.order(values(spans.column("duration_ns")), self.ends, self.durations))
 
-    def measures(self, pool: Executor) -> pl.DataFrame:
-        """Name, and of its ops' durations the measures, by code; the pool takes half of them."""
-        begins = [0, *self.ends.tolist()]
-        parts = [self.durations[begins[code] : begins[code + 1]] for code in range(len(self.words))]
-        half = int(np.searchsorted(self.ends, len(self.durations) // 2))
-        first = pool.submit(lambda: [_measures(part) for part in parts[:half]])
-        second = [_measures(part) for part in parts[half:]]
-        measures = pl.DataFrame([*first.result(), *second], _MEASURES, orient="row")
-        return pl.DataFrame({"name": [*self.words]}, {"name": pl.String}).hstack(measures)
-
-    def sums(self) -> pl.DataFrame | None:
-        """The sums by code; None where they cannot be had."""
-        sums = np.zeros((len(self.ends), len(_SUMS)), np.int64)
-        above = np.full(len(self.ends), -1, np.int64)
-        if not run(TOTALS, int(self.slots[N_NODES]), result=sums, table=above, **self._shared):
-            return None
-        return frame(sums, _SUMS)
+    def measures(self) -> Iterator[pl.Series]:
+        """The durations of each name's ops, once all are ordered."""
+        durations, begin = series(self.durations, pl.Int64()), 0
+        for end in self.ends:
+            yield durations.slice(begin, end - begin)
+            begin = end
 
 
 def op_times(trace: Trace) -> list[pl.DataFrame] | None:
-    """What `op_times.op_times` gives; None where there is no kernel, or where ids are not rows."""
+    """What `op_times.op_times` gives; None where the library is not there, or where ids are not rows."""
+    if LIBRARY is None:
+        return None
     ranks = {rank: _Ops(n) for rank, n in trace.heights("spans").items()}
     with ThreadPoolExecutor(1) as pool:
         timed = [pool.submit(_charge_calls, trace, ranks)]
@@ -141,22 +108,25 @@ def op_times(trace: Trace) -> list[pl.DataFrame] | None:
             timed.append(pool.submit(next, times, False))
         if not all(future.result() for future in timed):
             return None
-        launched = pool.submit(_launch, trace, ranks)
-        for ops in ranks.values():
-            ops.expect()
+        if not _launch(trace, ranks) or not all(ops.expect() for ops in ranks.values()):
+            return None
         if not all(_each(trace, ranks, _Ops.order, "spans", "duration_ns")):
             return None
-        measures = {rank: ops.measures(pool) for rank, ops in ranks.items()}
-        if not launched.result():
-            return None
-    found = []
-    for rank, names in measures.items():
-        sums = ranks[rank].sums()
-        if sums is None:
-            return None
-        # The other names are of spans that are no ops.
-        found.append(names.hstack(sums).with_columns(rank=pl.lit(rank, pl.Int32)).filter(pl.col("n_calls") > 0))
-    return [names for names in found if names.height]
+    return [names for rank, ops in ranks.items() if (names := _names(rank, ops)).height]
+
+
+def _names(rank: int, ops: _Ops) -> pl.DataFrame:
+    """What `op_times` gives of a rank."""
+    with ThreadPoolExecutor(2) as pool:
+        measures = pl.DataFrame(list(pool.map(_measures, ops.measures())), _MEASURES, orient="row")
+    names = pl.DataFrame({"name": [*ops.words]}, {"name": pl.String}).hstack(measures).hstack(ops.sums)
+    # The other names are of spans that are no ops.
+    return names.with_columns(rank=pl.lit(rank, pl.Int32)).filter(pl.col("n_calls") > 0)
+
+
+def _measures(durations: pl.Series) -> tuple[Any, ...]:
+    """Total, mean, median, least and most."""
+    return durations.sum(), durations.mean(), durations.median(), durations.min(), durations.max()
 
 
 def _each(
@@ -169,15 +139,8 @@ def _each(
 
 
 def _charge_calls(trace: Trace, ranks: dict[int, _Ops]) -> bool:
-    """Take the calls off the spans of all ranks."""
-    if all(_each(trace, ranks, _Ops.charge_calls, "api_calls", *_CALLS)):
-        return True
-    # They are out of order, or of very many threads.
-    calls = trace.select("api_calls", "rank", *_CALLS)
-    for rank, ops in ranks.items():
-        n_spans = len(ops.in_calls)
-        ops.in_calls[:] = charging.charge_calls(rows_of_rank(calls, rank, n_spans), n_spans).to_numpy()
-    return True
+    """Take the calls off the spans of all ranks; not where they are out of order, or of very many threads."""
+    return all(_each(trace, ranks, _Ops.charge_calls, "api_calls", *_CALLS))
 
 
 def _launch(trace: Trace, ranks: dict[int, _Ops]) -> bool:
@@ -200,31 +163,6 @@ def _is_coded(kind: pa.DataType) -> bool:
     return is_dictionary and kind.value_type in {pa.string(), pa.large_string()}
 
 
-def _measures(durations: Words) -> tuple[int, int, float | None, float | None, int | None, int | None]:
-    """What `intervals.durations` gives."""
-    n = len(durations)
-    if not n:
-        return 0, 0, None, None, None, None
-    middle = [(n - 1) // 2, n // 2]
-    durations.partition(middle)
-    total, (low, high) = int(durations.sum()), durations[middle].tolist()
-    return n, total, total / n, (low + high) / 2, int(durations.min()), int(durations.max())
-
-
-def _words(column: pa.Array) -> Words:
-    """A column of words as it lies in Arrow's memory."""
-    return np.frombuffer(column.buffers()[1], np.int64, len(column), 8 * column.offset)
-
-
-def _rows(column: pa.Array) -> dict[str, Any]:
-    """A column of row numbers, and where they are not null."""
-    found: dict[str, Any] = {"rows": _words(column)}
-    if column.null_count:
-        found |= {"valid": np.frombuffer(column.buffers()[0], np.uint8), "n_skipped": column.offset}
-    return found
-
-
-def _dictionary(column: pa.DictionaryArray) -> tuple[Any, list[str]]:
-    """A column of strings as places in a list."""
-    places = column.indices
-    return np.frombuffer(places.buffers()[1], np.uint32, len(places), 4 * places.offset), column.dictionary.to_pylist()
+def _rows(column: pa.Array) -> tuple[pa.Buffer, pa.Buffer | None, int]:
+    """A column of row numbers, the bits that say which are not null, and how many bits come before."""
+    return values(column), column.buffers()[0] if column.null_count else None, column.offset

@@ -1,16 +1,11 @@
-"""A trace's text in large blocks that end between two events, padded as the kernels need it."""
+"""A trace's text in large blocks that end between two events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from tracelens.collectors.torch.document import last_boundary
-from tracelens.collectors.torch.fast.layout import PAD
 
 BLOCK_BYTES = 16 << 20
 
@@ -19,13 +14,13 @@ BLOCK_BYTES = 16 << 20
 class Block:
     """Text from `start` on; the next block goes on where it ends."""
 
-    buffer: npt.NDArray[np.uint8]
+    buffer: bytearray
     size: int
     start: int
 
     def text(self, begin: int = 0) -> bytes:
         """The text from a place on."""
-        return self.buffer[begin : self.size].tobytes()
+        return bytes(memoryview(self.buffer)[begin : self.size])
 
 
 class Blocks:
@@ -35,11 +30,11 @@ class Blocks:
         """Blocks of about this size of a text that starts there."""
         self._capacity = block_bytes
         self._start = start
-        self._free: list[npt.NDArray[np.uint8]] = []
+        self._free: list[bytearray] = []
 
     def give_back(self, block: Block) -> None:
         """The block's buffer may be filled again."""
-        if block.buffer.size == self._capacity + PAD:
+        if len(block.buffer) == self._capacity:
             self._free.append(block.buffer)
 
     def release(self) -> None:
@@ -50,38 +45,32 @@ class Blocks:
         """The text in blocks that end where an event seems to start; somewhere, where there is no such place."""
         buffer, used = self._buffer(0), 0
         for piece in pieces:
-            if used and used + len(piece) > buffer.size - PAD:
+            if used and used + len(piece) > len(buffer):
                 end = _last_start(buffer, used)
                 following = self._buffer(used - end + len(piece))
                 following[: used - end] = buffer[end:used]
                 yield self._block(buffer, end)
                 buffer, used = following, used - end
-            elif len(piece) > buffer.size - PAD:
+            elif len(piece) > len(buffer):
                 buffer = self._buffer(len(piece))
-            buffer[used : used + len(piece)] = np.frombuffer(piece, np.uint8)
+            buffer[used : used + len(piece)] = piece
             used += len(piece)
         yield self._block(buffer, used)
 
-    def _block(self, buffer: npt.NDArray[np.uint8], size: int) -> Block:
-        block = Block(padded(buffer, size), size, self._start)
+    def _block(self, buffer: bytearray, size: int) -> Block:
+        block = Block(buffer, size, self._start)
         self._start += size
         return block
 
-    def _buffer(self, size: int) -> npt.NDArray[Any]:
+    def _buffer(self, size: int) -> bytearray:
         if size <= self._capacity and self._free:
             return self._free.pop()
-        return np.empty(max(size, self._capacity) + PAD, np.uint8)
+        return bytearray(max(size, self._capacity))
 
 
-def padded(buffer: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
-    """The buffer with what has to stand behind a text of this size."""
-    buffer[size : size + PAD] = 0xFF
-    return buffer
-
-
-def _last_start(buffer: npt.NDArray[np.uint8], used: int) -> int:
-    cut = last_boundary(buffer.data, 0, used)  # type: ignore[arg-type]
+def _last_start(buffer: bytearray, used: int) -> int:
+    cut = last_boundary(buffer, 0, used)
     if cut is not None:
         return cut[1]
-    line = buffer[:used].tobytes().rfind(b"\n{")
+    line = buffer.rfind(b"\n{", 0, used)
     return line + 1 if line > 0 else used

@@ -1,36 +1,26 @@
-"""The rows of all tables as they come: from the kernels in compact pieces, from the slow path as frames."""
+"""The rows of all tables as they come: from the parser in pieces of cells, from the slow path as frames."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from tracelens.collectors.torch.fast import fields
 
-# Pieces are joined when they have so many rows. Small pieces are allocated by the worker threads, whose allocators keep
-# what is freed for themselves: joined early, they cost the memory of one piece and not of all.
-_ENOUGH = 1 << 18
+# Pieces are joined, and made narrow, when they have so many rows.
+_ENOUGH = 1 << 17
 _FEW = 64
-
-
-@dataclass(slots=True)
-class Piece:
-    """Consecutive rows of one table, integers narrow where they fit; strings are numbers, see NUMBER_BITS."""
-
-    n_rows: int
-    columns: list[pl.Series | None]
-    """None for a column without any value."""
+_NULL = 0x7FF8_5AFE_C0DE_0001
+"""As in native.h; of floats a NaN, which JSON cannot write."""
+_NARROW = 2**31 - 1
 
 
 @dataclass(slots=True)
 class SlowRows:
     """Rows the slow path read, each to stand before the row of the fast ones that its place numbers."""
 
-    places: npt.NDArray[np.int64]
+    places: pl.Series
     frame: pl.DataFrame
 
 
@@ -39,62 +29,66 @@ class Collected:
     """The rows of all tables in file order."""
 
     slow: dict[str, list[SlowRows]] = field(default_factory=dict)
-    _joined: dict[str, list[Piece]] = field(default_factory=dict)
-    _loose: dict[str, list[Piece]] = field(default_factory=dict)
+    _joined: dict[str, list[dict[str, pl.Series]]] = field(default_factory=dict)
+    _loose: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     _heights: dict[str, int] = field(default_factory=dict)
 
-    def add(self, tables: dict[str, list[Piece]]) -> None:
-        """Append what the kernels read of a block."""
+    def add(self, tables: dict[str, list[pl.DataFrame]]) -> None:
+        """Append what was read of a block."""
         for name, pieces in tables.items():
             loose = self._loose.setdefault(name, [])
             loose.extend(pieces)
-            self._heights[name] = self.height(name) + sum(piece.n_rows for piece in pieces)
-            if sum(piece.n_rows for piece in loose) >= _ENOUGH:
+            self._heights[name] = self.height(name) + sum(piece.height for piece in pieces)
+            if sum(piece.height for piece in loose) >= _ENOUGH:
                 self._join(name)
 
-    def add_slow(self, name: str, frame: pl.DataFrame, places: Iterable[int] | None = None) -> None:
+    def add_slow(self, name: str, frame: pl.DataFrame, places: list[int] | None = None) -> None:
         """Note rows of the slow path; places default to the end of what has come so far."""
-        if places is None:
-            at = np.full(frame.height, self.height(name), np.int64)
-        else:
-            at = np.fromiter(places, np.int64, frame.height)
-        self.slow.setdefault(name, []).append(SlowRows(at, frame))
+        at = [self.height(name)] * frame.height if places is None else places
+        self.slow.setdefault(name, []).append(SlowRows(pl.Series(at, dtype=pl.Int64), frame))
 
     def height(self, name: str) -> int:
-        """Rows of a table that kernels read."""
+        """Rows of a table that the parser read."""
         return self._heights.get(name, 0)
 
-    def pieces(self, name: str) -> list[Piece]:
-        """A table's rows in few pieces."""
+    def take(self, name: str, of: fields.Column, *, wide: bool) -> pl.Series:
+        """A column of a table, which is let go here; integers as narrow as they came unless they are to be wide."""
         if self._loose.get(name):
             self._join(name)
-        return self._joined.get(name, [])
+        parts = [piece.pop(of.name) for piece in self._joined.get(name, [])]
+        dtype = _dtype(of, parts, wide=wide)
+        return (
+            pl.concat([part.cast(dtype) for part in parts], rechunk=len(parts) > _FEW)
+            if parts
+            else pl.Series([], dtype=dtype)
+        )
 
     def _join(self, name: str) -> None:
-        loose = self._loose.pop(name)
-        n_rows = sum(piece.n_rows for piece in loose)
-        columns = [
-            None if all(piece.columns[i] is None for piece in loose) else column(loose, i, dtype_of(of, loose, i))
-            for i, of in enumerate(fields.TABLES[name])
-        ]
-        self._joined.setdefault(name, []).append(Piece(n_rows, columns))
+        whole = pl.concat(self._loose.pop(name)).select(map(_with_nulls, fields.TABLES[name]))
+        self._joined.setdefault(name, []).append({column.name: _narrow(column) for column in whole.get_columns()})
 
 
-def dtype_of(of: fields.Column, pieces: list[Piece], i: int) -> pl.DataType:
-    """What a column is here: integers are as narrow as in all pieces."""
+def _with_nulls(of: fields.Column) -> pl.Expr:
+    column = pl.col(of.name)
+    if of.name in fields.FLOATS:
+        return column.fill_nan(None)
+    known = pl.when(column != _NULL).then(column)
+    return known.cast(pl.UInt32) if of.how in fields.STRINGS else known
+
+
+def _narrow(column: pl.Series) -> pl.Series:
+    """The column in no more memory than it needs."""
+    if column.null_count() == len(column):
+        return column.cast(pl.Null)
+    low, high = column.min(), column.max()
+    is_narrow = isinstance(low, int) and isinstance(high, int) and -_NARROW <= low <= high <= _NARROW
+    return column.cast(pl.Int32) if column.dtype == pl.Int64 and is_narrow else column
+
+
+def _dtype(of: fields.Column, parts: list[pl.Series], *, wide: bool) -> pl.DataType:
     if of.how in fields.STRINGS:
         return pl.UInt32()
     if of.name in fields.FLOATS:
         return pl.Float64()
-    found = {own.dtype for piece in pieces if (own := piece.columns[i]) is not None}
-    return pl.Int32() if found == {pl.Int32()} else pl.Int64()
-
-
-def column(pieces: list[Piece], i: int, dtype: pl.DataType) -> pl.Series:
-    """A column of all pieces; pieces of the dtype are not copied if there are few."""
-    parts = [_nulls(piece.n_rows, dtype) if (own := piece.columns[i]) is None else own.cast(dtype) for piece in pieces]
-    return pl.concat(parts, rechunk=len(parts) > _FEW) if parts else _nulls(0, dtype)
-
-
-def _nulls(n: int, dtype: pl.DataType) -> pl.Series:
-    return pl.Series([None], dtype=dtype).new_from_index(0, n)
+    found = {part.dtype for part in parts if part.dtype != pl.Null}
+    return pl.Int32() if found == {pl.Int32()} and not wide else pl.Int64()

@@ -1,7 +1,10 @@
-"""What the kernels look for in an event, and which cells of it each raw table takes."""
+"""What the parser looks for in an event, and which cells of it each raw table takes."""
 
 from __future__ import annotations
 
+import functools
+from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tracelens.collectors.torch.columns import _GROUPS
@@ -130,6 +133,47 @@ def fields() -> dict[str, int]:
         places[key] = at
         at += 3 if kind == TRIPLE else 1
     return places
+
+
+_NO_FIELD = 1 << 62
+"""As a required field: one that no event has, so that all of a table are left to the slow path."""
+# As in native.h.
+NUMBER_BITS = 30
+"""A string in a column: its number in its worker's table; above these bits, the number of the worker."""
+TRACK_BASE = 1 << 61
+"""A track that is named by a string: this plus the string's number."""
+
+
+@functools.cache
+def plan() -> tuple[bytes, bytes, bytes, bytes]:
+    """What is said here as the parser in C takes it, in words of 64 bits.
+
+    Keys' text; of each key where its text begins, its length, level (2: a category), kind or table, and field; of each
+    table the fields that it needs, those that matter to it, its first column and that after its last; of each column
+    how it is filled, its field, and the one that stands in.
+    """
+    places = fields()
+    text, keys, tables, columns = b"", array("q"), array("q"), array("q")
+    known: tuple[Mapping[str, int | str], ...] = (EVENT_KEYS, ARG_KEYS, CATEGORIES)
+    for level, entries in enumerate(known):
+        for key, what in entries.items():
+            number = NAMES.index(what) if isinstance(what, str) else what
+            keys.extend((len(text), len(key), level, number, places.get(key, 0)))
+            text += key.encode()
+    for name, table in TABLES.items():
+        first, matters = len(columns) // 3, 0
+        for column in table:
+            one = places[column.key] + column.axis
+            other = places[column.second] if column.second else -1
+            matters |= 1 << one | (1 << other if other >= 0 else 0)
+            columns.extend((column.how, one, other))
+        if name == "unplaced":
+            matters |= 1 << places["name"]  # it might spell [memory]
+        required = sum(1 << places[key] for key in REQUIRED[name])
+        if name == "counters":
+            required |= _NO_FIELD  # any number of series, of any names, which only the slow path tells
+        tables.extend((required, matters, first, len(columns) // 3))
+    return text, keys.tobytes(), tables.tobytes(), columns.tobytes()
 
 
 STRINGS = {WORD, NAME, SHAPE}

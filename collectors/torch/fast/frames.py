@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from tracelens.collectors.torch.columns import _KINDS as _KINDS_OF_CATEGORIES
 from tracelens.collectors.torch.columns import _STEP, DRIVERS, _json_text
 from tracelens.collectors.torch.fast import fields
-from tracelens.collectors.torch.fast.collected import Collected, Piece, SlowRows, column, dtype_of
-from tracelens.collectors.torch.fast.layout import NUMBER_BITS
+from tracelens.collectors.torch.fast.collected import Collected, SlowRows
 from tracelens.collectors.torch.fast.worker import Worker, unescaped
+from tracelens.collectors.torch.values import integer
 
 _KINDS = ("op", "annotation", "overhead", "python", "module")
 _APIS = ("runtime", "driver")
-_CHUNK = 1 << 16
+_NUMBERS = 1 << fields.NUMBER_BITS
 
 
 class Dictionary:
     """Distinct strings of several origins, and columns of their numbers."""
 
-    def __init__(self) -> None:
-        """Without any string."""
+    def __init__(self, of_workers: list[pl.Series]) -> None:
+        """The strings that each worker met."""
         self._parts: list[pl.Series] = []
         self._size = 0
-        self._strings: pl.Series | None = None
+        self._first = pl.Series([self.add(strings) for strings in of_workers], dtype=pl.UInt32)
 
     def add(self, strings: pl.Series) -> int:
         """Append strings; returns the number of the first."""
@@ -44,30 +42,30 @@ class Dictionary:
         """The categorical column that the numbers stand for."""
         return self._categories.gather(numbers)
 
+    def numbers(self, written: pl.Series) -> pl.Series:
+        """The numbers here of strings that are numbered as their workers have them."""
+        return (written % _NUMBERS + self._first.gather(written // _NUMBERS)).cast(pl.UInt32)
+
 
 class Assembly:
-    """Builds the frames; each piece is let go as soon as its column is built."""
+    """Builds the frames; each column is let go where it was read as soon as it is built."""
 
     def __init__(self, collected: Collected, workers: list[Worker]) -> None:
         """Put all strings into two dictionaries: texts, and shapes, which are JSON."""
         self._collected = collected
-        self._texts, self._shapes = Dictionary(), Dictionary()
-        texts = [self._texts.add(_texts(worker.texts.texts())) for worker in workers]
-        shapes = [self._shapes.add(_json_text([_utf8(t) for t in worker.shapes.texts()])) for worker in workers]
-        self._first_text, self._first_shape = np.array(texts, np.uint32), np.array(shapes, np.uint32)
-        for worker in workers:
-            worker.forget()
+        self._texts = Dictionary([_texts(worker.strings()) for worker in workers])
+        self._shapes = Dictionary([_json_text(worker.strings(shapes=True).to_list()) for worker in workers])
+        workers.clear()
         self._slow_numbers: dict[tuple[str, str], pl.Series] = {}
         self._slow: dict[str, SlowRows] = {}
         for name, parts in collected.slow.items():
-            rows = SlowRows(np.concatenate([p.places for p in parts]), pl.concat([p.frame for p in parts]))
+            rows = SlowRows(pl.concat([p.places for p in parts]), pl.concat([p.frame for p in parts]))
             self._slow[name] = rows
             for of in fields.TABLES[name]:
                 if of.how in fields.STRINGS and of.name in rows.frame.columns:
-                    dictionary = self._shapes if of.how == fields.SHAPE else self._texts
                     strings = rows.frame[of.name]
-                    begin = dictionary.add(strings.fill_null(""))
-                    numbers = pl.Series(np.arange(begin, begin + len(strings), dtype=np.int64))
+                    begin = self._dictionary(of).add(strings.fill_null(""))
+                    numbers = pl.int_range(begin, begin + len(strings), eager=True)
                     self._slow_numbers[name, of.name] = numbers.set(strings.is_null(), None)
         self._texts.finish()
         self._shapes.finish()
@@ -79,46 +77,37 @@ class Assembly:
 
     def unplaced(self) -> list[tuple[str | None, str | None, int]]:
         """Phases and categories of events that no table holds, and how many there are, most first."""
-        pieces = self._collected.pieces("unplaced")
-        if not pieces:
+        if not self._collected.height("unplaced"):
             return []
-        phase, category = (self._texts.column(self._numbers(pieces, i, self._first_text)) for i in range(2))
-        frame = pl.DataFrame({"phase": phase.cast(pl.String), "category": category.cast(pl.String)})
+        columns = [self._texts.strings.gather(self._numbers("unplaced", of)) for of in fields.TABLES["unplaced"]]
+        frame = pl.DataFrame([column.alias(name) for column, name in zip(columns, ("phase", "category"), strict=True)])
         counts = frame.group_by("phase", "category", maintain_order=True).len().sort("len", descending=True)
         return counts.rows()
 
     def _frame(self, name: str) -> pl.DataFrame:
-        pieces = self._collected.pieces(name)
         slow = self._slow.get(name)
         order = None
         if slow is not None:
-            n_fast = self._collected.height(name)
-            order = pl.Series(np.insert(np.arange(n_fast), slow.places, n_fast + np.arange(slow.frame.height)))
+            # Slow rows first, so that they stand before the row at their place.
+            places = pl.concat([slow.places, pl.int_range(self._collected.height(name), eager=True)])
+            order = places.to_frame("place").select(pl.arg_sort_by("place", maintain_order=True)).to_series()
         numbers: dict[str, pl.Series] = {}
         columns: dict[str, pl.Series] = {}
-        for i, of in enumerate(fields.TABLES[name]):
+        for of in fields.TABLES[name]:
             if of.how in fields.STRINGS:
-                is_shape = of.how == fields.SHAPE
-                fast = self._numbers(pieces, i, self._first_shape if is_shape else self._first_text)
+                fast = self._numbers(name, of)
                 if of.name in {"name", "category"}:
                     numbers[of.name] = fast
-                merged = _merged(fast, self._slow_numbers.get((name, of.name)), order)
-                values = (self._shapes if is_shape else self._texts).column(merged)
+                values = self._dictionary(of).column(_merged(fast, self._slow_numbers.get((name, of.name)), order))
             else:
-                fast = column(
-                    pieces,
-                    i,
-                    pl.Int64() if slow is not None and of.name not in fields.FLOATS else dtype_of(of, pieces, i),
-                )
+                fast = self._with_tracks(self._collected.take(name, of, wide=slow is not None))
                 values = _merged(fast, None if slow is None else slow.frame[of.name], order)
             columns[of.name] = values.alias(of.name)
-            for piece in pieces:
-                piece.columns[i] = None
         if name == "spans":
-            self._insert(columns, "kind", _merged_words(self._kinds(numbers), slow, "kind", order))
+            self._insert(columns, "kind", _merged_words(self._kinds(numbers), _KINDS, slow, order))
         elif name == "api_calls":
-            source = _merged_words(self._apis(numbers), slow, "source_api", order)
-            self._insert(columns, "source_api", source)
+            driver = self._codes(dict.fromkeys(DRIVERS, 1)).gather(numbers["category"])
+            self._insert(columns, "source_api", _merged_words(driver.alias("source_api"), _APIS, slow, order))
             del columns["category"]
         return pl.DataFrame(columns)
 
@@ -129,64 +118,72 @@ class Assembly:
         columns[name] = values.alias(name)
         columns.update(category_on)
 
-    @staticmethod
-    def _numbers(pieces: list[Piece], i: int, first: npt.NDArray[np.uint32]) -> pl.Series:
+    def _dictionary(self, of: fields.Column) -> Dictionary:
+        return self._shapes if of.how == fields.SHAPE else self._texts
+
+    def _numbers(self, name: str, of: fields.Column) -> pl.Series:
         """The numbers of a column's strings in the dictionary."""
-        own = column(pieces, i, pl.UInt32())
-        written = own.fill_null(0).to_numpy()
-        numbers = (written & ((1 << NUMBER_BITS) - 1)) + first[written >> NUMBER_BITS]
-        return pl.Series(numbers, dtype=pl.UInt32).set(own.is_null(), None)
+        return self._dictionary(of).numbers(self._collected.take(name, of, wide=False))
 
-    def _kinds(self, numbers: dict[str, pl.Series]) -> tuple[npt.NDArray[np.int8], tuple[str, ...]]:
-        """The kind of each span that kernels read, as the slow path tells it from category and name."""
-        strings, names = self._texts.strings, numbers["name"].to_numpy()
-        category = numbers["category"].to_numpy()
-        of_category = _codes(strings, {c: _KINDS.index(kind) for c, kind in _KINDS_OF_CATEGORIES.items()})[category]
-        known = _codes(strings, {"python_function": 1, "Operator": 2})[category]
-        is_module = strings.str.starts_with("nn.Module: ").to_numpy()[names]
-        is_step = strings.str.contains(f"^(?:{_STEP.pattern})$").to_numpy()[names]
-        calls, steps = known == 1, (known == 2) & is_step
-        of_category[calls] = _KINDS.index("python") + is_module[calls]
-        of_category[steps] = _KINDS.index("annotation")
-        return of_category, _KINDS
+    def _with_tracks(self, values: pl.Series) -> pl.Series:
+        """The values with the number that each track's name holds, and null where it holds none."""
+        highest = values.max()
+        if values.dtype != pl.Int64 or not isinstance(highest, int) or highest < fields.TRACK_BASE:
+            return values
+        named = values.filter(values >= fields.TRACK_BASE).unique()
+        names = self._texts.strings.gather(self._texts.numbers((named - fields.TRACK_BASE).cast(pl.UInt32)))
+        found = pl.Series([integer(name) for name in names], dtype=pl.Int64)
+        return values.replace(named, found)
 
-    def _apis(self, numbers: dict[str, pl.Series]) -> tuple[npt.NDArray[np.int8], tuple[str, ...]]:
-        return _codes(self._texts.strings, dict.fromkeys(DRIVERS, 1))[numbers["category"].to_numpy()], _APIS
+    def _kinds(self, numbers: dict[str, pl.Series]) -> pl.Series:
+        """The kind of each span that the parser read, as the slow path tells it from category and name."""
+        strings, names, category = self._texts.strings, numbers["name"], numbers["category"]
+        spans = pl.DataFrame({
+            "kind": self._codes({c: _KINDS.index(kind) for c, kind in _KINDS_OF_CATEGORIES.items()}).gather(category),
+            "known": self._codes({"python_function": 1, "Operator": 2}).gather(category),
+            "is_module": strings.str.starts_with("nn.Module: ").gather(names),
+            "is_step": strings.str.contains(f"^(?:{_STEP.pattern})$").gather(names),
+        })  # fmt: skip
+        python = _KINDS.index("python") + pl.col("is_module").cast(pl.Int8)
+        is_step = (pl.col("known") == 2) & pl.col("is_step")
+        return spans.select(
+            pl.when(pl.col("known") == 1)
+            .then(python)
+            .when(is_step)
+            .then(pl.lit(_KINDS.index("annotation")))
+            .otherwise("kind")
+            .alias("kind")
+        ).to_series()
+
+    def _codes(self, codes: dict[str, int]) -> pl.Series:
+        """A code for each string, 0 for those without."""
+        return self._texts.strings.replace_strict(codes, default=0, return_dtype=pl.Int8)
 
 
-def _codes(strings: pl.Series, codes: dict[str, int]) -> npt.NDArray[np.int8]:
-    """A code for each string, 0 for those without."""
-    return strings.replace_strict(codes, default=0, return_dtype=pl.Int8).to_numpy()
-
-
-def _texts(written: list[bytes]) -> pl.Series:
+def _texts(written: pl.Series) -> pl.Series:
     """JSON strings' contents as text."""
-    parts = [pl.Series([unescaped(t) for t in written[i : i + _CHUNK]]) for i in range(0, len(written), _CHUNK)]
-    return pl.concat(parts) if parts else pl.Series([], dtype=pl.String)
-
-
-def _utf8(text: bytes) -> bytes:
-    """The text, or nothing where it is not UTF-8, which Polars' cast does not take."""
-    if not text.isascii():
-        try:
-            text.decode()
-        except UnicodeDecodeError:
-            return b""
-    return text
+    escaped = written.bin.contains(b"\\").arg_true()
+    if len(escaped):
+        texts = [unescaped(text).encode() for text in written.gather(escaped)]
+        written = written.to_frame().with_row_index().with_columns(pl.col("index").cast(pl.UInt32)).join(
+            pl.DataFrame({"index": escaped.cast(pl.UInt32), "plain": pl.Series(texts, dtype=pl.Binary)}),
+            on="index", how="left", maintain_order="left",
+        ).select(pl.coalesce("plain", "text")).to_series()  # fmt: skip
+    return written.cast(pl.String)
 
 
 def _merged(fast: pl.Series, slow: pl.Series | None, order: pl.Series | None) -> pl.Series:
+    """The rows of both in file order."""
     if slow is None or order is None:
         return fast
-    return pl.concat([fast, slow.cast(fast.dtype)]).gather(order)
+    return pl.concat([slow.cast(fast.dtype), fast]).gather(order)
 
 
 def _merged_words(
-    fast: tuple[npt.NDArray[np.int8], tuple[str, ...]], slow: SlowRows | None, name: str, order: pl.Series | None
+    codes: pl.Series, words: tuple[str, ...], slow: SlowRows | None, order: pl.Series | None
 ) -> pl.Series:
     """A categorical column of few words."""
-    codes, words = pl.Series(fast[0], dtype=pl.Int8), fast[1]
     if slow is not None:
-        own = slow.frame[name].replace_strict({word: i for i, word in enumerate(words)}, return_dtype=pl.Int8)
-        codes = _merged(codes, own, order)
+        own = slow.frame[codes.name].replace_strict({word: i for i, word in enumerate(words)}, return_dtype=pl.Int8)
+        codes = _merged(codes.cast(pl.Int8), own, order)
     return pl.Series(words).cast(pl.Categorical).gather(codes.cast(pl.UInt32))

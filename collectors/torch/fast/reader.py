@@ -1,54 +1,49 @@
-"""The fast path: a trace's events by compiled kernels, and what they refuse by the slow path, to the same frames."""
+"""The fast path: a trace's events by the parser in C, and what they refuse by the slow path, to the same frames."""
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import SimpleQueue
 
-import numpy as np
 import polars as pl
 
-from tracelens.allocator import give_back
 from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.columns import RawEvents, series_of
 from tracelens.collectors.torch.document import FEWEST_AT_ONCE, Document, ReadEvents
 from tracelens.collectors.torch.events import Event
 from tracelens.collectors.torch.fast import fields
-from tracelens.collectors.torch.fast.blocks import BLOCK_BYTES, Block, Blocks, padded
+from tracelens.collectors.torch.fast.blocks import BLOCK_BYTES, Block, Blocks
 from tracelens.collectors.torch.fast.collected import Collected
 from tracelens.collectors.torch.fast.frames import Assembly
-from tracelens.collectors.torch.fast.layout import PAD
-from tracelens.collectors.torch.fast.native import parser
 from tracelens.collectors.torch.fast.worker import Parsed, Worker
 from tracelens.collectors.torch.repair import mended
 from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, nanoseconds
+from tracelens.native import LIBRARY
 
 _WITHOUT_DURATION = {"allocations", "counters"}
 _MOST_WORKERS = 2  # one more reads what is damaged; NUMBER_BITS leaves room for four
 _AT_ONCE = 1 << 16
 _MOST_LATE = 1 << 14
-# After damage, so much is read by msgspec before the kernels are started again: they take a millisecond to start.
+# After damage, so much is read by msgspec before the parser is started again: its results take a millisecond to take.
 _SOUND_AGAIN = 32 << 10
 _TRIES = 16
 
 
 class FastDocument(Document):
-    """Reads one trace: blocks of it are parsed ahead, and read on from where kernels stop, event by event."""
+    """Reads one trace: blocks of it are parsed ahead, and read on from where the parser stops, event by event."""
 
-    def collect(self, parse: Callable[[int], int], block_bytes: int, n_workers: int) -> Assembly:
+    def collect(self, block_bytes: int, n_workers: int) -> Assembly:
         """Read it all. Afterwards `facts`, `complete`, `n_events` and `has_fractions` are set, as by `events()`."""
         self._collected, self.has_fractions = Collected(), False
         self._late: list[tuple[Event, dict[str, int]]] = []
         self._heights: dict[str, int] | None = None
-        self._window = (-1, -1)
         self._tries, self._at_once = 0, FEWEST_AT_ONCE
         self._spare: Worker | None = None
-        self._parse = parse
-        self._workers = [Worker(parse, number) for number in range(n_workers)]
+        self._workers = [Worker(number) for number in range(n_workers)]
         self.find_list()
         blocks = Blocks(block_bytes, self.text.place)
         is_closed = False
@@ -73,13 +68,11 @@ class FastDocument(Document):
             ahead.is_parsing = False
         self._flush_late()
         blocks.release()
-        for worker in self._workers:
-            worker.release()
         self.finish(is_closed=is_closed)
         return Assembly(self._collected, self._workers + ([self._spare] if self._spare else []))
 
     def _read_on(self) -> bool:
-        """Read from where kernels stopped to the end of a block, or of the list; whether it was the list's."""
+        """Read from where the parser stopped to the end of a block, or of the list; whether it was the list's."""
         text, is_closed, has_stopped = self.text, False, True
         while not is_closed:
             if not self._recovery.in_remains and not has_stopped:
@@ -95,7 +88,7 @@ class FastDocument(Document):
         return True
 
     def _take_sound(self) -> None:
-        """Read what is JSON: a little of it by the slow path, and by kernels if that is not soon over."""
+        """Read what is JSON: a little of it by the slow path, and by the parser if that is not soon over."""
         self._tries += 1
         if self._at_once < _SOUND_AGAIN and self._tries % _TRIES:
             while self._at_once < _SOUND_AGAIN:
@@ -106,14 +99,10 @@ class FastDocument(Document):
         if not self.text.left:
             return
         text = self.text
-        window = text.start, len(text.data)
-        if window != self._window:
-            self._window, size = window, len(text.data)
-            self._buffer = padded(np.empty(size + PAD, np.uint8), size)
-            self._buffer[:size] = np.frombuffer(text.data, np.uint8)
         if self._spare is None:
-            self._spare = Worker(self._parse, len(self._workers))
-        parsed = self._spare.parse(self._buffer, len(text.data), text.at)
+            self._spare = Worker(len(self._workers))
+        with memoryview(text.data) as view:
+            parsed = self._spare.parse(view, text.at)
         self._add(parsed)
         text.at = parsed.stopped_at
         self._at_once = FEWEST_AT_ONCE
@@ -136,7 +125,7 @@ class FastDocument(Document):
             self._flush_late()
 
     def _take_late(self, events: list[Event]) -> None:
-        """Note events that stand after all rows that kernels have read."""
+        """Note events that stand after all rows that the parser has read."""
         if self._heights is None:
             self._heights = {name: self._collected.height(name) for name in fields.NAMES}
         self.n_events += len(events)
@@ -218,7 +207,8 @@ class _Ahead:
     def _parsed(self, block: Block) -> Parsed:
         worker = self._idle.get()
         try:
-            return worker.parse(block.buffer, block.size)
+            with memoryview(block.buffer)[: block.size] as text:
+                return worker.parse(text)
         finally:
             self._idle.put(worker)
 
@@ -235,20 +225,17 @@ def _count_unplaced(assembly: Assembly, diagnostics: Diagnostics) -> None:
 def read_fast(
     text: Text, diagnostics: Diagnostics, *, block_bytes: int = BLOCK_BYTES, n_workers: int | None = None
 ) -> ReadEvents | None:
-    """Read one trace to the frames that `RawEvents.frames()` gives; None where there are no kernels, nothing read.
+    """Read one trace to the frames that `RawEvents.frames()` gives; None, and nothing read, without the native library.
 
     Strings are Categorical. The text is left at what follows. Raises SourceError like `Document.events`.
     """
-    found = parser()
-    if found is None:
+    if LIBRARY is None:
         return None
     if n_workers is None:
         n_workers = os.cpu_count() or 1
     n_workers = max(1, min(_MOST_WORKERS, n_workers))
     document = FastDocument(text, diagnostics)
-    assembly = document.collect(found.run, block_bytes, n_workers)
+    assembly = document.collect(block_bytes, n_workers)
     frames = assembly.frames()
     _count_unplaced(assembly, diagnostics)
-    del assembly
-    give_back()
-    return ReadEvents(frames, document.facts, document.complete, document.n_events, document.has_fractions, found.path)
+    return ReadEvents(frames, document.facts, document.complete, document.n_events, document.has_fractions, "native")

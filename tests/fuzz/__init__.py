@@ -1,0 +1,1 @@
+"""Fuzzing the parser in C under AddressSanitizer and UndefinedBehaviorSanitizer."""
