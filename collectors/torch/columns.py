@@ -17,6 +17,7 @@ from tracelens.collectors.torch.values import (
     decoded,
     integers,
     nanoseconds,
+    number,
     numbers,
     text,
     texts,
