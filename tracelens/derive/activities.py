@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.api_names import waits_for_device
+from tracelens.derive.cutting import overlay
 from tracelens.derive.distinct import each_once
 from tracelens.derive.op_cover import with_op_time
 from tracelens.derive.places import OWN_HOOKS, between, describe
@@ -259,25 +260,10 @@ def _union(intervals: pl.DataFrame, pause: int = 0) -> pl.DataFrame:
 
 
 def _overlaid(classes: list[pl.DataFrame]) -> pl.DataFrame:
-    """Segments by start, each of the first class under way in it: start_ns, end_ns, class, at (row in the class)."""
-    edges = pl.concat([part[edge] for part in classes for edge in ("start_ns", "end_ns")]).unique().sort()
-    begins, ends = edges.head(max(len(edges) - 1, 0)), edges.slice(1)
-    columns = {"start_ns": begins, "end_ns": ends.alias("end_ns")}
-    chosen = pl.DataFrame(columns).with_columns(
-        pl.lit(None, pl.Int8).alias("class"), at=pl.lit(None, pl.Int64), cause=pl.lit(None, pl.String)
-    )
-    for number, part in enumerate(classes):
-        if not part.height:
-            continue
-        at = part["start_ns"].search_sorted(begins, side="right").cast(pl.Int64) - 1
-        at = at.set(at < 0, None)
-        is_in = (begins < part["end_ns"].gather(at)).fill_null(value=False) & chosen["class"].is_null()
-        chosen = chosen.with_columns(
-            pl.when(is_in).then(pl.lit(number, pl.Int8)).otherwise("class").alias("class"),
-            at=pl.when(is_in).then(part["row"].gather(at)).otherwise("at"),
-            cause=pl.when(is_in).then(part["cause"].gather(at)).otherwise("cause"),
-        )
-    return _joined(chosen.drop_nulls("class"))
+    """Segments by start, each of the first class under way in it: start_ns, end_ns, class, at (a call's row), cause."""
+    columns = ("start_ns", "end_ns", "cause", "row")
+    found = overlay([part.select(columns) for part in classes])
+    return _joined(found.select("start_ns", "end_ns", pl.col("layer").alias("class"), "cause", at="row"))
 
 
 def _without_gaps(segments: pl.DataFrame) -> pl.DataFrame:

@@ -118,15 +118,12 @@ def _device_work(trace: Trace) -> pl.DataFrame:
     """
     columns = ["rank", "device_id", "start_ns", "duration_ns", "api_call_id"]
     kind = pl.when("is_communication").then(_COMMUNICATION).otherwise(_COMPUTE)
-    work = pl.concat(
-        [
-            trace.select("kernels", *columns, "is_communication").select(*columns, work=kind.cast(pl.Int8)),
-            *(
-                trace.select(name, *columns).with_columns(work=pl.lit(_COPY, pl.Int8))
-                for name in ("memcpys", "memsets")
-            ),
-        ]
-    )
+    kernels = trace.select("kernels", *columns, "is_communication").select(*columns, work=kind.cast(pl.Int8))
+    copies = pl.concat([trace.select(name, *columns) for name in ("memcpys", "memsets")])
+    copies = copies.with_columns(work=pl.lit(_COPY, pl.Int8)).sort("start_ns", "duration_ns", maintain_order=True)
+    if kernels["start_ns"].is_sorted():
+        return kernels.merge_sorted(copies, "start_ns")
+    work = pl.concat([kernels, copies])
     return work.select(pl.all().gather(_order(work["start_ns"], work["duration_ns"])))
 
 
@@ -145,7 +142,10 @@ def _of_device(work: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     ends = work["start_ns"] + work["duration_ns"]
     whole = pl.DataFrame([(None, work["start_ns"][0], ends.max())], schema=["step", "start_ns", "end_ns"], orient="row")
     windows = pl.concat([whole.cast({"step": pl.Int64}), steps.select("step", "start_ns", "end_ns")])
-    sums = {name: _covered(work, ends, kinds, windows) for name, kinds in _UNIONS.items()}
+    there = work["work"].unique().to_list()
+    wanted = {name: tuple(kind for kind in kinds if kind in there) for name, kinds in _UNIONS.items()}
+    covered = {kinds: _covered(work, ends, kinds, windows) for kinds in set(wanted.values())}
+    sums = {name: covered[kinds] for name, kinds in wanted.items()}
     return windows.with_columns(
         pl.lit(work["rank"][0], pl.Int32).alias("rank"),
         pl.lit(work["device_id"][0], pl.Int32).alias("device_id"),
@@ -158,7 +158,7 @@ def _of_device(work: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 def _covered(work: pl.DataFrame, ends: pl.Series, kinds: tuple[int, ...], windows: pl.DataFrame) -> pl.Series:
     """How much of each window the union of the work of some kinds covers."""
     starts = work["start_ns"]
-    if len(kinds) < len(_UNIONS["all_ns"]):
+    if len(kinds) < work["work"].n_unique():
         rows = work["work"].is_in(kinds)
         starts, ends = starts.filter(rows), ends.filter(rows)
     reached = ends.cum_max()

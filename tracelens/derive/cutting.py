@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -42,6 +43,28 @@ def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
     found = cut(frame["start_ns"], frame["end_ns"], segments)
     more = frame[found.more["row"]].with_columns(found.more.select("start_ns", "end_ns", "at"))
     return pl.concat([frame.with_columns(found.ends_ns, found.at), more]).sort("start_ns")
+
+
+def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Segments of time, each of the first layer (start_ns, end_ns, …; by start, disjoint) that has something then.
+
+    The layers' columns, by start; a layer's interval may be in several pieces, which `layer` and `at` (its row there)
+    tell.
+    """
+    edges = pl.concat([part[edge] for part in layers for edge in ("start_ns", "end_ns")]).unique().sort()
+    begins = edges.head(max(len(edges) - 1, 0)).alias("start_ns")
+    chosen = pl.repeat(None, len(begins), dtype=pl.Int64, eager=True)
+    offset, number = 0, []
+    for layer, part in enumerate(layers):
+        at = part["start_ns"].search_sorted(begins, side="right").cast(pl.Int64) - 1
+        at = at.set(at < 0, None)
+        is_in = (begins < part["end_ns"].gather(at)).fill_null(value=False)
+        chosen = chosen.zip_with(chosen.is_not_null() | ~is_in, at + offset)
+        number.append(pl.DataFrame({"layer": pl.repeat(layer, part.height, dtype=pl.Int8, eager=True)}))
+        offset += part.height
+    intervals = pl.concat([*layers]).drop("start_ns", "end_ns").with_columns(pl.concat(number)["layer"])
+    found = pl.DataFrame({"start_ns": begins, "end_ns": edges.slice(1), "at": chosen}).drop_nulls("at")
+    return found.hstack(intervals[found["at"]])
 
 
 def _segment_of(moments: pl.Series, segments: pl.DataFrame) -> pl.Series:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
 from tracelens.derive.completing import activities_of
-from tracelens.derive.cutting import cut
+from tracelens.derive.cutting import cut, overlay
 from tracelens.derive.lookup import rows_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
@@ -24,7 +24,9 @@ PIECES: dict[str, type[pl.DataType] | pl.DataType] = {
     "step": pl.Int64, "gap": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "cause": CAUSE, "activity": pl.Int64,
     "call": pl.Int64, "within": pl.Boolean, "is_alone": pl.Boolean,
 }  # fmt: skip
-_QUERY = ("row", "start_ns", "end_ns")
+_TIMELINE: dict[str, type[pl.DataType] | pl.DataType] = {
+    "start_ns": pl.Int64, "end_ns": pl.Int64, "cause": CAUSE, "activity": pl.Int64,
+}  # fmt: skip
 _FOUND: dict[str, type[pl.DataType] | pl.DataType] = {
     "row": pl.Int64,
     "start_ns": pl.Int64,
@@ -46,6 +48,27 @@ class HostTime:
     calls: pl.DataFrame
     lanes: dict[tuple[int, int], pl.DataFrame]
     mains: dict[int, tuple[int, int]]
+    _timelines: dict[tuple[int, int], pl.DataFrame] = field(default_factory=dict)
+
+    @property
+    def unrecorded(self) -> str:
+        """The cause of time in which nothing is known of any thread."""
+        return "host" if self.lanes else "unknown"
+
+    def timeline(self, lane: tuple[int, int]) -> pl.DataFrame:
+        """What a thread that launches did, or another one of its process: start_ns, end_ns, cause, activity; by start.
+
+        A thread of which nothing is recorded, or which only runs Python, may wait for another that works: what that one
+        did counts first, then its own Python, then that of the main thread.
+        """
+        if lane not in self._timelines:
+            nothing = pl.DataFrame(schema=_TIMELINE)
+            own, main = (self.lanes.get(one, nothing) for one in (lane, self.mains.get(lane[0], lane)))
+            others = [part for other, part in self.lanes.items() if other != lane and other[0] == lane[0]]
+            busy = [part.filter(pl.col("cause") != "host") for part in (own, *others)]
+            layers = [*busy, own.filter(pl.col("cause") == "host"), main.filter(pl.col("cause") == "host")]
+            self._timelines[lane] = _joined(overlay(layers))
+        return self._timelines[lane]
 
     def uses(self) -> pl.DataFrame:
         """The rank's kernels by start: the row of the call that launched each, and its name as a number."""
@@ -119,6 +142,14 @@ def _host_time(trace: Trace, rank: int, calls: pl.DataFrame, activities: pl.Data
     for lane in sorted(known, key=lambda lane: (-known[lane], lane)):
         mains.setdefault(lane[0], lane)
     return HostTime(trace, rank, calls, lanes, mains)
+
+
+def _joined(segments: pl.DataFrame) -> pl.DataFrame:
+    """Segments by start, those of one activity that touch as one."""
+    is_new = (pl.col("activity") != pl.col("activity").shift(1)) | (pl.col("start_ns") != pl.col("end_ns").shift(1))
+    firsts = segments.select(is_new.fill_null(value=True)).to_series().arg_true()
+    ends = segments["end_ns"].gather(firsts.cast(pl.Int64).shift(-1, fill_value=segments.height) - 1)
+    return segments[firsts].with_columns(ends).select(*_TIMELINE)
 
 
 def _gaps(work: pl.DataFrame, windows: pl.DataFrame, host: HostTime) -> pl.DataFrame:
@@ -273,31 +304,23 @@ def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
 def _on_host(gaps: pl.DataFrame, host_end: pl.Series, host: HostTime) -> tuple[pl.DataFrame, pl.Series]:
     """The time until calls returned, in pieces by what their thread did: row of the gap, times, cause, activity.
 
-    And the rows of gaps that have several pieces. A thread of which nothing is recorded, or which only runs Python, may
-    wait for another that works: what that one did counts first.
+    And the rows of gaps that have several pieces.
     """
     has_host_time = (host_end > gaps["start_ns"]).fill_null(value=False)
     found: list[pl.DataFrame] = [pl.DataFrame(schema=_FOUND)]
     several = [pl.Series([], dtype=pl.Int64)]
     for lane, rows in _by_lane(gaps, has_host_time):
-        queries = pl.DataFrame(
-            [rows.cast(pl.Int64).alias("row"), gaps["start_ns"].gather(rows), host_end.gather(rows).alias("end_ns")]
-        )
-        if lane not in host.lanes:
-            pieces = _elsewhere(queries, lane, host)
-            several.append(pieces["row"])
-        else:
-            first, more = _looked_up(queries, host.lanes[lane])
-            told = (first["cause"] != "host").fill_null(value=False)
-            # Mostly every gap lies within one stretch of launching.
-            left = first.filter(~told)
-            rest = _elsewhere(left.select(_QUERY), lane, host)
-            more_told = more.filter((pl.col("cause") != "host").fill_null(value=False))
-            more_rest = more.filter((pl.col("cause") == "host").fill_null(value=True)).sort("start_ns")
-            others = [rest, more_told, _elsewhere(more_rest.select(_QUERY), lane, host)]
-            several += [part["row"] for part in others]
-            pieces = pl.concat([first.filter(told) if left.height else first, *others])
-        found.append(pieces)
+        timeline = host.timeline(lane)
+        starts = gaps["start_ns"].gather(rows)
+        pieces = cut(starts, host_end.gather(rows), timeline)
+        row = rows.cast(pl.Int64).alias("row")
+        for own, begins, ends, at in (
+            (row, starts, pieces.ends_ns, pieces.at),
+            (row.gather(pieces.more["row"]), *pieces.more.select("start_ns", "end_ns", "at")),
+        ):
+            told = [timeline["cause"].gather(at).fill_null(host.unrecorded), timeline["activity"].gather(at)]
+            found.append(pl.DataFrame([own, begins, ends, *told]))
+        several.append(found[-1]["row"])
     return pl.concat(found), pl.concat(several)
 
 
@@ -308,37 +331,3 @@ def _by_lane(gaps: pl.DataFrame, chosen: pl.Series) -> Iterator[tuple[tuple[int,
     for lane in lanes.iter_rows():
         rows = chosen if lanes.height == 1 else chosen & process.eq_missing(lane[0]) & thread.eq_missing(lane[1])
         yield lane, rows.arg_true()
-
-
-def _elsewhere(left: pl.DataFrame, lane: tuple[int, int], host: HostTime) -> pl.DataFrame:
-    """Pieces of time (row, start_ns, end_ns; by start) in which a thread did nothing that is told.
-
-    By what other threads of the process did, else by its own or the main one's.
-    """
-    found: list[pl.DataFrame] = [pl.DataFrame(schema=_FOUND)]
-    others = [other for other in host.lanes if other != lane and other[0] == lane[0]]
-    own = [one for one in dict.fromkeys([lane, host.mains.get(lane[0], lane)]) if one in host.lanes]
-    for number, other in enumerate([*others, *own]):
-        if not left.height:
-            break
-        activities = host.lanes[other]
-        if number < len(others):
-            activities = activities.filter(pl.col("cause") != "host")
-        pieces = pl.concat(_looked_up(left, activities))
-        found.append(pieces.drop_nulls("cause"))
-        left = pieces.filter(pl.col("cause").is_null()).select(_QUERY).sort("start_ns")
-    nothing = pl.lit("host" if host.lanes else "unknown", CAUSE)
-    return pl.concat([*found, left.with_columns(cause=nothing, activity=pl.lit(None, pl.Int64))])
-
-
-def _looked_up(queries: pl.DataFrame, activities: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The first piece of each query (row, start_ns, end_ns; by start, disjoint), and the others.
-
-    Each with a thread's cause and activity then, null for none.
-    """
-    pieces = cut(queries["start_ns"], queries["end_ns"], activities)
-    told = [activities[name].gather(pieces.at) for name in ("cause", "activity")]
-    first = pl.DataFrame([queries["row"], queries["start_ns"], pieces.ends_ns, *told])
-    more = pieces.more
-    told = [activities[name].gather(more["at"]) for name in ("cause", "activity")]
-    return first, pl.DataFrame([queries["row"].gather(more["row"]), more["start_ns"], more["end_ns"], *told])
