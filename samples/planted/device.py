@@ -11,7 +11,7 @@ from torch import nn
 # -- compute -----------------------------------------------------------------------------------------------------------
 
 
-@planted("compute", "gemm|cutlass|mm", cpu=True)
+@planted("compute", "gemm|cutlass|mm|linear", cpu=True)
 def compute_matmul() -> Generator[None]:
     """Large matrix products, forward and backward."""
     training = Training(width=4096 if ON_GPU else 768, depth=2)

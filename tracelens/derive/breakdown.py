@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import polars as pl
 
 from tracelens.derive.completing import activities_of, steps_of
-from tracelens.derive.idle import DeviceIdle, idle_time
+from tracelens.derive.idle import DeviceIdle, by_value, idle_time
 from tracelens.derive.lookup import grouped
 from tracelens.derive.process_time import break_down_processes, process_ranks
 from tracelens.schemas.events import CAUSES
@@ -63,11 +64,11 @@ def break_down(trace: Trace) -> Breakdown:
 def _break_down(trace: Trace) -> Breakdown:
     work = _device_work(trace)
     steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
-    devices = idle_time(trace, work, pl.concat([steps, _recorded(trace, steps["rank"].unique())]))
-    rows = [
-        _of_device(part, steps.filter(pl.col("rank") == rank))
-        for (rank, _), part in sorted(work.partition_by("rank", "device_id", as_dict=True, maintain_order=True).items())
-    ]
+    windows = pl.concat([steps, _recorded(trace, steps["rank"].unique())])
+    with ThreadPoolExecutor(1) as pool:
+        measured = pool.submit(_of_devices, work, steps)
+        devices = idle_time(trace, work, windows)
+        rows = measured.result()
     sums = pl.concat([_idle_sums(one) for one in devices])
     ns = pl.col("idle_ns").sum()
     in_steps = sums.drop_nulls("step").group_by(*_KEY, "cause").agg(ns)
@@ -120,10 +121,7 @@ def _device_work(trace: Trace) -> pl.DataFrame:
     kind = pl.when("is_communication").then(_COMMUNICATION).otherwise(_COMPUTE)
     kernels = trace.select("kernels", *columns, "is_communication").select(*columns, work=kind.cast(pl.Int8))
     copies = pl.concat([trace.select(name, *columns) for name in ("memcpys", "memsets")])
-    copies = copies.with_columns(work=pl.lit(_COPY, pl.Int8)).sort("start_ns", "duration_ns", maintain_order=True)
-    if kernels["start_ns"].is_sorted():
-        return kernels.merge_sorted(copies, "start_ns")
-    work = pl.concat([kernels, copies])
+    work = pl.concat([kernels, copies.with_columns(work=pl.lit(_COPY, pl.Int8))])
     return work.select(pl.all().gather(_order(work["start_ns"], work["duration_ns"])))
 
 
@@ -135,6 +133,15 @@ def _order(starts: pl.Series, durations: pl.Series) -> pl.Series:
     rows = order.gather(together)
     tied = pl.DataFrame({"row": rows, "start": starts.gather(rows), "duration": durations.gather(rows)})
     return order.scatter(together, tied.sort("start", "duration", "row")["row"])
+
+
+def _of_devices(work: pl.DataFrame, steps: pl.DataFrame) -> list[pl.DataFrame]:
+    """The measures of every device's work."""
+    return [
+        _of_device(of_device, steps.filter(pl.col("rank") == rank))
+        for rank, of_rank in by_value(work, "rank")
+        for _, of_device in by_value(of_rank, "device_id")
+    ]
 
 
 def _of_device(work: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:

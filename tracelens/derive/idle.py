@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -20,6 +21,8 @@ LATENCY_NS = 10_000
 """Work may start this much after its launching call returned before it counts as waiting for other work."""
 
 CAUSE = pl.Enum(CAUSES)
+_WORKERS, _FEW = 2, 1 << 16
+"""Threads that look at a device's gaps, and gaps that are done sooner by one of them."""
 PIECES: dict[str, type[pl.DataType] | pl.DataType] = {
     "step": pl.Int64, "gap": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "cause": CAUSE, "activity": pl.Int64,
     "call": pl.Int64, "within": pl.Boolean, "is_alone": pl.Boolean,
@@ -103,14 +106,16 @@ def idle_time(trace: Trace, work: pl.DataFrame, windows: pl.DataFrame) -> list[D
     activities = activities_of(trace)
     calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", "duration_ns", "process_id", "thread_id")
     found: list[DeviceIdle] = []
-    for rank, own in by_value(work, "rank"):
-        host = _host_time(trace, rank, calls, activities)
-        of_rank = windows.filter(pl.col("rank") == rank).sort("start_ns", "end_ns")
-        of_rank = of_rank.filter(pl.col("end_ns") > pl.col("start_ns"))
-        for device, device_work in by_value(own, "device_id"):
-            gaps = _gaps(device_work, of_rank, host)
-            pieces = pl.concat([_caused(part, host) for part in _in_steps(gaps, of_rank)])
-            found.append(DeviceIdle(rank, device, _settled(pieces, host).select(*PIECES)))
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        for rank, own in by_value(work, "rank"):
+            host = _host_time(trace, rank, calls, activities)
+            of_rank = windows.filter(pl.col("rank") == rank).sort("start_ns", "end_ns")
+            of_rank = of_rank.filter(pl.col("end_ns") > pl.col("start_ns"))
+            for device, device_work in by_value(own, "device_id"):
+                gaps = _in_steps(_gaps(device_work, of_rank, host), of_rank)
+                parts = [part for one in gaps for part in one.iter_slices(max(one.height // _WORKERS, _FEW) + 1)]
+                pieces = pl.concat(pool.map(_caused, parts or gaps, [host] * max(len(parts), len(gaps))))
+                found.append(DeviceIdle(rank, device, _settled(pieces, host).select(*PIECES)))
     return found
 
 

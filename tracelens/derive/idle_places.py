@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -16,6 +17,8 @@ from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
 _LONGEST = 60
+_WORKERS = 2
+"""Threads that add up a device's idle time."""
 
 
 _made: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
@@ -43,33 +46,41 @@ def _of_device(trace: Trace, device: DeviceIdle, *, in_steps: bool) -> pl.DataFr
     pieces = device.pieces
     if in_steps and pieces["step"].null_count():
         pieces = pieces.drop_nulls("step")
+    trace.select("api_calls", "rank", "site_id")  # read before threads ask for it
+    slices = [part.filter("is_alone") for part in pieces.iter_slices(pieces.height // _WORKERS + 1)]
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        found = list(pool.map(_summed, [trace] * len(slices), slices))
+    found.append(_summed(trace, pieces.filter(~pl.col("is_alone")), of_gaps=True))
+    return (
+        pl.concat(found)
+        .group_by("cause", "what")
+        .agg(
+            pl.col("idle_ns", "n_gaps").sum(),
+            pl.col("longest_ns").max(),
+            example_ns=pl.col("example_ns").get(pl.col("longest_ns").arg_max()),
+        )
+        .with_columns(rank=pl.lit(device.rank, pl.Int32), device_id=pl.lit(device.device_id, pl.Int32))
+    )
+
+
+def _summed(trace: Trace, pieces: pl.DataFrame, *, of_gaps: bool = False) -> pl.DataFrame:
+    """Idle time of pieces by cause and place; with `of_gaps`, those of one gap and place count as one."""
     key = ["cause", "activity", "site_id", "api"]
     places, functions = _calls(trace, pieces)
     length = pl.col("end_ns") - pl.col("start_ns")
     placed = pieces.select("gap", "start_ns", "activity", pl.col("cause").to_physical(), *places, ns=length)
-    if not pieces["is_alone"].all():
-        # Pieces of one gap and place count as one, as of two calls of one function.
-        runs = placed.filter(~pieces["is_alone"]).sort("gap", "start_ns")
-        place = activities_of(trace)["what"].cast(pl.Categorical).to_physical().gather(runs["activity"])
-        runs = runs.with_columns(place.alias("place"))
-        same = runs.group_by("gap", "cause", "place", "site_id", "api", maintain_order=True)
-        merged = same.agg(pl.col("activity", "start_ns").first(), pl.col("ns").sum())
-        columns = [*key, "start_ns", "ns"]
-        placed = pl.concat([placed.filter(pieces["is_alone"]).select(columns), merged.select(columns)])
+    if of_gaps:
+        # As of two calls of one function.
+        place = activities_of(trace)["what"].cast(pl.Categorical).to_physical().gather(placed["activity"])
+        same = placed.with_columns(place.alias("place")).sort("gap", "start_ns")
+        same_gap = same.group_by("gap", "cause", "place", "site_id", "api", maintain_order=True)
+        placed = same_gap.agg(pl.col("activity", "start_ns").first(), pl.col("ns").sum())
     ns = pl.col("ns")
     measures = [ns.sum().alias("idle_ns"), pl.len().cast(pl.Int64).alias("n_gaps"), ns.max().alias("longest_ns")]
-    found = grouped(placed, key, [*measures, pl.col("start_ns").get(ns.arg_max()).alias("example_ns")])
-    found = found.with_columns(
-        pl.Series("cause", CAUSES).gather(found["cause"]),
-        _words(trace, found, functions),
-        rank=pl.lit(device.rank, pl.Int32),
-        device_id=pl.lit(device.device_id, pl.Int32),
-    )
-    return found.group_by("rank", "device_id", "cause", "what").agg(
-        pl.col("idle_ns", "n_gaps").sum(),
-        pl.col("longest_ns").max(),
-        example_ns=pl.col("example_ns").get(pl.col("longest_ns").arg_max()),
-    )
+    measures.append(pl.col("start_ns").get(ns.arg_max()).alias("example_ns"))
+    found = grouped(placed, key, measures)
+    words = [pl.Series("cause", CAUSES).gather(found["cause"]), _words(trace, found, functions)]
+    return found.with_columns(words).select("cause", "what", "idle_ns", "n_gaps", "longest_ns", "example_ns")
 
 
 def _calls(trace: Trace, pieces: pl.DataFrame) -> tuple[list[pl.Series], pl.Series]:
