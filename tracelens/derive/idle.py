@@ -74,11 +74,11 @@ class HostTime:
         return self._timelines[lane]
 
     def uses(self) -> pl.DataFrame:
-        """The rank's kernels by start: the row of the call that launched each, and its name as a number."""
+        """The rank's kernels by start: the row of the call that launched each, null for none, and its name's number."""
         kernels, _ = self.trace.coded("kernels", "rank", "name", "start_ns", "api_call_id")
         own = kernels.filter(pl.col("rank") == self.rank).sort("start_ns")
         call = rows_of(self.calls["rank"], self.calls["api_call_id"], own.select("rank", "api_call_id"))
-        return own.select("name", call=call).drop_nulls("call")
+        return own.select("name", call=call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +286,8 @@ def _first_uses(pieces: pl.DataFrame, long: pl.DataFrame, host: HostTime) -> pl.
     uses = uses.filter(pl.col("name").is_in(uses.join(long, on="call", how="semi")["name"].unique().implode()))
     firsts = uses.filter(pl.col("name").is_first_distinct())
     length = pl.col("end_ns") - pl.col("start_ns")
-    launching = pieces.filter((pl.col("cause") == "launch") & pl.col("call").is_in(uses["call"].implode()))
+    known = uses["call"].drop_nulls()
+    launching = pieces.filter((pl.col("cause") == "launch") & pl.col("call").is_in(known.implode()))
     each = launching.group_by("gap", "call").agg(ns=length.sum()).join(uses, on="call")
     later = each.join(firsts, on="call", how="anti").group_by("name").agg(later_ns=pl.col("ns").max())
     found = each.join(firsts.select("call"), on="call").join(later, on="name", how="left")
