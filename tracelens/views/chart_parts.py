@@ -27,7 +27,13 @@ PALETTE = (
     "#2f9e8f", "#c7609a", "#8cbf88", "#d8902a", "#5d8a9e", "#a0a04a",
 )  # fmt: skip
 _GREY, _PALE = "#8a919c", "#b9c0ca"
+_CAUSES = {
+    "input": "#4c78a8", "allocation": "#9d755d", "sync": "#e45756", "loading": "#ff9da6", "launch": "#d9822b",
+    "host": "#d6a90e", "dependency": "#72b7b2", "unknown": _PALE,
+}  # fmt: skip
 COLORS: dict[str, str] = {
+    **_CAUSES,
+    **{f"idle: {cause}": color for cause, color in _CAUSES.items()},
     **{word: PALETTE[i % len(PALETTE)] for words in (LIBRARIES, PRIMITIVES) for i, word in enumerate(words)},
     "other": _GREY, "unknown": _PALE, "base": _GREY, "this trace": PALETTE[0],
     "compute": "#3f9d5f", "exposed communication": "#1fa294", "exposed copy": "#8e6bd6", "exposed": "#8e6bd6",

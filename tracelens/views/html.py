@@ -20,7 +20,7 @@ from tracelens.views.markup import Markup, content_hash, data_script, el, inline
 from tracelens.views.page import SCRIPT, STYLE
 
 ROWS = 50
-_BOUND_WORDS = ("launch", "copy", "communication", "compute")
+_BOUND_WORDS = ("compute", "communication", "copy", "input", "allocation", "sync", "loading", "launch", "host")
 
 
 def write_html(report: Report, path: Path, rows: int = ROWS) -> None:
