@@ -180,7 +180,7 @@ def _values(export: Export, table: str) -> dict[str, str]:
 
 
 def _about_export(export: Export) -> dict[str, str]:
-    """What nsys export says of its own doing; older versions say it in EXPORT_META_DATA."""
+    """The facts of the export itself, from META_DATA_EXPORT, which older versions call EXPORT_META_DATA."""
     return _values(export, "EXPORT_META_DATA") | _values(export, "META_DATA_EXPORT")
 
 

@@ -1,4 +1,4 @@
-"""What PyTorch says in the names of the NVTX ranges that torch.autograd.profiler.emit_nvtx makes.
+"""Ops, shapes and sequence numbers, from the names of the NVTX ranges that torch.autograd.profiler.emit_nvtx makes.
 
 A range is named `aten::mm, seq = 3, op_id = 12, sizes = [[8, 64], [64, 64]], input_op_ids = [(9,0), (11,0)]`
 (getNvtxStr in torch/csrc/profiler/util.cpp). Each part but the name may be missing: without autograd there is no `seq`,
@@ -34,7 +34,7 @@ def read_names(names: pl.Series) -> pl.DataFrame:
 
 
 def _read(texts: pl.Series) -> pl.DataFrame:
-    """What `read_names` says of texts; parts are looked for only in those that have any."""
+    """The columns of `read_names` for distinct texts; parts are looked for only in those that have any."""
     frame = texts.alias("text").to_frame()
     text = pl.col("text")
     has_parts = pl.any_horizontal(text.str.contains(f", {part} = ", literal=True) for part in ("seq", "op_id", "sizes"))

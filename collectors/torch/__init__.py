@@ -195,7 +195,7 @@ def _capture(
 
 
 def _distributed(facts: dict[str, Any]) -> dict[str, Any]:
-    """What the trace says of the ranks of its program; empty where it does not."""
+    """The trace's distributedInfo: backend, rank and world size; empty where there is none."""
     info = facts.get("distributedInfo")
     return info if isinstance(info, dict) else {}
 

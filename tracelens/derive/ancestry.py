@@ -100,12 +100,3 @@ def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame:
 def _own_rows(flags: pl.Series) -> pl.Series:
     """Row numbers of flagged rows, null elsewhere."""
     return flags.to_frame("flag").select(pl.when("flag").then(pl.int_range(pl.len()))).to_series()
-
-
-def is_worth_a_kernel(rows: pl.Series) -> bool:  # noqa: ARG001 - `breakdown` asks still
-    """False: intervals are added up by whole columns."""
-    return False
-
-
-def prepare(n_rows: int) -> None:
-    """Nothing: no machine code has to be made any more."""

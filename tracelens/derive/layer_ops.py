@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.coding import is_word, spelled
-from tracelens.derive.ancestry import prepare
 from tracelens.derive.lookup import grouped
 from tracelens.derive.replays import UNATTRIBUTED
 from tracelens.derive.sites import accumulation_and_roots
@@ -18,7 +17,6 @@ _PLACE = ["rank", "module_path", "phase", "accumulates", "is_root"]
 
 def time_ops(trace: Trace) -> pl.DataFrame:
     """A row a rank, layer, phase and evidence: class_name, n_ops, op_self_ns; the rows sum to the ops' self time."""
-    prepare(trace.height("spans"))
     spans, words = trace.coded("spans", *_COLUMNS)
     measures = [pl.len().cast(pl.Int64).alias("n_ops"), pl.col("self_ns").cast(pl.Int64).sum().alias("op_self_ns")]
     parts = []

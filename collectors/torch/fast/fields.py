@@ -1,4 +1,4 @@
-"""What the parser looks for in an event, and which cells of it each raw table takes."""
+"""The keys that the parser reads of an event, and the columns of each raw table that they fill."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ TRACK_BASE = 1 << 61
 
 @functools.cache
 def plan() -> tuple[bytes, bytes, bytes, bytes]:
-    """What is said here as the parser in C takes it, in words of 64 bits.
+    """Keys, tables and columns as the parser in C takes them, in words of 64 bits.
 
     Keys' text; of each key where its text begins, its length, level (2: a category), kind or table, and field; of each
     table the fields that it needs, those that matter to it, its first column and that after its last; of each column
