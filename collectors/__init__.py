@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracelens.capture import Capture
 from tracelens.collectors import gdb, nsys, provenance, torch, trace_log
-from tracelens.combine import combine
 from tracelens.errors import SourceError, UsageError
 from tracelens.trace import Trace
+from tracelens.trace.capture import Capture
+from tracelens.trace.combine import combine
 
 _HEAD_BYTES = 1 << 16
 _NAMED = 3

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from tracelens.capture import Capture, Diagnostics, SourceFile
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
+from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 
 KIND = "provenance"
 FORMAT = "tracelens-provenance"

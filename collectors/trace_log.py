@@ -19,9 +19,9 @@ from typing import Any, TypeAlias
 import msgspec
 import polars as pl
 
-from tracelens.capture import Capture, Diagnostics, SourceFile
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
+from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 
 KIND = "trace_log"
 _RECORD = re.compile(rb"^[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\]\n]{1,400}\] ?(\{.*)$")

@@ -7,10 +7,10 @@ from typing import Any
 import typer
 
 from tracelens.analyses import ANALYSES
-from tracelens.cli import app
+from tracelens.cli.app import app
 from tracelens.limits import LIMITS
 from tracelens.schemas import TABLES
-from tracelens.table import Table
+from tracelens.storage.table import Table
 from tracelens.views.describe import describe
 
 NOTICE = "<!-- Written by docs/generate.py; edit the code instead. -->"

@@ -18,7 +18,7 @@ from tracelens.schemas.events import (
 )
 from tracelens.schemas.layers import LAYERS, PROVENANCE, TIMINGS
 from tracelens.schemas.stacks import FRAMES, STACKS
-from tracelens.table import Table
+from tracelens.storage.table import Table
 
 SCHEMA_VERSION = 1
 
@@ -37,6 +37,9 @@ EVENT_TABLES = (
 )  # fmt: skip
 """Tables that come from one profiler source of a rank; stacks, counters and diagnostics combine from all."""
 
+DEVICE_WORK = ("kernels", "memcpys", "memsets")
+"""Tables of what a device did."""
+
 ROW_IDS = {
     "spans": "span_id", "api_calls": "api_call_id", "kernels": "kernel_id", "memcpys": "memcpy_id",
     "memsets": "memset_id", "synchronizations": "synchronization_id", "sites": "site_id", "stacks": "stack_id",
@@ -46,4 +49,4 @@ ROW_IDS = {
 SPAN_POINTERS = ("parent_id", "op_span_id", "node_span_id")
 """Columns that point at a span and are named for what it is to the row."""
 
-__all__ = ["EVENT_TABLES", "ROW_IDS", "SCHEMA_VERSION", "SPAN_POINTERS", "TABLES"]
+__all__ = ["DEVICE_WORK", "EVENT_TABLES", "ROW_IDS", "SCHEMA_VERSION", "SPAN_POINTERS", "TABLES"]

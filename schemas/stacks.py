@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.schemas.events import RANK
-from tracelens.table import Column, Table
+from tracelens.storage.table import Column, Table
 
 ROLES = (
     "library", "runtime", "python", "torchscript", "binding", "libtorch_nn", "autograd", "vendor_glue", "dispatcher",

@@ -6,10 +6,10 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses import layer_attribution
-from tracelens.capture import Manifest
 from tracelens.schemas import TABLES
-from tracelens.table import Column
+from tracelens.storage.table import Column
 from tracelens.trace import Trace
+from tracelens.trace.capture import Manifest
 
 _NEUTRAL: dict[Any, Any] = {pl.String: "x", pl.Boolean: False, pl.Float64: 0.0, pl.Int32: 0, pl.Int64: 0}
 _DEFAULTS = {"link": "launched", "source_api": "runtime"}

@@ -8,7 +8,6 @@ import polars as pl
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.document import ReadEvents
 from tracelens.collectors.torch.fast.reader import read_fast
 from tracelens.collectors.torch.reading import read_documents
@@ -16,6 +15,7 @@ from tracelens.collectors.torch.slow import read_slow
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.errors import SourceError
+from tracelens.trace.capture import Diagnostics
 
 
 class Pieces(ByteSource):

@@ -13,7 +13,7 @@ from typing import TypedDict
 
 import polars as pl
 
-from tracelens.derive.kernel_classes import classify
+from tracelens.derive.kernels.kernel_classes import classify
 
 _DATA = Path(__file__).parent / "data" / "kernel_labels.csv"
 _SHOWN = 70

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from pyarrow import ipc
 
 from tests.cases import declared
-from tracelens.capture import Capture
 from tracelens.collectors import nsys
+from tracelens.trace.capture import Capture
 
 KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
 MEMCPY, MEMSET = "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET"

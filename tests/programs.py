@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from tests.cases import make_trace
-from tracelens.derive.api_names import api_kind
+from tracelens.derive.events.api_names import api_kind
 from tracelens.trace import Trace
 
 Row = dict[str, Any]

@@ -6,11 +6,11 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses import Analysis
-from tracelens.capture import Manifest
 from tracelens.report import Report, Section
 from tracelens.schemas import TABLES
-from tracelens.table import Column, Table
+from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
+from tracelens.trace.capture import Manifest
 
 SCRIPT = "</script><img src=x onerror=alert(1)>"
 ESCAPES = "\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe|"

@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 from tests.programs import Row, api, launch, mark, program, span
-from tracelens.derive.activities import PAUSE_NS, PROFILER
-from tracelens.derive.completing import activities_of
+from tracelens.derive.time.activities import PAUSE_NS, PROFILER
+from tracelens.derive.time.completing import activities_of
 from tracelens.trace import Trace
 
 US = 1000

@@ -6,7 +6,7 @@ import pytest
 
 from tests.programs import Row, api, launch, mark, program, span, work
 from tests.test_copy_cost import CAST
-from tracelens.derive.advice import advise
+from tracelens.derive.time.advice import advise
 from tracelens.trace import Trace
 
 STEPS = [mark(0, 0, 5_000), mark(1, 5_000, 10_000)]

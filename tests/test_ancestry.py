@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.ancestry import count_among, nearest, outermost
+from tracelens.derive.events.ancestry import count_among, nearest, outermost
 
 #   0 a          5 (alone)
 #   ├ 1          6 f

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive import ancestry, ancestry_fast
+from tracelens.derive.events import ancestry, ancestry_fast
 from tracelens.native import LIBRARY
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was not compiled")

@@ -12,9 +12,9 @@ import pytest
 
 import tracelens as tl
 from tests.torch_files import kernel, span, write
-from tracelens import apart
-from tracelens.apart import bytes_of, large_traces, needs_bytes, plan, read_apart
-from tracelens.cli_collect.request import Request, write_files
+from tracelens.cli.collect.request import Request, write_files
+from tracelens.collectors.torch import apart
+from tracelens.collectors.torch.apart import bytes_of, large_traces, needs_bytes, plan, read_apart
 from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import TABLES
 
@@ -99,7 +99,7 @@ def test_an_error_is_what_reading_says(tmp_path: Path) -> None:
 STARTED = """
 import sys
 from pathlib import Path
-from tracelens.apart import read_apart
+from tracelens.collectors.torch.apart import read_apart
 
 if __name__ == "__main__":
     read_apart([Path(name) for name in sys.argv[2:]], Path(sys.argv[1]), 2)

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from tracelens.derive.api_names import api_kind, strip_version
+from tracelens.derive.events.api_names import api_kind, strip_version
 from tracelens.schemas import TABLES
 
 

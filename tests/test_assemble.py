@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from tests.torch_files import CAPTURES, call, codes, kernel, needs_captures, read, rows, span, write
-from tracelens.capture import Capture, Diagnostics
 from tracelens.derive.assemble import assemble
+from tracelens.trace.capture import Capture, Diagnostics
 
 IDS = ("span_id", "parent_id", "op_span_id", "api_call_id", "kernel_id", "memset_id", "memcpy_id")
 

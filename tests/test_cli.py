@@ -19,10 +19,12 @@ import typer
 
 import tracelens as tl
 from tests.sample_reports import SCRIPT
-from tracelens import cli, cli_io, doctor
 from tracelens.analyses import ANALYSES
-from tracelens.cli import app, main, split_command
-from tracelens.cli_io import default_target, stem
+from tracelens.cli import app as cli
+from tracelens.cli import doctor
+from tracelens.cli import io as cli_io
+from tracelens.cli.app import app, main, split_command
+from tracelens.cli.io import default_target, stem
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
 
@@ -275,7 +277,7 @@ def test_demo_reports_on_the_sample_or_says_where_it_is(
 
 
 def test_the_demos_sample_has_layers_copies_and_causes_of_idle_time() -> None:
-    made = build_report(tl.collect(Path(cli.__file__).parents[1] / cli.SAMPLE))
+    made = build_report(tl.collect(Path(cli.__file__).parents[2] / cli.SAMPLE))
     answers = {section.analysis.name: section.frame for section in made.sections if section.missing is None}
     # Times of layers that were measured are in no trace of a profiler.
     assert {section.analysis.name for section in made.sections} - set(answers) == {"timing_methods"}

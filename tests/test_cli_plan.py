@@ -12,7 +12,7 @@ import tracelens as tl
 from tests.cases import make_trace
 from tests.test_layer_oracle import BASE, OTHER
 from tests.test_timing_methods import MEASURED, timing
-from tracelens.cli import app, main
+from tracelens.cli.app import app, main
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.plan import make_plan
 
@@ -134,7 +134,7 @@ def test_times_are_collected_of_a_function_in_a_file_and_of_a_plan(tmp_path: Pat
 def test_a_plan_of_another_model_is_refused_before_anything_is_measured(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracelens.cli_collect.timings.measure", lambda *_: pytest.fail("measured"))
+    monkeypatch.setattr("tracelens.cli.collect.timings.measure", lambda *_: pytest.fail("measured"))
     monkeypatch.chdir(tmp_path)
     Path("subject_of_timings.py").write_text(SUBJECT)
     tl.Plan(("elsewhere",)).write("plan.json")

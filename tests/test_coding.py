@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cases import make_trace
-from tracelens.coding import coded, is_word, read_columns, spelled
 from tracelens.errors import SourceError
+from tracelens.storage.coding import coded, is_word, read_columns, spelled
 from tracelens.trace import Trace
 
 VALUES = ["b", None, "a", "a", "", "a word that is longer than a view holds", "b", "Z", "é"]
@@ -19,7 +19,7 @@ VALUES = ["b", None, "a", "a", "", "a word that is longer than a view holds", "b
 def test_codes_are_places_among_the_words(
     values: list[str | None], n_first: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracelens.coding._FIRST_ROWS", n_first)
+    monkeypatch.setattr("tracelens.storage.coding._FIRST_ROWS", n_first)
     series = pl.Series("s", values, dtype=pl.String)
     codes, words = coded(series)
     assert sorted(words) == sorted({value for value in values if value is not None})

@@ -7,12 +7,12 @@ import polars as pl
 import pytest
 
 from tests.cases import make_trace
-from tracelens.capture import Capture, SourceFile
-from tracelens.cli import main
-from tracelens.combine import combine
+from tracelens.cli.app import main
 from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import TABLES
-from tracelens.table import Stored
+from tracelens.storage.table import Stored
+from tracelens.trace.capture import Capture, SourceFile
+from tracelens.trace.combine import combine
 
 
 def capture(kind: str, name: str, rank: int | None = None, **tables: list[dict[str, Any]]) -> Capture:

@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.cutting import cut
+from tracelens.derive.columns.cutting import cut
 
 
 def disjoint(points: list[int]) -> list[tuple[int, int]]:

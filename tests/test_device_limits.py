@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tests.cases import make_trace
-from tracelens.derive.device_limits import FILLED, complete_devices
+from tracelens.derive.kernels.device_limits import FILLED, complete_devices
 from tracelens.schemas import TABLES
 
 KB = 1024

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive import distinct
-from tracelens.derive.distinct import told_apart
-from tracelens.derive.lookup import held
+from tracelens.derive.columns import distinct
+from tracelens.derive.columns.distinct import told_apart
+from tracelens.derive.columns.lookup import held
 
 _EDGES = [-(1 << 63), (1 << 63) - 1, -1, 0, 1, 2, 300, 1 << 40, (1 << 40) + 3]
 

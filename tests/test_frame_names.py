@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.frame_names import PrintedFrame, normalise_function, split_frame
-from tracelens.derive.frame_roles import DEFAULT_RULES, RoleRule, frame_role
+from tracelens.derive.stacks.frame_names import PrintedFrame, normalise_function, split_frame
+from tracelens.derive.stacks.frame_roles import DEFAULT_RULES, RoleRule, frame_role
 from tracelens.schemas.stacks import ROLES
 
 

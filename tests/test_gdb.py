@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tracelens.capture import Capture
 from tracelens.collectors import gdb
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
+from tracelens.trace.capture import Capture
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples" / "stacks"

@@ -14,7 +14,7 @@ import pytest
 
 import tracelens as tl
 from tests.stand_in import NEEDS_GDB, program
-from tracelens import doctor
+from tracelens.cli import doctor
 from tracelens.collectors.gdb import targets
 
 pytestmark = NEEDS_GDB

@@ -12,8 +12,8 @@ import pytest
 
 from tracelens.collectors.gdb.merging import Placing, find_loops, merge, place
 from tracelens.collectors.gdb.python_frames import PythonFrame, read_threads
-from tracelens.derive.frame_names import PrintedFrame
-from tracelens.derive.stack_tables import StackFrame, Stop, stack_tables
+from tracelens.derive.stacks.frame_names import PrintedFrame
+from tracelens.derive.stacks.stack_tables import StackFrame, Stop, stack_tables
 
 LOOP = "_PyEval_EvalFrameDefault"
 DATA = Path(__file__).parent / "data" / "python_frames"

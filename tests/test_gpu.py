@@ -11,7 +11,7 @@ import pytest
 
 import tracelens as tl
 from tracelens.analyses import layer_attribution
-from tracelens.nvml import Sampler
+from tracelens.running.nvml import Sampler
 
 
 def has_gpu() -> bool:

@@ -18,8 +18,8 @@ SAMPLE = ROOT / "samples" / "torch" / "resnet50_eager.pt.trace.json.gz"
 # Collects as the command line does, and sends itself a signal once the given number of tables is written.
 STOPPED = """
 import os, sys
-from tracelens.cli import main
-from tracelens.table import Table
+from tracelens.cli.app import main
+from tracelens.storage.table import Table
 
 turns, number, write, written = int(sys.argv[1]), int(sys.argv[2]), Table.write, []
 
@@ -36,7 +36,7 @@ main(sys.argv[3:])
 
 LIMITED = """
 import resource, sys
-from tracelens.cli import main
+from tracelens.cli.app import main
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 main(sys.argv[1:])

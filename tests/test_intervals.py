@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.intervals import added_ns, covered_ns, durations, on_one_line, union_ns
+from tracelens.derive.columns.intervals import added_ns, covered_ns, durations, on_one_line, union_ns
 
 Intervals = list[tuple[int, int]]
 FEW = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15)), max_size=8)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tracelens as tl
 from tests import kernel_accuracy
 from tests.conftest import examples
-from tracelens.derive.kernel_classes import classify, unmangled_head
+from tracelens.derive.kernels.kernel_classes import classify, unmangled_head
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 
 ROOT = Path(__file__).parent.parent

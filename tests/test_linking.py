@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tests.torch_files import call, kernel, read, rows, span, write
-from tracelens.derive.linking import fill_process, link_work
+from tracelens.derive.events.linking import fill_process, link_work
 
 LINK = ("name", "link", "api_call_id")
 

@@ -13,7 +13,7 @@ from tracelens.collectors import provenance
 from tracelens.collectors.torch.live.bootstrap import is_helper, is_spawned
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.errors import SourceError, UsageError
-from tracelens.nvml import Sampler
+from tracelens.running.nvml import Sampler
 
 MODULES = (
     span("nn.Module: Net_0", 0, 100, cat="python_function"), span("in net", 1, 1),
@@ -134,7 +134,7 @@ def test_launchers_and_helpers_do_not_record(words: str, helper: bool, spawned: 
 
 @pytest.mark.parametrize("window", ["5", "a:2", "-1:2", "1:0", ":"])
 def test_a_window_is_two_numbers(window: str) -> None:
-    from tracelens.cli_collect.torch import _window  # noqa: PLC0415 - of this test alone
+    from tracelens.cli.collect.torch import _window  # noqa: PLC0415 - of this test alone
 
     with pytest.raises(UsageError, match="expected START:SECONDS"):
         _window(window)

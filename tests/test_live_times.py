@@ -10,7 +10,7 @@ import pytest
 import tracelens as tl
 from tests.test_live_block import python
 from tests.test_live_torch import MODEL, TRAIN, manifest_settings, run, steps
-from tracelens.capture import Manifest
+from tracelens.trace.capture import Manifest
 
 torch = pytest.importorskip("torch")
 device = importlib.import_module("tracelens.collectors.torch.live.device")

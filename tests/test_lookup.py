@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive import lookup
-from tracelens.derive.lookup import grouped, is_each_once, rows_of
+from tracelens.derive.columns import lookup
+from tracelens.derive.columns.lookup import grouped, is_each_once, rows_of
 
 SCHEMA = {"rank": pl.Int32, "id": pl.Int64}
 WANTED = [(0, 1), (1, 0), (0, None), (2, 0), (1, 5), (0, -1), (0, 0)]

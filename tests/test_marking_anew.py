@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 import tracelens as tl
 from tests.cases import make_trace
 from tests.torch_files import call, kernel, span, write
-from tracelens.cli import app
-from tracelens.derive.completing import activities_of, mark_anew, steps_of
+from tracelens.cli.app import app
+from tracelens.derive.time.completing import activities_of, mark_anew, steps_of
 from tracelens.errors import UsageError
 
 EVENTS = [

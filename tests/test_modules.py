@@ -11,9 +11,9 @@ import polars as pl
 import pytest
 
 from tests.torch_files import CAPTURES, codes, needs_captures, read, rows, span, write
-from tracelens.capture import Diagnostics
-from tracelens.derive import modules
 from tracelens.derive.assemble import assemble
+from tracelens.derive.events import modules
+from tracelens.trace.capture import Diagnostics
 
 
 def module(name: str, ts: float, dur: float, **more: Any) -> dict[str, Any]:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.nesting import TOLERANCE_NS, Nesting, nest
+from tracelens.derive.events.nesting import nest
+from tracelens.derive.events.nesting_walk import TOLERANCE_NS, Nesting
 
 Interval = tuple[int, int]
 SCHEMA = {"process_id": pl.Int64, "thread_id": pl.Int64, "start_ns": pl.Int64, "duration_ns": pl.Int64}

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from tests.conftest import examples
 from tests.torch_files import CAPTURES
-from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.raw_tables import raw_tables
 from tracelens.collectors.torch.slow import read_slow
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
-from tracelens.derive import nesting
-from tracelens.derive.nesting_fast import nest_fast
+from tracelens.derive.events.nesting_fast import nest_fast
+from tracelens.derive.events.nesting_walk import nest_in_python
 from tracelens.native import LIBRARY
+from tracelens.trace.capture import Diagnostics
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "samples" / "torch").glob("*.json.gz")) + sorted(CAPTURES.glob("**/*.json.gz"))
@@ -29,7 +29,7 @@ _INTERVALS = st.lists(st.tuples(st.integers(0, 1), st.integers(-1, 1), _TIMES, _
 
 
 def same(spans: pl.DataFrame, calls: pl.DataFrame) -> None:
-    expected, found = nesting.nest_in_python(spans, calls), nest_fast(spans, calls)
+    expected, found = nest_in_python(spans, calls), nest_fast(spans, calls)
     assert found is not None
     for name in ("parent", "depth", "self_ns", "call_span"):
         assert list(getattr(found, name)) == list(getattr(expected, name)), name

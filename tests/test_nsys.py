@@ -16,11 +16,11 @@ import pytest
 
 from tests import nsys_exports, nsys_stats
 from tests.cases import declared
-from tracelens.capture import Capture
 from tracelens.collectors import collect, nsys
 from tracelens.collectors.nsys import export as reading
 from tracelens.collectors.nsys.sqlite import SqliteExport
-from tracelens.table import DataType
+from tracelens.storage.table import DataType
+from tracelens.trace.capture import Capture
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (ROOT / "samples" / "nsys", ROOT.parent / "shared" / "data" / "nsys")

@@ -23,8 +23,8 @@ from tests.nsys_exports import (
 )
 from tracelens.collectors import nsys
 from tracelens.collectors.nsys.about import scrub
-from tracelens.combine import combine
 from tracelens.errors import SourceError
+from tracelens.trace.combine import combine
 
 
 def test_what_is_lost_or_not_read_is_counted(tmp_path: Path) -> None:

@@ -33,8 +33,8 @@ from tracelens.analyses import kernel_grids, layer_attribution, time_breakdown, 
 from tracelens.collectors import nsys
 from tracelens.collectors.nsys import export as reading
 from tracelens.collectors.nsys.sqlite import SqliteExport
-from tracelens.combine import combine
-from tracelens.table import DataType
+from tracelens.storage.table import DataType
+from tracelens.trace.combine import combine
 
 
 def test_rows_are_sorted_linked_and_counted_from_the_epoch(tmp_path: Path) -> None:

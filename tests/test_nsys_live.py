@@ -15,7 +15,7 @@ import pytest
 
 from tests.nsys_exports import NAMES, RUNTIME, Row, call, rewrite, version, write
 from tests.stand_in_nsys import IMPORTER
-from tracelens import doctor
+from tracelens.cli import doctor
 from tracelens.collectors.nsys import live, noting, tool
 from tracelens.errors import ToolError
 from tracelens.trace import Trace

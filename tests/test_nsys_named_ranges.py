@@ -18,8 +18,8 @@ from tests.sources import MORE, ROOT
 from tracelens.analyses import dispatch_depth, layer_attribution, top_ops
 from tracelens.collectors import collect
 from tracelens.collectors.nsys.emit_nvtx import read_names
-from tracelens.combine import combine
 from tracelens.trace import Trace
+from tracelens.trace.combine import combine
 
 THREAD = packed(7, 8)
 

@@ -7,9 +7,9 @@ from types import ModuleType, SimpleNamespace
 import polars as pl
 import pytest
 
-from tracelens.capture import Capture, SourceFile
-from tracelens.combine import combine
-from tracelens.nvml import Sampler, visible_indices
+from tracelens.running.nvml import Sampler, visible_indices
+from tracelens.trace.capture import Capture, SourceFile
+from tracelens.trace.combine import combine
 
 UUIDS = ["GPU-aaaa-1", "GPU-abbb-2", "GPU-cccc-3"]
 

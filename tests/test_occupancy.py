@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tests.cases import make_trace
-from tracelens.derive.occupancy import REASONS, occupancy
+from tracelens.derive.kernels.occupancy import REASONS, occupancy
 
 DATA = Path(__file__).parent / "data"
 

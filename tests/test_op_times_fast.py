@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.cases import make_trace
 from tracelens.analyses.top_ops import top_ops
-from tracelens.derive import op_times, op_times_fast
+from tracelens.derive.time import op_times, op_times_fast
 from tracelens.native import LIBRARY
 from tracelens.trace import Trace
 

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from tracelens.derive.phases import mark_phases
+from tracelens.derive.events.phases import mark_phases
 
 SCHEMA = {
     "kind": pl.String, "name": pl.String, "start_ns": pl.Int64, "end": pl.Int64, "process_id": pl.Int64,

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
-from tracelens.derive import nesting, placing
+from tracelens.derive.events import nesting, placing
+from tracelens.derive.events.nesting_walk import nest_in_python
 
 SCHEMA = dict.fromkeys(("process_id", "thread_id", "start_ns", "duration_ns"), pl.Int64)
 
@@ -34,8 +35,8 @@ def test_calls_stand_where_the_walk_puts_them(
     hinted = intervals(spans).with_columns(parent_hint=pl.Series(own, dtype=pl.Int64))
     called = intervals(calls)
     for frame in (hinted.drop("parent_hint"), hinted):
-        expected = nesting.nest_in_python(frame, called)
-        alone = nesting.nest_in_python(frame, called.clear())
+        expected = nest_in_python(frame, called)
+        alone = nest_in_python(frame, called.clear())
         assert (alone.parent, alone.depth, alone.self_ns) == (expected.parent, expected.depth, expected.self_ns)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(placing, "_SLICE_ROWS", limits[0])

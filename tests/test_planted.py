@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import tracelens as tl
-from tracelens.derive.activities import PROFILER
+from tracelens.derive.time.activities import PROFILER
 
 PLANTED = Path(__file__).parents[1] / "samples" / "planted"
 CAPTURES = PLANTED / "captures"

@@ -12,7 +12,7 @@ from tests.cases import make_trace
 from tracelens.analyses import idle_gaps, time_breakdown, verdict
 from tracelens.analyses.time_breakdown import notes
 from tracelens.analyses.verdict import notes as verdict_notes
-from tracelens.derive.completing import activities_of
+from tracelens.derive.time.completing import activities_of
 from tracelens.errors import MissingTableError
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import IDLE_GAPS, TIME_BREAKDOWN, VERDICT

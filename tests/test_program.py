@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tracelens.errors import ToolError
-from tracelens.program import run_program
+from tracelens.running.program import run_program
 
 ROOT = Path(__file__).resolve().parents[1]
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Linux to end the program with its parent")
@@ -19,7 +19,7 @@ LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks Li
 # Runs a program that says "ready", waits for signals, and tells which one ended it.
 PARENT = """
 import sys
-from tracelens.program import run_program
+from tracelens.running.program import run_program
 outcome = run_program([sys.executable, "-u", "-c", sys.argv[1]])
 print("outcome", outcome.exit_code, outcome.timed_out, flush=True)
 """
@@ -71,7 +71,7 @@ def test_the_exit_code_is_what_a_shell_reports(code: str, expected: int) -> None
 def test_streams_arguments_environment_and_folder_are_the_users(tmp_path: Path) -> None:
     script = "import os, sys; print(sys.stdin.read(), sys.argv[1:], os.environ['ADDED'], os.getcwd())"
     parent = (
-        "import sys; from tracelens.program import run_program;"
+        "import sys; from tracelens.running.program import run_program;"
         "run_program(sys.argv[1:], environment={'ADDED': 'so'}); print('after', flush=True)"
     )
     command = [sys.executable, "-c", parent, sys.executable, "-c", script, "--flag", "--", "a b"]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cases import layers_with_kernels, make_trace
 from tracelens.collectors import collect, detect, provenance
-from tracelens.derive.provenance import kernel_shares, split_kernels
+from tracelens.derive.layers.provenance import kernel_shares, split_kernels
 from tracelens.errors import SourceError
 from tracelens.trace import Trace
 

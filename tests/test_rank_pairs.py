@@ -9,7 +9,7 @@ import pytest
 
 from tests.cases import make_trace
 from tracelens.analyses import compare_copies, compare_layers, layer_oracle
-from tracelens.cli import main
+from tracelens.cli.app import main
 from tracelens.report import build_report
 from tracelens.trace import Trace
 

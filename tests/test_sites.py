@@ -8,10 +8,10 @@ import pytest
 
 from tests.torch_files import CAPTURES, call, kernel, needs_captures, read, rows, span, write
 from tracelens.analyses import ANALYSES
-from tracelens.combine import combine
 from tracelens.report import run_section
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
+from tracelens.trace.combine import combine
 
 SAMPLES = sorted((Path(__file__).parents[1] / "samples/torch").glob("*.pt.trace.json.gz"))
 READERS = ("layer_attribution", "compare_layers", "layer_oracle", "dispatch_depth")

@@ -6,12 +6,12 @@ import polars as pl
 import pytest
 
 from tracelens.analyses.stack_alignment import notes, stack_alignment
-from tracelens.capture import Manifest
 from tracelens.collectors import gdb
 from tracelens.errors import MissingTableError, TracelensError, UsageError
 from tracelens.schemas import TABLES
 from tracelens.schemas.results.stacks import STACK_ALIGNMENT
 from tracelens.trace import Trace
+from tracelens.trace.capture import Manifest
 
 ROOT = Path(__file__).parents[1]
 SAMPLES = ROOT / "samples" / "stacks"

@@ -8,7 +8,7 @@ import pytest
 
 from tracelens.errors import SchemaError
 from tracelens.schemas import TABLES
-from tracelens.store import Store
+from tracelens.storage.store import Store
 
 SPANS = {
     "span_id": 0, "depth": 0, "kind": "op", "name": "a", "start_ns": 5, "duration_ns": 7, "self_ns": 7,
@@ -34,7 +34,7 @@ def test_a_stored_table_is_as_declared(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_what_does_not_fit_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int) -> None:
-    monkeypatch.setattr("tracelens.store._WAITED_FOR", 2)
+    monkeypatch.setattr("tracelens.storage.store._WAITED_FOR", 2)
     store = Store(tmp_path)
 
     def write() -> None:
@@ -56,7 +56,7 @@ def test_rows_are_written_in_groups_and_read_as_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("few", [1, 3])
 def test_many_words_lie_in_the_groups_that_have_them(few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracelens.table._FEW_WORDS", few)
+    monkeypatch.setattr("tracelens.storage.table._FEW_WORDS", few)
     frame = pl.concat([narrow(2), narrow(2, name="b"), narrow(1, name="ü", module_path="m")], how="diagonal")
     TABLES["spans"].write(frame, tmp_path / "spans.parquet")
     read = pl.read_parquet(tmp_path / "spans.parquet")

@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,31 +22,15 @@ FOLDERS = {
     "tracelens.schemas": ROOT / "schemas",
 }
 
-# A module may import from levels above its own, and from its own package.
-LEVELS = (
-    ("tracelens.errors",),
-    ("tracelens.limits",),
-    ("tracelens.native",),
-    ("tracelens.coding",),
-    ("tracelens.table",),
-    ("tracelens.store",),
-    ("tracelens.schemas",),
-    ("tracelens.capture",),
-    ("tracelens.directory",),
-    ("tracelens.trace", "tracelens.nvml", "tracelens.program", "tracelens.same_run"),
-    ("tracelens.combine", "tracelens.derive"),
-    ("tracelens.collectors", "tracelens.analyses"),
-    ("tracelens.report", "tracelens.doctor", "tracelens.apart", "tracelens.live", "tracelens.plan"),
-    ("tracelens.measuring",),
-    ("tracelens.views", "tracelens.exports"),
-    ("tracelens",),
-    ("tracelens.cli_io",),
-    ("tracelens.cli_collect", "tracelens.cli_plan"),
-    ("tracelens.cli",),
-    ("tracelens.__main__",),
-)
+
+def levels() -> list[list[str]]:
+    """The floors that CONTRIBUTING.md prints, from the lowest up."""
+    drawn = re.search(r"```levels\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    assert drawn
+    return [re.findall(r"[\w.]+", floor) for floor in drawn[1].split("\n") if floor.strip()]
 
 
+LEVELS = levels()
 NEEDS_TORCH = {"tracelens.plan"}
 """Modules that import torch, when what they are for is asked for; no analysis is among them."""
 
@@ -62,13 +47,16 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def level(module: str) -> tuple[int, str]:
-    """Depth in LEVELS, and the name that puts it there."""
-    for depth, names in enumerate(LEVELS):
-        for name in names:
-            if module == name or (name != "tracelens" and module.startswith(name + ".")):
-                return depth, name
-    pytest.fail(f"{module} stands in no level of LEVELS: say where it belongs")
+def place(module: str) -> tuple[int, str]:
+    """The module's floor, and its room there: a module or a package directly below `tracelens`.
+
+    `__main__` is the command line's door.
+    """
+    room = "".join(module.split(".")[1:2]).replace("__main__", "cli")
+    for floor, rooms in enumerate(LEVELS):
+        if (room or "tracelens") in rooms:
+            return floor, room
+    pytest.fail(f"{module} stands on no floor in CONTRIBUTING.md: say where it belongs")
 
 
 def imports(file: Path) -> set[str]:
@@ -86,10 +74,36 @@ def test_imports_point_one_way() -> None:
     wrong = []
     for module, file in known.items():
         for name in imports(file) & set(known):
-            (depth, group), (other_depth, other_group) = level(module), level(name)
-            if other_depth > depth or (other_depth == depth and other_group != group):
+            (floor, room), (other_floor, other_room) = place(module), place(name)
+            if other_floor > floor or (other_floor == floor and other_room != room):
                 wrong.append(f"{module} imports {name}")
+    assert len(LEVELS) <= 10
     assert not wrong
+
+
+def circles(graph: dict[str, set[str]]) -> list[str]:
+    """What takes part in a circle of imports: what is left when all that imports nothing else is taken away."""
+    left = dict(graph)
+    while free := [name for name, others in left.items() if not (others - {name}) & set(left)]:
+        for name in free:
+            del left[name]
+    return sorted(left)
+
+
+def test_no_circles_inside_packages() -> None:
+    known = modules()
+    # A package's __init__ is imported with each of its modules; what it takes from them is no circle.
+    graph = {m: imports(f) & set(known) for m, f in known.items()}
+    packages = {m for m, file in known.items() if file.name == "__init__.py"}
+    assert circles({m: {n for n in graph[m] if not m.startswith(f"{n}.")} for m in known if m not in packages}) == []
+    for package in packages - {"tracelens"}:
+        depth = package.count(".") + 2
+        inside: dict[str, set[str]] = {}
+        for m in known:
+            if m.startswith(f"{package}."):
+                parts = {".".join(n.split(".")[:depth]) for n in graph[m] if n.startswith(f"{package}.")}
+                inside.setdefault(".".join(m.split(".")[:depth]), set()).update(parts)
+        assert circles(inside) == [], package
 
 
 @pytest.mark.parametrize("folder", ["tracelens.collectors", "tracelens.analyses"])

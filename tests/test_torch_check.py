@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.torch_files import span, write
-from tracelens.cli import main
+from tracelens.cli.app import main
 
 GOOD = [json.dumps(span(name, ts, 1)) for name, ts in (("first", 1), ("last", 99))]
 # Kinds of damage, each with the code it is counted under.

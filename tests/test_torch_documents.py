@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.torch_files import codes, rows, span, write
-from tracelens.capture import Capture
 from tracelens.collectors import collect, torch
 from tracelens.errors import SourceError
+from tracelens.trace.capture import Capture
 
 Read = Callable[[Path], list[Capture]]
 

@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 from tests.fast_and_slow import changed, plain, same_of_bytes, same_of_file, traces
 from tests.torch_files import CAPTURES
-from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.events import Args
 from tracelens.collectors.torch.fast import fields
 from tracelens.collectors.torch.fast.reader import read_fast
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.native import LIBRARY
+from tracelens.trace.capture import Diagnostics
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES = sorted((ROOT / "samples" / "torch").glob("*.json.gz")) + sorted(CAPTURES.glob("**/*.json.gz"))

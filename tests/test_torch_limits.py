@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.torch_files import codes, read, rows, span, write
-from tracelens.capture import Capture
 from tracelens.errors import SourceError, UsageError
 from tracelens.native import LIBRARY
+from tracelens.trace.capture import Capture
 
 EVENT = json.dumps(span("first", 1, 1)).encode()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.torch_files import span, write
-from tracelens.cli import main
+from tracelens.cli.app import main
 from tracelens.collectors import collect
 from tracelens.errors import SourceError
 

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.cases import make_trace
-from tracelens.capture import Manifest
-from tracelens.directory import check_target
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import SCHEMA_VERSION, TABLES
-from tracelens.table import Column
+from tracelens.storage.table import Column
 from tracelens.trace import Trace
+from tracelens.trace.capture import Manifest
+from tracelens.trace.directory import check_target
 
 NUMBERS: dict[Any, st.SearchStrategy[Any]] = {
     pl.Int32: st.integers(-(2**31), 2**31 - 1),
@@ -141,7 +141,7 @@ def test_nothing_is_left_when_writing_fails(tmp_path: Path, monkeypatch: pytest.
         if next(count) > 1:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tracelens.table.pq.ParquetWriter.write_table", full)
+    monkeypatch.setattr("tracelens.storage.table.pq.ParquetWriter.write_table", full)
     with pytest.raises(SourceError, match=r"t\.tracelens: cannot be written: .*No space left"):
         a_trace().write(target, force=True)
     monkeypatch.undo()

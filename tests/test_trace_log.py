@@ -10,10 +10,10 @@ import pytest
 from tests.cases import make_trace
 from tracelens.analyses import layer_attribution
 from tracelens.collectors import collect, detect, provenance, trace_log
-from tracelens.combine import combine
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
+from tracelens.trace.combine import combine
 
 KEY = "fvtypsese5mqljhayerw55mdvwkn52ssscyigsl6jxkawmndtxiq"
 DYNAMO = """

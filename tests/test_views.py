@@ -18,7 +18,7 @@ from tracelens.report import Report, Section, build_report
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.layers import COMPARE_LAYERS
 from tracelens.schemas.results.time import TIME_BREAKDOWN
-from tracelens.table import Column, Table
+from tracelens.storage.table import Column, Table
 from tracelens.views.chart_parts import labels
 from tracelens.views.charts import CHARTS, draw
 from tracelens.views.columns import VIEW_COLUMNS

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 
 from tests.cases import declared
-from tracelens.capture import Capture
 from tracelens.collectors import torch
 from tracelens.trace import Trace
+from tracelens.trace.capture import Capture
 
 CAPTURES = Path(__file__).parents[2] / "shared" / "data" / "torch"
 

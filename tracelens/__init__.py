@@ -2,11 +2,11 @@
 
 from tracelens import analyses
 from tracelens.collectors import collect
-from tracelens.combine import add_timings
 from tracelens.live import capture
 from tracelens.measuring import Protocol, measure
 from tracelens.plan import Plan, apply_plan, make_plan
 from tracelens.trace import Trace
+from tracelens.trace.combine import add_timings
 
 open = Trace.open  # noqa: A001 - tl.open reads like gzip.open
 

@@ -15,16 +15,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack
 
-from tracelens.capture import Capture
 from tracelens.collectors import read_captures
 from tracelens.collectors.torch.live.report import DONE, RECORDING, SUFFIX, TORCH, Report
 from tracelens.collectors.torch.live.settings import VARIABLE, Settings
-from tracelens.combine import combine
-from tracelens.directory import check_target
 from tracelens.errors import SourceError, ToolError, UsageError
-from tracelens.nvml import Sampler
-from tracelens.program import Outcome, run_program
+from tracelens.running.nvml import Sampler
+from tracelens.running.program import Outcome, run_program
 from tracelens.trace import Trace
+from tracelens.trace.capture import Capture
+from tracelens.trace.combine import combine
+from tracelens.trace.directory import check_target
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -13,9 +13,9 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses import layer_oracle
-from tracelens.derive.compilation import EVIDENCE, shows_compilation
-from tracelens.derive.layer_times import are_numbered
-from tracelens.derive.module_regions import ROOT, regions
+from tracelens.derive.layers.compilation import EVIDENCE, shows_compilation
+from tracelens.derive.layers.layer_times import are_numbered
+from tracelens.derive.layers.module_regions import ROOT, regions
 from tracelens.errors import MissingTableError, SchemaError, SourceError, ToolError, UsageError
 from tracelens.schemas.results.layers import ORACLES
 from tracelens.trace import Trace

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracelens.collectors.gdb.mi import RefusedError, Session
-from tracelens.derive.frame_names import file_name
+from tracelens.derive.stacks.frame_names import file_name
 
 _NO_SUCH_FILE = "^[.]no-such-file$"
 

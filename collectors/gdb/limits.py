@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tracelens.derive.stack_tables import find_function
+from tracelens.derive.stacks.stack_tables import find_function
 from tracelens.errors import UsageError
 
 

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
-from tracelens.capture import Capture, Diagnostics, SourceFile
 from tracelens.collectors.gdb.breakpoints import Breakpoints
 from tracelens.collectors.gdb.limits import Limits
 from tracelens.collectors.gdb.logs import KIND, count_losses
@@ -22,9 +21,10 @@ from tracelens.collectors.gdb.outcome import Interruption, Outcome, borrowed_ter
 from tracelens.collectors.gdb.presets import DEFAULT_SYMBOL
 from tracelens.collectors.gdb.stops import StopReader
 from tracelens.collectors.gdb.targets import find_gdb, label_of, resolve
-from tracelens.derive.stack_tables import Stop, stack_tables
+from tracelens.derive.stacks.stack_tables import Stop, stack_tables
 from tracelens.errors import ToolError, UsageError
 from tracelens.schemas import TABLES
+from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 
 _GRACE_S = 10.0
 _SETTINGS = (

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from tracelens.capture import Capture, Diagnostics, SourceFile
 from tracelens.collectors.gdb.records import mi_frame
-from tracelens.derive.frame_names import UNKNOWN_FUNCTION, split_frame
-from tracelens.derive.stack_tables import StackFrame, Stop, drop_doubled, stack_tables
+from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, split_frame
+from tracelens.derive.stacks.stack_tables import StackFrame, Stop, drop_doubled, stack_tables
 from tracelens.errors import SourceError
 from tracelens.limits import LOG_MIB
 from tracelens.schemas import TABLES
+from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 
 KIND = "gdb"
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from tracelens.collectors.gdb.python_frames import PythonFrame
-from tracelens.derive.frame_names import UNKNOWN_FUNCTION, normalise_function
-from tracelens.derive.stack_tables import StackFrame
+from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, normalise_function
+from tracelens.derive.stacks.stack_tables import StackFrame
 
 _EVAL = "_PyEval_EvalFrameDefault"
 _TAIL_CALL = "_TAIL_CALL_"

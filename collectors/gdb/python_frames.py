@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracelens.capture import Diagnostics
-from tracelens.derive.frame_names import UNKNOWN_FUNCTION, PrintedFrame, file_name
+from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, PrintedFrame, file_name
+from tracelens.trace.capture import Diagnostics
 
 _PATH = re.compile(r"/[^\s:'\"]+")
 _PATIENCE_S = 10

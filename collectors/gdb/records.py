@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tracelens.derive.frame_names import UNKNOWN_FUNCTION, PrintedFrame, file_name, without_folders
-from tracelens.derive.stack_tables import StackFrame
+from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, PrintedFrame, file_name, without_folders
+from tracelens.derive.stacks.stack_tables import StackFrame
 
 
 def mi_frame(record: Mapping[str, str]) -> StackFrame | None:

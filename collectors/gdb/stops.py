@@ -7,15 +7,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from tracelens.capture import Diagnostics
 from tracelens.collectors.gdb.libraries import Libraries
 from tracelens.collectors.gdb.merging import Loops, Placing, find_loops, has_interpreter, merge, place
 from tracelens.collectors.gdb.mi import Record, RefusedError, Session
 from tracelens.collectors.gdb.python_frames import PythonStacks
 from tracelens.collectors.gdb.records import mi_frame
 from tracelens.collectors.gdb.targets import find_py_spy
-from tracelens.derive.frame_names import UNKNOWN_FUNCTION, file_name, normalise_function
-from tracelens.derive.stack_tables import StackFrame, Stop, find_function
+from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, file_name, normalise_function
+from tracelens.derive.stacks.stack_tables import StackFrame, Stop, find_function
+from tracelens.trace.capture import Diagnostics
 
 _LWP = re.compile(r"(?:Thread (0x[0-9a-f]+) )?\(?LWP (\d+)")
 _LIST = "-stack-list-frames --no-frame-filters"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tracelens.errors import ToolError
-from tracelens.program import find_program
+from tracelens.running.program import find_program
 
 CUDA_FOLDERS = "/usr/local/cuda*/bin"
 """Where CUDA is installed, which few have on PATH."""

@@ -11,12 +11,12 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.capture import Diagnostics
 from tracelens.collectors.nsys import codes
 from tracelens.collectors.nsys.events import API_TABLES, WHOLE_GRAPHS
 from tracelens.collectors.nsys.export import Export, wanted
 from tracelens.collectors.nsys.session import Session
 from tracelens.collectors.nsys.whole import together
+from tracelens.trace.capture import Diagnostics
 
 NEWEST_SCHEMA = (3, 25)
 OLDEST_SCHEMA = (2, 9)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from tracelens.derive.distinct import told_apart
+from tracelens.derive.columns.distinct import told_apart
 
 PUSH_POP, START_END, MARK = (59, 70), (60, 71), (34,)
 """NVTX event types of a range or mark, with their twins from nvtxt files; all other types are bookkeeping."""

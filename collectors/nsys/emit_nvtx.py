@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.distinct import as_categories, told_apart
+from tracelens.derive.columns.distinct import as_categories, told_apart
 
 _PARTS = (
     r"^(?s:(?P<name>.+?))(?:, seq = (?P<sequence_number>[0-9]{1,18}))?(?:, op_id = (?P<external_id>[0-9]{1,18}))?"

@@ -17,7 +17,7 @@ from pyarrow import ipc
 
 from tracelens.errors import SourceError
 from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
-from tracelens.table import DataType
+from tracelens.storage.table import DataType
 
 HOW_TO_EXPORT = "nsys export --type parquetdir --output NAME_pqtdir NAME.nsys-rep"
 _ARROW_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracelens.capture import Capture
 from tracelens.collectors.nsys.collector import read_export
 from tracelens.collectors.nsys.report_file import RAW_SUFFIX, REPORT_SUFFIXES, exported, import_raw
 from tracelens.collectors.nsys.tool import Nsys, find_nsys
 from tracelens.errors import ToolError, TracelensError
-from tracelens.program import find_program, run_program
+from tracelens.running.program import find_program, run_program
+from tracelens.schemas import DEVICE_WORK
+from tracelens.trace.capture import Capture
 
 _NAME = "capture"
 _FULL_BYTES = 1 << 20
-_DEVICE_TABLES = ("kernels", "memcpys", "memsets")
 
 _NOTING = Path(__file__).with_name("noting.py")
 
@@ -142,6 +142,6 @@ def _why_nothing(options: Options, exit_code: int) -> str:
 
 
 def _remarks(capture: Capture, options: Options) -> list[str]:
-    if "cuda" not in options.trace.split(",") or any(name in capture.tables for name in _DEVICE_TABLES):
+    if "cuda" not in options.trace.split(",") or any(name in capture.tables for name in DEVICE_WORK):
         return []
     return ["no GPU work was captured: no kernel, copy or fill ran on a GPU while nsys recorded"]

@@ -15,7 +15,7 @@ import polars as pl
 from tracelens.collectors.nsys import codes, emit_nvtx, tensorrt
 from tracelens.collectors.nsys.session import Session, process_of, thread_of
 from tracelens.collectors.nsys.whole import narrow, together
-from tracelens.derive.distinct import each_once
+from tracelens.derive.columns.distinct import each_once
 
 _CATEGORIES = dict.fromkeys(codes.PUSH_POP, "push_pop") | dict.fromkeys(codes.START_END, "start_end")
 _MODULE = r"^\{'Module': '([^']+)'"

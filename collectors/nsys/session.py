@@ -11,10 +11,10 @@ from itertools import chain
 
 import polars as pl
 
-from tracelens.capture import Diagnostics
 from tracelens.collectors.nsys.export import Export, wanted
-from tracelens.derive.distinct import told_apart
+from tracelens.derive.columns.distinct import told_apart
 from tracelens.errors import SourceError
+from tracelens.trace.capture import Diagnostics
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ import polars as pl
 
 from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, chunk_rows, first_line
 from tracelens.errors import SourceError
-from tracelens.table import DataType
+from tracelens.storage.table import DataType
 
 MAGIC = b"SQLite format 3\x00"
 _SLOW_ROWS = 100_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.distinct import each_once
-from tracelens.derive.nesting import nest
+from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.events.nesting import nest
 
 _DOMAIN = r" TensorRT$"
 _RUNS = r"^I?ExecutionContext::"

@@ -10,7 +10,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from tracelens.capture import Capture, Diagnostics
 from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvents
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
 from tracelens.collectors.torch.reading import read_documents
@@ -28,9 +27,10 @@ from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
 from tracelens.errors import NoTraceError, SourceError
-from tracelens.same_run import WORLD_SIZE
 from tracelens.schemas import TABLES
-from tracelens.store import Store
+from tracelens.storage.store import Store
+from tracelens.trace.capture import Capture, Diagnostics
+from tracelens.trace.same_run import WORLD_SIZE
 
 KIND = "torch"
 _JSON_START = re.compile(rb"^(?:\xef\xbb\xbf)?\s*[{\[]")

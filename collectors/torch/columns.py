@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.events import Args, CounterEvent, Event
 from tracelens.collectors.torch.values import (
     TIME_LIMIT_NS,
@@ -23,7 +22,8 @@ from tracelens.collectors.torch.values import (
     texts,
     triple,
 )
-from tracelens.derive.distinct import each_once
+from tracelens.derive.columns.distinct import each_once
+from tracelens.trace.capture import Diagnostics
 
 # Kineto's words of 2022-05 on, and those before.
 _GROUPS = {

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import re
 
-from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, is_json, object_end
 from tracelens.collectors.torch.repair import LONGEST_REPAIRED, TOO_DEEP, mended
 from tracelens.collectors.torch.text import Finder, Text
 from tracelens.limits import EVENT_MIB
+from tracelens.trace.capture import Diagnostics
 
 # Only these top-level keys are read. A trace's user metadata has been seen to hold a whole environment with tokens.
 KEYS = (

@@ -10,11 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.damage import KEYS, LONG, SEPARATORS, Recovery
 from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, decode_lines, decode_whole, root_end
 from tracelens.collectors.torch.text import Text
 from tracelens.errors import NoTraceError
+from tracelens.trace.capture import Diagnostics
 
 BLOCK_BYTES = 8 << 20
 _HEAD_LIMIT = 64 << 20

@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
-from tracelens.derive.distinct import each_once
+from tracelens.derive.columns.distinct import each_once
 from tracelens.schemas import TABLES
+from tracelens.trace.capture import Diagnostics
 
 _MEMORY = {
     "pageable": "pageable", "pinned": "pinned", "device": "device", "managed": "managed", "unified": "managed",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.document import BLOCK_BYTES, ReadEvents, what_follows
 from tracelens.collectors.torch.fast import read_fast
 from tracelens.collectors.torch.slow import read_slow
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.errors import SourceError
+from tracelens.trace.capture import Diagnostics
 
 Reader = Callable[[Text, Diagnostics], ReadEvents]
 

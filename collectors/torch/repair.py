@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 
-from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.events import Event, decode_one, decode_without_args, flattened
 from tracelens.limits import NESTING
+from tracelens.trace.capture import Diagnostics
 
 LONGEST_REPAIRED = 1 << 17
 TOO_DEEP = Event()

@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.capture import Capture, Diagnostics
 from tracelens.collectors.torch.values import integer
-from tracelens.derive.distinct import each_once
-from tracelens.derive.modules import MODULE_PREFIX
+from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.events.modules import MODULE_PREFIX
 from tracelens.errors import SourceError
+from tracelens.trace.capture import Capture, Diagnostics
 
 SUFFIX = ".live.json"
 _ENDINGS = (".gz", ".json", ".trace", ".pt")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.columns import RawEvents
 from tracelens.collectors.torch.document import Document, ReadEvents
 from tracelens.collectors.torch.text import Text
+from tracelens.trace.capture import Diagnostics
 
 # Frames of a few events cost as much as frames of thousands.
 _AT_ONCE = 16 << 20

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from tracelens.capture import Diagnostics, SourceFile
 from tracelens.errors import SourceError
 from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
+from tracelens.trace.capture import Diagnostics, SourceFile
 
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 20

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.schemas.events import PHASES, RANK
-from tracelens.table import Column
+from tracelens.storage.table import Column
 
 STEP = Column("step", pl.Int64, "Step; null for the whole trace.", nullable=True)
 PHASE = Column("phase", pl.String, "Part of the training step, where markers tell.", nullable=True, values=PHASES)

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.schemas.events import DEVICE, LIBRARIES, PRIMITIVES, RANK
-from tracelens.table import Column, Table
+from tracelens.storage.table import Column, Table
 
 I64, I32, STR, F64 = pl.Int64, pl.Int32, pl.String, pl.Float64
 

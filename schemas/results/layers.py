@@ -4,7 +4,7 @@ import polars as pl
 
 from tracelens.schemas.layers import TIMINGS
 from tracelens.schemas.results.common import PHASE, RANK
-from tracelens.table import Column, Table
+from tracelens.storage.table import Column, Table
 
 I64, F64, STR = pl.Int64, pl.Float64, pl.String
 _TIMED = {column.name: column.values for column in TIMINGS}

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.schemas.stacks import ROLES
-from tracelens.table import Column, Table
+from tracelens.storage.table import Column, Table
 
 SEGMENTS = ("entry_to_via", "via_to_symbol", "entry_to_symbol")
 

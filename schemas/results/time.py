@@ -4,7 +4,7 @@ import polars as pl
 
 from tracelens.schemas.events import CAUSES, LIBRARIES, PRIMITIVES, PROCESS, THREAD
 from tracelens.schemas.results.common import DURATIONS, RANK, STEP
-from tracelens.table import Column, Table
+from tracelens.storage.table import Column, Table
 
 IDLE = {
     "input": "the thread that launches the next work loads data, or waits for a loader's workers.",

@@ -5,7 +5,7 @@ import polars as pl
 from tracelens.schemas.events import LIBRARIES, MEMORY_KINDS, PRIMITIVES
 from tracelens.schemas.results.common import DURATIONS, PHASE, RANK, STEP
 from tracelens.schemas.stacks import ROLES
-from tracelens.table import Column, Table
+from tracelens.storage.table import Column, Table
 
 DIRECTIONS = ("h2d", "d2h", "d2d", "p2p", "h2h", "unknown")
 

@@ -135,7 +135,7 @@ def nesting(n_spans: str, folder: str) -> Said:
     """Nesting the spans of the trace's busiest thread, one run of it after the other up to so many."""
     import polars as pl
 
-    from tracelens.derive.nesting import nest
+    from tracelens.derive.events.nesting import nest
     from tracelens.trace import Trace
 
     spans = Trace.open(folder).spans.select("process_id", "thread_id", "start_ns", "duration_ns")
@@ -154,7 +154,7 @@ def nesting(n_spans: str, folder: str) -> Said:
 
 def nvml_sampler() -> Said:
     """The processor time that sampling takes, as a share of a core; the GPU is whatever is there, and idle."""
-    from tracelens.nvml import Sampler
+    from tracelens.running.nvml import Sampler
 
     begin = time.perf_counter()
     with Sampler() as sampler:

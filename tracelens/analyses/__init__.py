@@ -31,7 +31,7 @@ from tracelens.analyses import top_kernels as _top_kernels
 from tracelens.analyses import top_ops as _top_ops
 from tracelens.analyses import verdict as _verdict
 from tracelens.schemas.results import grids, layers, stacks, time, work
-from tracelens.table import Table
+from tracelens.storage.table import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.rank_pairs import pairs_ranks, says_ranks
+from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COMPARE_COPIES
 from tracelens.trace import Trace

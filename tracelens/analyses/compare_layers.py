@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.layer_pairs import layer_pairs
-from tracelens.derive.layer_times import are_numbered, both_kernel_times
-from tracelens.derive.rank_pairs import pairs_ranks, says_ranks
+from tracelens.derive.layers.layer_pairs import layer_pairs
+from tracelens.derive.layers.layer_times import are_numbered, both_kernel_times
+from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.layers import COMPARE_LAYERS
 from tracelens.trace import Trace

@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.casts import casts_after_copies
-from tracelens.derive.intervals import covered_ns, durations
+from tracelens.derive.columns.intervals import covered_ns, durations
+from tracelens.derive.kernels.casts import casts_after_copies
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COPY_COST
 from tracelens.trace import Trace

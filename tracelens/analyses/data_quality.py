@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.coding import is_word, spelled
-from tracelens.derive.intervals import END
-from tracelens.derive.lookup import grouped
+from tracelens.derive.columns.intervals import END
+from tracelens.derive.columns.lookup import grouped
 from tracelens.schemas.results.time import DATA_QUALITY
+from tracelens.storage.coding import is_word, spelled
 from tracelens.trace import Trace
 
 _FEW = 0.01

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.coding import spelled
-from tracelens.derive.intervals import END
-from tracelens.derive.lookup import grouped, rows_of
-from tracelens.derive.sites import depths
-from tracelens.derive.span_trees import with_trees
+from tracelens.derive.columns.intervals import END
+from tracelens.derive.columns.lookup import grouped, rows_of
+from tracelens.derive.events.sites import depths
+from tracelens.derive.events.span_trees import with_trees
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import DISPATCH_DEPTH
+from tracelens.storage.coding import spelled
 from tracelens.trace import Trace
 
 _KEY = ["rank", "op", "layer", "phase"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.api_names import waits_for_device
-from tracelens.derive.completing import steps_of
-from tracelens.derive.idle_places import idle_places
-from tracelens.derive.judging import PARTS, judged_time
-from tracelens.derive.process_time import require_time
+from tracelens.derive.events.api_names import waits_for_device
+from tracelens.derive.time.completing import steps_of
+from tracelens.derive.time.idle_places import idle_places
+from tracelens.derive.time.judging import PARTS, judged_time
+from tracelens.derive.time.process_time import require_time
 from tracelens.schemas.results.time import IDLE_GAPS
 from tracelens.trace import Trace
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.grids import by_grid
-from tracelens.derive.occupancy import occupancy
+from tracelens.derive.kernels.grids import by_grid
+from tracelens.derive.kernels.occupancy import occupancy
 from tracelens.schemas.results.grids import KERNEL_GRIDS
 from tracelens.trace import Trace
 

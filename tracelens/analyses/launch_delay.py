@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.coding import spelled
-from tracelens.derive.lookup import grouped, is_each_once, rows_of
+from tracelens.derive.columns.lookup import grouped, is_each_once, rows_of
 from tracelens.schemas.results.time import LAUNCH_DELAY
+from tracelens.storage.coding import spelled
 from tracelens.trace import Trace
 
 _KEY = ["rank", "api", "work"]

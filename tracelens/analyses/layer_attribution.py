@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.coding import is_word
-from tracelens.derive.attribution import PRE_WINDOW, attribute_kernels
-from tracelens.derive.replays import BASE_EVIDENCE, UNATTRIBUTED, has_replays
+from tracelens.derive.layers.attribution import PRE_WINDOW, attribute_kernels
+from tracelens.derive.layers.replays import BASE_EVIDENCE, UNATTRIBUTED, has_replays
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
+from tracelens.storage.coding import is_word
 from tracelens.trace import Trace
 
 _RESTS = (UNATTRIBUTED, PRE_WINDOW)

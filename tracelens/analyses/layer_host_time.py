@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.layer_ops import time_ops
+from tracelens.derive.layers.layer_ops import time_ops
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import LAYER_HOST_TIME
 from tracelens.trace import Trace

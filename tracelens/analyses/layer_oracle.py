@@ -6,11 +6,11 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.compilation import EVIDENCE, compiled_sides, other_device
-from tracelens.derive.layer_pairs import layer_pairs
-from tracelens.derive.layer_times import are_numbered, both_kernel_times, region_cost
-from tracelens.derive.oracles import TOTAL, best_of_two, by_operation, dynamic, operations, with_total
-from tracelens.derive.rank_pairs import pairs_ranks, says_ranks
+from tracelens.derive.layers.compilation import EVIDENCE, compiled_sides, other_device
+from tracelens.derive.layers.layer_pairs import layer_pairs
+from tracelens.derive.layers.layer_times import are_numbered, both_kernel_times, region_cost
+from tracelens.derive.layers.oracles import TOTAL, best_of_two, by_operation, dynamic, operations, with_total
+from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.schemas.results.layers import CHOICES, LAYER_ORACLE
 from tracelens.trace import Trace

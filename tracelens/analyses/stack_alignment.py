@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.frame_names import UNKNOWN_FUNCTION
-from tracelens.derive.stack_tables import WELL_KNOWN_ENTRIES, find_function
+from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
+from tracelens.derive.stacks.stack_tables import WELL_KNOWN_ENTRIES, find_function
 from tracelens.errors import TracelensError, UsageError
 from tracelens.schemas.results.stacks import SEGMENTS, STACK_ALIGNMENT
 from tracelens.schemas.stacks import ROLES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.thread_times import thread_times
+from tracelens.derive.time.thread_times import thread_times
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.time import THREADS
 from tracelens.trace import Trace

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.breakdown import break_down
-from tracelens.derive.process_time import process_sentences, require_time
-from tracelens.derive.step_times import step_sentences
+from tracelens.derive.time.breakdown import break_down
+from tracelens.derive.time.process_time import process_sentences, require_time
+from tracelens.derive.time.step_times import step_sentences
 from tracelens.trace import Trace
 
 

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
-from tracelens.derive.intervals import END
-from tracelens.derive.ranges import (
+from tracelens.derive.columns.intervals import END
+from tracelens.derive.events.steps import STEP_NAME
+from tracelens.derive.time.ranges import (
     LANE,
-    WORK,
     Ranges,
     busy_until,
     place_work,
@@ -18,8 +18,8 @@ from tracelens.derive.ranges import (
     read_work,
     sums_of_ranges,
 )
-from tracelens.derive.steps import STEP_NAME
 from tracelens.errors import MissingTableError
+from tracelens.schemas import DEVICE_WORK
 from tracelens.schemas.results.time import TIME_BY_RANGE
 from tracelens.trace import Trace
 
@@ -99,7 +99,7 @@ def _rows_outside(ranges: Ranges) -> pl.DataFrame:
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """How much of the device work was launched inside ranges, where most of it was, and what other threads launched."""
     ns = pl.col("duration_ns")
-    work = pl.concat(trace.select(name, "rank", "api_call_id", "duration_ns") for name in WORK)
+    work = pl.concat(trace.select(name, "rank", "api_call_id", "duration_ns") for name in DEVICE_WORK)
     sums = work.group_by("rank").agg(ns.sum(), unlinked=ns.filter(pl.col("api_call_id").is_null()).sum())
     found = []
     for rank, total, unlinked in sums.filter(ns > 0).sort("rank").iter_rows():

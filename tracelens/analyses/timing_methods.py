@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.planned import planned_outcome
+from tracelens.derive.layers.planned import planned_outcome
 from tracelens.schemas.results.layers import TIMING_METHODS
 from tracelens.trace import Trace
 

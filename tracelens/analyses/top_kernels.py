@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.coding import spelled
-from tracelens.derive.intervals import durations
-from tracelens.derive.lookup import grouped
+from tracelens.derive.columns.intervals import durations
+from tracelens.derive.columns.lookup import grouped
 from tracelens.schemas.results.time import TOP_KERNELS
+from tracelens.storage.coding import spelled
 from tracelens.trace import Trace
 
 _WORDS = ("name", "library", "primitive")

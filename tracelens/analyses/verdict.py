@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.advice import advise
-from tracelens.derive.idle_places import busy_places, idle_places
-from tracelens.derive.judging import RankTime, judged_ranks
-from tracelens.derive.process_time import require_time, unseen_device
-from tracelens.derive.step_times import step_sentences
+from tracelens.derive.time.advice import advise
+from tracelens.derive.time.idle_places import busy_places, idle_places
+from tracelens.derive.time.judging import RankTime, judged_ranks
+from tracelens.derive.time.process_time import require_time, unseen_device
+from tracelens.derive.time.step_times import step_sentences
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import VERDICT
 from tracelens.trace import Trace

@@ -7,22 +7,22 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import polars as pl
 
-from tracelens.capture import Diagnostics
-from tracelens.derive.activities import list_activities
-from tracelens.derive.ancestry import nearest
-from tracelens.derive.api_names import api_kind, strip_version
-from tracelens.derive.device_limits import complete_devices
-from tracelens.derive.distinct import as_categories, told_apart
-from tracelens.derive.graph_nodes import mark_nodes, spans_of_nodes
-from tracelens.derive.kernel_classes import classify
-from tracelens.derive.linking import Callers
-from tracelens.derive.modules import list_layers, mark_modules
-from tracelens.derive.nesting import nest
-from tracelens.derive.phases import mark_phases
-from tracelens.derive.sites import find_sites
-from tracelens.derive.steps import StepTimes, find_marks, mark_steps
+from tracelens.derive.columns.distinct import as_categories, told_apart
+from tracelens.derive.events.ancestry import nearest
+from tracelens.derive.events.api_names import api_kind, strip_version
+from tracelens.derive.events.graph_nodes import mark_nodes, spans_of_nodes
+from tracelens.derive.events.linking import Callers
+from tracelens.derive.events.modules import list_layers, mark_modules
+from tracelens.derive.events.nesting import nest
+from tracelens.derive.events.phases import mark_phases
+from tracelens.derive.events.sites import find_sites
+from tracelens.derive.events.steps import StepTimes, find_marks, mark_steps
+from tracelens.derive.kernels.device_limits import complete_devices
+from tracelens.derive.kernels.kernel_classes import classify
+from tracelens.derive.time.activities import list_activities
 from tracelens.schemas import TABLES
-from tracelens.store import Store
+from tracelens.storage.store import Store
+from tracelens.trace.capture import Diagnostics
 
 _WORK_IDS = {
     "kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id", "synchronizations": "synchronization_id",

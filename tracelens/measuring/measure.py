@@ -10,8 +10,6 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.capture import Capture, Diagnostics, SourceFile
-from tracelens.combine import combine
 from tracelens.errors import ToolError
 from tracelens.measuring.layers import Layers, find_layers
 from tracelens.measuring.protocol import (
@@ -26,6 +24,8 @@ from tracelens.measuring.variants import Subject, Variant, variants
 from tracelens.plan import compile_module, load_torch
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
+from tracelens.trace.capture import Capture, Diagnostics, SourceFile
+from tracelens.trace.combine import combine
 
 KIND = "timings"
 _SCHEMA = {c.name: c.dtype for c in TABLES["timings"] if c.name != "rank"}

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tracelens.capture import Diagnostics
 from tracelens.errors import ToolError
 from tracelens.measuring.layers import Layers
 from tracelens.measuring.profiles import QUANTITIES, profiler, sums_of_executions
@@ -17,6 +16,7 @@ from tracelens.measuring.protocol import COMPILED, Protocol
 from tracelens.measuring.subtraction import compiled_prefixes, differences, eager_prefixes
 from tracelens.measuring.timers import EXECUTION, EventTimers, Ranges, Waits, WallTimers, around
 from tracelens.plan import compile_module
+from tracelens.trace.capture import Diagnostics
 
 REGION = "(compiled region)"
 _CALLS = 50

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from tracelens.table import Column, Table
+from tracelens.storage.table import Column, Table
 
 COLUMNS = Table(
     "columns",

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.table import Column, Table
+from tracelens.storage.table import Column, Table
 
 NOTHING = "-"
 ELLIPSIS = "…"

@@ -17,7 +17,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tracelens.report import Report, Section
-from tracelens.table import Table
+from tracelens.storage.table import Table
 from tracelens.views.columns import PROSE, UNANSWERED, useful
 from tracelens.views.format import Shown, informative, printable, shorten, show
 

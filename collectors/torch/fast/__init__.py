@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.document import ReadEvents
 from tracelens.collectors.torch.text import Text
 from tracelens.native import LIBRARY
+from tracelens.trace.capture import Diagnostics
 
 
 def read_fast(text: Text, diagnostics: Diagnostics) -> ReadEvents | None:

@@ -10,7 +10,6 @@ from queue import SimpleQueue
 
 import polars as pl
 
-from tracelens.capture import Diagnostics
 from tracelens.collectors.torch.columns import RawEvents, series_of
 from tracelens.collectors.torch.document import FEWEST_AT_ONCE, Document, ReadEvents
 from tracelens.collectors.torch.events import Event
@@ -23,6 +22,7 @@ from tracelens.collectors.torch.repair import mended
 from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, nanoseconds
 from tracelens.native import LIBRARY
+from tracelens.trace.capture import Diagnostics
 
 _WITHOUT_DURATION = {"allocations", "counters"}
 _MOST_WORKERS = 2  # one more reads what is damaged; NUMBER_BITS leaves room for four

@@ -1,0 +1,118 @@
+"""Large sources read in processes of their own, as many at a time as a memory limit allows."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import re
+import signal
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracelens.collectors import torch
+from tracelens.errors import SourceError, UsageError
+from tracelens.trace.capture import Capture
+
+WORTH_A_PROCESS = 32 << 20
+"""A smaller file is read sooner than a process is started."""
+
+# Peak memory of a process that reads a torch trace: measured at 30 MB to 2 GB, and rounded up.
+_BASE_BYTES, _BYTES_A_BYTE = 400_000_000, 0.2
+_GZIP_FACTOR = 20
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) *((?:[KMGT]I?)?)B?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How many files are read at a time, what one may take at most, and what all together may."""
+
+    n_workers: int
+    bytes_each: int
+    limit_bytes: int
+
+
+def plan(files: Sequence[Path], limit_bytes: int | None = None) -> Plan:
+    """As many at a time as fit into the limit, at least one, at most one a core; the limit is half of what is there."""
+    limit = limit_bytes or _memory_bytes() // 2
+    each = max(map(needs_bytes, files))
+    n_workers = max(1, min(len(files), os.cpu_count() or 1, limit // each))
+    return Plan(n_workers, each, limit)
+
+
+def needs_bytes(file: Path) -> int:
+    """Peak memory of reading a torch trace, estimated from its size; gzip notes at its end how large it was before."""
+    size = file.stat().st_size
+    with file.open("rb") as stream:
+        if stream.read(2) == b"\x1f\x8b" and size > 4:
+            stream.seek(-4, os.SEEK_END)
+            size = max(int.from_bytes(stream.read(4), "little"), size * _GZIP_FACTOR)
+    return _BASE_BYTES + int(_BYTES_A_BYTE * size)
+
+
+def bytes_of(text: str) -> int:
+    """A size such as 2GB, 1.5 GiB or 800M in bytes. Raises UsageError for what is none."""
+    match = _SIZE.fullmatch(text.strip())
+    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+    if not size:
+        raise UsageError(f"{text!r} is no size of memory; give one such as 2GB, 1.5GiB or 800MB")
+    return size
+
+
+def large_traces(sources: Sequence[tuple[str, Path]]) -> list[Path]:
+    """The torch traces that are worth a process each; none where it is only one."""
+    files = [path for kind, path in sources if kind == torch.KIND and str(path) != "-"]
+    large = [file for file in files if file.stat().st_size >= WORTH_A_PROCESS]
+    return large if len(large) > 1 else []
+
+
+def read_apart(files: Sequence[Path], folder: Path, n_workers: int) -> list[list[Capture]]:
+    """The captures in each of the torch traces, their tables stored in a folder that lives as long as they do.
+
+    Raises what reading them raises, SourceError too where one of the processes is killed. They end when this one does,
+    however it does.
+    """
+    # As Python has it by itself: Polars (2.1) has an interrupted wait for a lock go on, and Ctrl-C would be heard once
+    # everything is read. Windows has no such choice.
+    if hasattr(signal, "siginterrupt"):
+        signal.siginterrupt(signal.SIGINT, True)
+    pool = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), initializer=_follow_parent)
+    try:
+        begun = [pool.submit(torch.read, file, folder / str(i)) for i, file in enumerate(files)]
+        return [future.result() for future in begun]
+    except BrokenProcessPool as error:
+        raise SourceError(
+            "a process that read one of the sources was killed, perhaps for want of memory; give a smaller --max-memory"
+        ) from error
+    except BaseException:
+        for child in multiprocessing.active_children():
+            child.kill()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _follow_parent() -> None:
+    """End with the parent, which alone is interrupted from the keyboard."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _memory_bytes() -> int:
+    """Memory of this machine, or of the container that this runs in."""
+    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    with contextlib.suppress(OSError, ValueError):
+        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(found)

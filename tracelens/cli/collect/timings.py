@@ -1,0 +1,119 @@
+"""`tracelens collect timings`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tracelens.cli.collect.request import Force, Out, tell_of
+from tracelens.cli.io import progress, tell
+from tracelens.derive.layers.planned import PLANNED, planned_outcome
+from tracelens.errors import SourceError, TracelensError, UsageError
+from tracelens.measuring import CONFIGURATIONS, METHODS, Protocol, measure
+from tracelens.plan import Plan, apply_plan
+from tracelens.trace.combine import add_timings
+from tracelens.trace.directory import check_target
+
+
+def collect_timings(  # noqa: PLR0913 - one parameter an option
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE.py:FUNCTION",
+            help="A function without parameters that returns a model and its inputs (a tensor, a tuple or a dict); "
+            "MODULE:FUNCTION too.",
+        ),
+    ],
+    *,
+    configuration: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"One of {', '.join(CONFIGURATIONS[:-1])}; repeat for several. By default all that run here.",
+        ),
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}; repeat for several. By default all."),
+    ] = None,
+    compile_mode: Annotated[
+        list[str] | None, typer.Option(metavar="MODE", help="A mode of torch.compile; repeat for several.")
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Measure the model with this compile plan too, as the custom configuration."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Rounds of executions.")] = 10,
+    executions: Annotated[int, typer.Option(min=1, metavar="N", help="Executions a round.")] = 2,
+    warmup: Annotated[int, typer.Option(min=1, metavar="N", help="Rounds of warm-up before them.")] = 2,
+    out: Out = None,
+    force: Force = False,
+) -> None:
+    """Measure how long a model's layers take, by several methods, and what measuring costs."""
+    make = _function(subject)
+    target = out or Path(f"{Path(subject.rpartition(':')[0]).stem}.tracelens")
+    check_target(target, force=force)
+    chosen_plan = None if plan is None else Plan.read(plan)
+    protocol = Protocol(rounds, executions, warmup, compile_modes=compile_mode or ("default",))
+    planned = None
+    if chosen_plan is not None:  # a plan of another model is refused before anything is measured
+        mode = {"mode": compile_mode[0]} if compile_mode and compile_mode[0] != "default" else {}
+        model, inputs = _made(make, subject)
+        planned = apply_plan(model, chosen_plan, **mode), inputs
+    with progress(f"measuring {subject}"):
+        trace = measure(*_made(make, subject), method or METHODS, configuration, protocol)
+        if planned is not None and chosen_plan is not None:
+            custom = measure(*planned, ("e2e",), (PLANNED,), protocol)
+            custom.manifest.sources[0]["settings"]["plan"] = dict(chosen_plan.made_from)
+            trace = add_timings(trace, custom)
+    tell_of(trace.write(target, force=force), target)
+    for said in planned_outcome(trace):
+        tell(said)
+
+
+def _function(subject: str) -> Callable[[], Any]:
+    """The function that is named. Raises UsageError for a name of another form, SourceError where it is not there."""
+    place, _, name = subject.rpartition(":")
+    if not place or not name.isidentifier():
+        raise UsageError(f"expected FILE.py:FUNCTION or MODULE:FUNCTION, found {subject}")
+    try:
+        module = _loaded(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    except TracelensError:
+        raise
+    except Exception as error:  # the user's code: anything can come of it
+        raise SourceError(f"{place}: cannot be imported: {type(error).__name__}: {error}") from error
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise SourceError(f"{place}: expected a function {name}, found {'none' if found is None else 'something else'}")
+    return found  # type: ignore[no-any-return]
+
+
+def _loaded(file: Path) -> Any:
+    """The module in the file; what lies beside it can be imported, as when it is run."""
+    if not file.is_file():
+        raise SourceError(f"{file}: no such file")
+    sys.path.insert(0, str(file.resolve().parent))
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _made(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
+    """The model and its inputs. Raises SourceError where the function fails, or returns something else."""
+    try:
+        made = make()
+    except Exception as error:  # the user's code: anything can come of it
+        raise SourceError(f"{subject}: fails: {type(error).__name__}: {error}") from error
+    if not isinstance(made, tuple) or len(made) != 2 or not hasattr(made[0], "named_modules"):
+        raise SourceError(f"{subject}: expected it to return (model, inputs), found {type(made).__name__}")
+    return made

@@ -1,0 +1,113 @@
+"""`tracelens collect torch`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracelens.cli.collect.request import (
+    Force,
+    MaxMemory,
+    Out,
+    Rank,
+    Request,
+    command_target,
+    marked,
+    refuse_options,
+    tell_of,
+    words_of,
+    write_files,
+)
+from tracelens.cli.io import Step, tell
+from tracelens.collectors.torch.live.settings import Settings
+from tracelens.errors import UsageError
+from tracelens.live import COMPILE_PROVENANCE, capture_program
+
+_OF_A_COMMAND = (
+    "wait", "warmup", "active", "window", "shapes", "stacks", "modules", "memory", "cuda_sync",
+    "compile_provenance", "keep",
+)  # fmt: skip
+
+
+def collect_torch(  # noqa: PLR0913 - one parameter an option
+    context: typer.Context,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILES", help="Chrome traces exported by torch.profiler (.json, .json.gz); - is standard input."
+        ),
+    ] = None,
+    *,
+    out: Out = None,
+    force: Force = False,
+    rank: Rank = None,
+    max_memory: MaxMemory = None,
+    step: Step = None,
+    wait: Annotated[int, typer.Option(min=0, metavar="N", help="COMMAND: steps to leave out first.")] = 2,
+    warmup: Annotated[
+        int, typer.Option(min=0, metavar="N", help="COMMAND: steps to run under the profiler without keeping them.")
+    ] = 1,
+    active: Annotated[int, typer.Option(min=1, metavar="N", help="COMMAND: steps to keep.")] = 3,
+    window: Annotated[
+        str | None,
+        typer.Option(
+            metavar="START:SECONDS",
+            help="COMMAND: record this time instead of steps, in seconds since torch was imported; 5: is from the "
+            "fifth second to the end.",
+        ),
+    ] = None,
+    shapes: Annotated[bool, typer.Option(help="COMMAND: record the shapes of inputs.")] = True,
+    stacks: Annotated[bool, typer.Option(help="COMMAND: record the calls of Python functions.")] = True,
+    modules: Annotated[bool, typer.Option(help="COMMAND: record the calls of modules, with their exact paths.")] = True,
+    memory: Annotated[bool, typer.Option("--memory", help="COMMAND: record allocations.")] = False,
+    cuda_sync: Annotated[bool, typer.Option("--cuda-sync", help="COMMAND: record what the GPU waits for.")] = False,
+    compile_provenance: Annotated[
+        bool,
+        typer.Option(
+            "--compile-provenance",
+            help="COMMAND: record which modules each kernel of torch.compile came from. Everything is compiled anew.",
+        ),
+    ] = False,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="COMMAND: keep the profiler's own files there.")
+    ] = None,
+) -> None:
+    """Collect traces of torch.profiler: of files, or of a program that is run with the profiler in it.
+
+    The program is not changed: python train.py, python -m pkg, torchrun. Its steps are found from the optimizer, the
+    data loader or the outermost module's calls. Exits with the program's own code, with 1 when nothing was captured.
+    """
+    paths, command = words_of(context, files)
+    request = Request(out, force, rank, max_memory=max_memory, step=step)
+    if not command:
+        refuse_options(context, _OF_A_COMMAND, "a COMMAND")
+        write_files(paths, "torch", request)
+        return
+    if window is not None:
+        refuse_options(context, ("wait", "warmup", "active"), "steps, not of a --window of time")
+    settings = Settings(
+        "", wait, warmup, active, _window(window), shapes, stacks, modules, memory, cuda_sync,
+        recorders=[COMPILE_PROVENANCE] if compile_provenance else [],
+    )  # fmt: skip
+    target = command_target(command, request)
+    run = capture_program(command, settings, ranks=rank or (), keep=keep)
+    tell_of(marked(run.trace, request).write(target, force=force), target)
+    for note in run.notes:
+        tell(note)
+    raise typer.Exit(run.outcome.exit_code)
+
+
+def _window(text: str | None) -> tuple[float, float | None] | None:
+    """Start and length in seconds. Raises UsageError for what is neither."""
+    if text is None:
+        return None
+    start, colon, length = text.partition(":")
+    try:
+        window = (float(start), float(length) if length else None)
+    except ValueError:
+        window = (-1.0, None)
+    if not colon or window[0] < 0 or (window[1] is not None and not window[1] > 0):
+        raise UsageError(f"--window {text}: expected START:SECONDS, as in 5:2 or 5:")
+    return window

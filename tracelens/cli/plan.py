@@ -1,0 +1,83 @@
+"""`tracelens plan`: a compile plan of two runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracelens.cli.io import emit, keep_sources, open_any, tell, warn
+from tracelens.derive.layers.compilation import other_device
+from tracelens.derive.layers.planned import planned_outcome
+from tracelens.plan import Plan, make_plan
+from tracelens.schemas.results.layers import ORACLES
+
+
+def plan(  # noqa: PLR0913 - one parameter an option
+    base: Annotated[Path, typer.Argument(metavar="BASE", help="Trace or source of the eager run.")],
+    other: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OTHER", help="Trace or source of the compiled run; of tracelens collect timings, BASE."
+        ),
+    ],
+    *,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the plan there, not to standard output.")
+    ] = None,
+    oracle: Annotated[str, typer.Option(metavar="NAME", help=f"Whose path: {', '.join(ORACLES)}.")] = "dynamic",
+    switch_cost_ns: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="NS",
+            help="What a change between eager and compiled costs; by default as measured, or 0 where it never was.",
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Whose times: kernels, cuda_event, layer, subtraction or profiler."),
+    ] = None,
+) -> None:
+    """Write which submodules to compile and which to leave eager, for tl.apply_plan(model, FILE)."""
+    keep_sources([base, other], [out])
+    opened = open_any([base])
+    compiled = opened if base.resolve() == other.resolve() else open_any([other])
+    made = make_plan(
+        opened,
+        compiled,
+        oracle=oracle,
+        switch_cost_ns=switch_cost_ns,
+        method=method,
+    )
+    emit(made.to_json(), out)
+    _tell(made)
+    devices = other_device(opened, compiled)
+    if devices is not None:
+        warn(devices)
+    for said in planned_outcome(opened, compiled):
+        tell(said)
+    if out is not None:
+        tell(f"wrote {out}: apply it with tl.apply_plan(model, {str(out)!r})")
+
+
+def _tell(made: Plan) -> None:
+    told = made.made_from
+    n_compiled = sum(choice == "compiled" for choice in made.layers.values())
+    tell(
+        f"{n_compiled:,} of {len(made.layers):,} layers compiled, in {len(made.compile):,} regions with "
+        f"{len(made.disable):,} exceptions"
+    )
+    if told["predicted_speedup_over_base"] is not None:
+        tell(
+            f"in theory {told['predicted_speedup_over_base']:.3f} times as fast as base and "
+            f"{told['predicted_speedup_over_other']:.3f} times as fast as other: measure it"
+        )
+    if told.get("n_unclear"):
+        tell(
+            f"{told['n_unclear']:,} layers are faster in neither run beyond the spread of their times: they count "
+            "alike in both, in the choice and in what is predicted"
+        )
+    if made.paths == "instance":
+        warn("layers are named as the trace numbers them, so the plan cannot be applied: capture attribute paths")

@@ -1,0 +1,116 @@
+"""Arithmetic of time intervals in whole columns: unions, and how much of one set another covers.
+
+Groups are laid on one line, each after the one before: then whole columns do for all groups what an expression a group
+would do, in a tenth of the time (a million kernels in 2,000 steps).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.columns.lookup import numbered
+
+END = pl.col("start_ns") + pl.col("duration_ns")
+_ROOM = 1 << 62
+
+
+def added_ns(chosen: pl.Expr | None = None) -> pl.Expr:
+    """What each interval (start_ns, duration_ns) adds to the union of those before it, in a frame sorted by start_ns.
+
+    `chosen` leaves out rows that it is false for.
+    """
+    # What is left out reaches nowhere.
+    own = END if chosen is None else pl.when(chosen).then(END).otherwise(-_ROOM)
+    reached = own.cum_max().shift(1)
+    added = (END - pl.max_horizontal("start_ns", reached)).clip(0)
+    return added if chosen is None else pl.when(chosen).then(added).otherwise(0)
+
+
+def union_ns(chosen: pl.Expr | None = None) -> pl.Expr:
+    """Aggregate: length of the union of intervals, as `added_ns` takes them."""
+    return added_ns(chosen).sum()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Intervals by group: `rows` sorted by `group` (from 0) and start_ns, which is the place on the line.
+
+    `groups` has a row a group, its key and what was added to its times, `shift`; its first start and its last end are
+    `low` and `high`. No two groups touch.
+    """
+
+    rows: pl.DataFrame
+    groups: pl.DataFrame
+
+
+def on_one_line(frame: pl.DataFrame, by: Sequence[str]) -> Line | None:
+    """The frame's intervals on one line; None where the groups' times are too far apart for it."""
+    keys = numbered(frame, by)
+    names = [key.name for key in keys]
+    ordered = frame.with_columns(keys)
+    if len(keys) > 1 or not keys[0].is_sorted() or not frame["start_ns"].is_sorted():
+        ordered = ordered.sort(*names, "start_ns", maintain_order=True)
+    is_first = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in names)
+    ordered = ordered.with_columns(group=is_first.cum_sum().cast(pl.Int64) - 1).drop(names)
+    ordered = ordered.with_columns(pl.col("group").set_sorted())
+    groups = ordered.group_by("group", maintain_order=True).agg(
+        *(pl.col(key).first() for key in by), low=pl.col("start_ns").min(), high=END.max()
+    )
+    room = (pl.col("high") - pl.col("low")).cast(pl.Float64) + 3
+    if groups.height > 1 and groups.select(room.sum()).item() >= _ROOM:
+        return None
+    width = pl.col("high") - pl.col("low") + 3
+    groups = groups.with_columns(shift=width.cum_sum() - width + 1 - pl.col("low"))
+    shift = groups["shift"].gather(ordered["group"])
+    return Line(ordered.with_columns(pl.col("start_ns") + shift), groups)
+
+
+def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: list[str]) -> pl.Series:
+    """For each row of `frame`, how much of its interval the union of `cover`'s intervals in its group covers."""
+    nothing = pl.repeat(0, frame.height, dtype=pl.Int64, eager=True).alias("covered_ns")
+    if not frame.height or not cover.height:
+        return nothing
+    line = on_one_line(cover.select(*by, "start_ns", "duration_ns"), by)
+    if line is None:
+        for key, part in cover.partition_by(by, as_dict=True).items():
+            mine = frame.select(pl.all_horizontal(pl.col(b).eq_missing(k) for b, k in zip(by, key, strict=True)))
+            rows = mine.to_series().arg_true()
+            nothing = nothing.scatter(rows, covered_ns(frame[rows], part, by))
+        return nothing
+    # The union's pieces on the line, and the length of all pieces before each.
+    reached = END.cum_max()
+    begins = (pl.col("start_ns") > reached.shift(1)).fill_null(value=True)
+    pieces = line.rows.select("start_ns", reached=reached, begins=begins).with_row_index("row")
+    firsts = pieces.filter("begins")
+    starts, lasts = firsts["start_ns"], firsts["row"].shift(-1).fill_null(line.rows.height) - 1
+    ends = pieces["reached"].gather(lasts)
+    before = (ends - starts).cum_sum() - (ends - starts)
+    places = frame.select(*by, "start_ns", end=END).join(
+        line.groups.drop("group"), on=by, how="left", maintain_order="left", nulls_equal=True
+    )
+
+    def covered_until(moment: str) -> pl.Series:
+        at = places.select(pl.col(moment).clip(pl.col("low") - 1, pl.col("high") + 1) + pl.col("shift")).to_series()
+        found = starts.search_sorted(at.fill_null(0), side="right").cast(pl.Int64) - 1
+        found = found.set(found < 0, None)
+        within = pl.min_horizontal("at", "end") - pl.col("start")
+        columns = {"at": at, "start": starts.gather(found), "end": ends.gather(found), "before": before.gather(found)}
+        return pl.DataFrame(columns).select((pl.col("before") + within).fill_null(0)).to_series()
+
+    return (covered_until("end") - covered_until("start_ns")).alias("covered_ns")
+
+
+def durations() -> list[pl.Expr]:
+    """The aggregate columns every result with durations has (schemas/results/common.DURATIONS)."""
+    ns = pl.col("duration_ns")
+    return [
+        pl.len().cast(pl.Int64).alias("n_calls"),
+        ns.sum().alias("duration_total_ns"),
+        ns.mean().alias("duration_mean_ns"),
+        ns.median().alias("duration_median_ns"),
+        ns.min().alias("duration_min_ns"),
+        ns.max().alias("duration_max_ns"),
+    ]

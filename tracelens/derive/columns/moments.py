@@ -1,0 +1,75 @@
+"""Which of many intervals, as of steps or annotations, was under way at a moment of its process."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.columns.lookup import held
+
+
+def during(
+    frame: pl.DataFrame, intervals: pl.DataFrame, label: str, dtype: pl.DataType | type[pl.DataType]
+) -> pl.DataFrame:
+    """The frame with the label of the interval of its process that was under way at start_ns, of several the latest."""
+    if not intervals.height or not frame.height:
+        return frame.with_columns(pl.lit(None, dtype).alias(label))
+    pieces = _pieces(intervals, label)
+    asked = frame.select(pl.col("process_id").cast(pl.Int64), "start_ns")
+    order = None if asked["start_ns"].is_sorted() else asked["start_ns"].arg_sort()
+    ordered = asked if order is None else asked[order]
+    processes = {
+        edge for column in (asked["process_id"], pieces["process_id"]) for edge in (column.min(), column.max())
+    }
+    if len(processes) == 1:
+        # Rows of one process are counted, not looked at: a tenth of the time.
+        found = _runs(ordered["start_ns"], pieces, label)
+    else:
+        joined = ordered.join_asof(pieces, on="start_ns", by="process_id", check_sortedness=False)
+        is_in = pl.col("start_ns") < pl.col("end_ns")
+        found = joined.select(pl.when(is_in).then(pl.col(label)).alias(label)).to_series()
+    return frame.with_columns(found if order is None else found.gather(order.arg_sort()))
+
+
+def _runs(starts: pl.Series, pieces: pl.DataFrame, label: str) -> pl.Series:
+    """The label of the piece that each of the sorted moments lies in, null outside: as many times as there are."""
+    first, after = (starts.search_sorted(pieces[edge]).cast(pl.Int64) for edge in ("start_ns", "end_ns"))
+    within = pl.DataFrame({label: pieces[label], "at": first, "n": after - first})
+    before = pl.DataFrame({"at": after.shift(1, fill_value=0), "n": first - after.shift(1, fill_value=0)})
+    last = int(after[-1])
+    rest = pl.DataFrame({"at": [last], "n": [len(starts) - last]})
+    # What lies before a piece comes first where that is nothing.
+    runs = pl.concat([before, rest, within], how="diagonal").filter(pl.col("n") > 0).sort("at")
+    return held(runs[label].shrink_dtype(), runs["at"], len(starts))
+
+
+def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
+    """Disjoint pieces of time sorted by start, each with the label of the latest-started interval then under way.
+
+    Intervals nest, so after an inner one the outer one goes on.
+    """
+    intervals = intervals.with_columns(pl.col("process_id").cast(pl.Int64))
+    ordered = intervals.filter(pl.col("end_ns") > pl.col("start_ns"))
+    ordered = ordered.sort("process_id", "start_ns", "end_ns", descending=[False, False, True])
+    columns = ordered.select("process_id", "start_ns", "end_ns", label)
+    is_disjoint = (pl.col("start_ns") >= pl.col("end_ns").shift()) | pl.col("process_id").diff().ne(0)
+    if columns.select(is_disjoint.all()).item():
+        return columns.sort("start_ns")
+    pieces: list[tuple[int, int, int, object]] = []
+    for (process,), group in ordered.group_by("process_id", maintain_order=True):
+        under_way: list[tuple[int, object]] = []
+        cursor = 0
+        for start, end, word in [*group.select("start_ns", "end_ns", label).iter_rows(), (None, None, None)]:
+            while under_way and (start is None or under_way[-1][0] <= start):
+                over, its = under_way.pop()
+                if over > cursor:
+                    pieces.append((process, cursor, over, its))
+                    cursor = over
+            if start is None:
+                break
+            if under_way and start > cursor:
+                pieces.append((process, cursor, start, under_way[-1][1]))
+            under_way.append((end, word))
+            cursor = start
+    return pl.DataFrame(
+        pieces, schema=intervals.select("process_id", "start_ns", "end_ns", label).schema, orient="row"
+    ).sort("start_ns")

@@ -1,0 +1,102 @@
+"""What a span inherits from the spans around it: in C where that is there, else by pointer doubling.
+
+`parent` holds row numbers, null at the top. Doubling takes log2(depth) passes of whole columns; of 5.4 million spans it
+takes 0.3 to 0.8 s a question, C 0.03 s.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.events import ancestry_fast
+
+
+def nearest(parent: pl.Series, values: pl.Series) -> pl.Series:
+    """Each row's own value, or where null its nearest ancestor's."""
+    return values.gather(nearest_row(parent, values.is_not_null()))
+
+
+def outermost(parent: pl.Series, values: pl.Series) -> pl.Series:
+    """The value of the outermost row, among the row itself and its ancestors, that has one."""
+    return values.gather(outermost_row(parent, values.is_not_null()))
+
+
+def nearest_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
+    """The row itself where flagged, else its nearest flagged ancestor; null where there is none."""
+    found = ancestry_fast.nearest_row(parent, flags)
+    if found is not None:
+        return found
+    up, result = parent, _own_rows(flags)
+    while up.null_count() < len(up):
+        result = result.zip_with(result.is_not_null(), result.gather(up))
+        up = up.gather(up)
+    return result
+
+
+def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
+    """The outermost flagged one among the row itself and its ancestors; null where there is none."""
+    found = ancestry_fast.outermost_row(parent, flags)
+    if found is not None:
+        return found
+    up, result = parent, _own_rows(flags)
+    while up.null_count() < len(up):
+        above = result.gather(up)
+        result = above.zip_with(above.is_not_null(), result)
+        up = up.gather(up)
+    return result
+
+
+def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:
+    """How many of the row itself and its ancestors are flagged."""
+    found = ancestry_fast.count_among(parent, flags)
+    if found is not None:
+        return found
+    up, count = parent, flags.cast(pl.Int64)
+    while up.null_count() < len(up):
+        count = count + count.gather(up).fill_null(0)
+        up = up.gather(up)
+    return count
+
+
+def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series:
+    """The sum of `own` over the row itself and all rows below it."""
+    found = ancestry_fast.sum_within(parent, own)
+    if found is not None:
+        return found
+    total = own + 0  # scatter changes its series in place
+    below = pl.DataFrame({"up": parent, "level": count_among(parent, parent.is_not_null())}).with_row_index("row")
+    levels = below.drop_nulls("up").partition_by("level", as_dict=True)
+    for level in sorted(levels, reverse=True):
+        rows = levels[level]
+        sums = rows.select("up", sum=total.gather(rows["row"])).group_by("up").agg(pl.col("sum").sum())
+        total = total.scatter(sums["up"], total.gather(sums["up"]) + sums["sum"])
+    return total
+
+
+def repeats(above: pl.Series, code: pl.Series, wanted: pl.Series) -> pl.Series:
+    """Whether a wanted row has its code again further up; `above` leads from row to row, all of which have one."""
+    left = pl.DataFrame({"up": above, "code": code}).with_row_index("row").filter(wanted).drop_nulls("up")
+    flags = pl.repeat(False, len(code), dtype=pl.Boolean, eager=True).alias(code.name)
+    while left.height:
+        same = code.gather(left["up"]) == left["code"]
+        flags = flags.scatter(left["row"].filter(same), True)
+        left = left.filter(~same)
+        left = left.with_columns(up=above.gather(left["up"])).drop_nulls("up")
+    return flags
+
+
+def above(parent: pl.Series, marks: pl.Series, rows: pl.Series) -> pl.DataFrame:
+    """For each of `rows` (null: of nothing), of the row and its ancestors: `top`, `n_ones`, `n_twos`.
+
+    `marks` has a byte a row of the tree: `top` is the outermost row marked 1 (null for none), `n_ones` and `n_twos`
+    are how many are marked 1 and 2.
+    """
+    is_one, is_two = marks == 1, marks == 2
+    counts = (count_among(parent, flags).gather(rows).fill_null(0) for flags in (is_one, is_two))
+    columns = outermost_row(parent, is_one).gather(rows), *counts
+    return pl.DataFrame([column.alias(name) for column, name in zip(columns, ("top", "n_ones", "n_twos"), strict=True)])
+
+
+def _own_rows(flags: pl.Series) -> pl.Series:
+    """Row numbers of flagged rows, null elsewhere."""
+    return flags.to_frame("flag").select(pl.when("flag").then(pl.int_range(pl.len()))).to_series()

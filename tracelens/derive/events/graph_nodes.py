@@ -1,0 +1,42 @@
+"""Where the nodes of CUDA graphs were made: the span around the call that recorded each, of a source that tells it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.events.placing import place_calls
+
+_NODE = ["process_id", "graph_node_id"]
+_CLONES = 8
+"""How often a graph may have been copied: capturing makes a node, instantiating the graph its first copy."""
+
+
+def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
+    """process_id, graph_node_id and node_span_id of each node that was made within a span, a row a node.
+
+    `nodes` holds process_id, thread_id, start_ns, graph_node_id and original_id: the node that it is a copy of, null
+    where it is none. A copy was made where its original was. `spans` are in order, with span_id their row.
+    """
+    made = nodes.select(*_NODE, "original_id", "thread_id", "start_ns").cast(pl.Int64)
+    made = made.sort("start_ns", maintain_order=True).unique(_NODE, keep="first", maintain_order=True)
+    originals = made.rename({"graph_node_id": "above"})
+    for _ in range(_CLONES):
+        if not made["original_id"].count():
+            break
+        found = made.select(*_NODE, above="original_id").join(
+            originals, on=["process_id", "above"], how="left", maintain_order="left"
+        )
+        is_known = found["start_ns"].is_not_null()
+        made = made.with_columns(
+            found["original_id"],
+            *(found[name].zip_with(is_known, made[name]) for name in ("thread_id", "start_ns")),
+        )
+    calls = made.with_columns(duration_ns=pl.lit(0, pl.Int64))
+    span = place_calls(spans, spans["parent_id"], calls).cast(pl.Int64)
+    return made.select(*_NODE).with_columns(node_span_id=span.set(span < 0, None)).drop_nulls()
+
+
+def mark_nodes(work: pl.DataFrame, made: pl.DataFrame) -> pl.DataFrame:
+    """The work with node_span_id, null where its node is none of `made`."""
+    keys = work.select(pl.col(_NODE).cast(pl.Int64))
+    return work.with_columns(keys.join(made, on=_NODE, how="left", maintain_order="left")["node_span_id"])

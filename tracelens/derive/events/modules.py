@@ -1,0 +1,120 @@
+"""Which module a span belongs to: by nesting in the forward pass, by autograd's sequence numbers in the backward."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.columns.distinct import each_once, each_pair_once
+from tracelens.derive.events.ancestry import nearest, outermost
+
+MODULE_PREFIX = "nn.Module: "
+COMPILED_GRAPH = r"^nn\.Module: (GraphModule|GraphModuleImpl|_?LazyGraphModule|<eval_with_key>[.\d]*)_\d+$"
+"""Calls of graphs that Dynamo (or another tracer of FX) made of a module's forward."""
+_HOLDERS = r"^nn\.Module: (OptimizedModule|DistributedDataParallel|DataParallel|FullyShardedDataParallel)_\d+$"
+WRAPPER = f"{_HOLDERS}|{COMPILED_GRAPH}"
+"""Calls of modules that hold nothing but another one, or its graph: no layer, so they take no place in a path."""
+_NODE = ("process_id", "forward_thread_id", "sequence_number")
+
+
+def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int]:
+    """module_path of each span (null outside any module), and how many backward spans were ambiguous.
+
+    Forward: the path of the module call around the span where `exact_path` has it, else the chain of module calls.
+    Backward: the path of the forward op that made the autograd
+    node, which is the last op to start with that sequence number; checked against Kineto's own fwdbwd flows. Sequence
+    numbers are per thread, and a backward op names its forward thread by a number of torch's own: the thread whose ops
+    match most of that number's sequence numbers is taken for it, and where two match as many, none.
+    """
+    forward = _chains(parent, spans)
+    if not spans["sequence_number"].count():
+        return forward, 0
+    is_backward = pl.col("forward_thread_id").fill_null(0) > 0
+    rows = pl.int_range(pl.len(), dtype=pl.get_index_type())
+    lead = outermost(parent, spans.select(pl.when(is_backward).then(rows)).to_series())
+    numbered = pl.col("sequence_number").is_not_null()
+    keyed = spans.select(*_NODE, "thread_id", "start_ns", path=forward, is_backward=is_backward).filter(numbered)
+    paths = _paths_of_nodes(keyed)
+    leads = lead.drop_nulls().unique()
+    through = spans.select(*_NODE)[leads].join(paths, on=[*_NODE], how="left", maintain_order="left")
+    place = _numbered(leads, spans.height).gather(lead)
+    n_ambiguous = through["is_ambiguous"].gather(place).sum()
+    return forward.zip_with(forward.is_not_null(), through["path"].gather(place)), int(n_ambiguous)
+
+
+def _numbered(rows: pl.Series, height: int) -> pl.Series:
+    """For each of so many rows its number among the given ones, null where it is none of them."""
+    none = pl.repeat(None, height, dtype=pl.get_index_type(), eager=True)
+    return none.scatter(rows, pl.int_range(len(rows), dtype=pl.get_index_type(), eager=True))
+
+
+def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
+    """process_id, forward_thread_id, sequence_number; path of the op that made the node, or is_ambiguous."""
+    makers = (
+        keyed.filter(~pl.col("is_backward"))
+        .group_by("process_id", "thread_id", "sequence_number")
+        .agg(pl.col("path").sort_by("start_ns").last(), made_ns=pl.col("start_ns").max())
+    )
+    nodes = keyed.filter("is_backward").group_by(*_NODE).agg(run_ns=pl.col("start_ns").max())
+    pairs = nodes.join(makers, on=["process_id", "sequence_number"]).filter(pl.col("made_ns") <= pl.col("run_ns"))
+    votes = pairs.group_by("process_id", "forward_thread_id", "thread_id").agg(votes=pl.len())
+    best = votes.filter(pl.col("votes") == pl.col("votes").max().over("process_id", "forward_thread_id"))
+    chosen = best.with_columns(n_best=pl.len().over("process_id", "forward_thread_id"))
+    return (
+        pairs.join(chosen, on=["process_id", "forward_thread_id", "thread_id"])
+        .group_by(*_NODE)
+        .agg(
+            path=pl.when(pl.col("n_best").max() == 1).then(pl.col("path").first()),
+            is_ambiguous=pl.col("n_best").max() > 1,
+        )
+    )
+
+
+def _chains(parent: pl.Series, spans: pl.DataFrame) -> pl.Series:
+    """The names of the module calls around each span, outermost first, joined with dots; an exact path starts anew.
+
+    Wrappers are left out unless the capture gave them a path, which is that of what they wrap.
+    """
+    modules = spans.select((pl.col("kind") == "module") & pl.col("name").is_not_null()).to_series().arg_true()
+    if len(modules):
+        is_wrapper = each_once(spans["name"].gather(modules), lambda name: name.str.contains(WRAPPER))
+        modules = modules.filter(~is_wrapper | spans["exact_path"].gather(modules).is_not_null())
+    if not len(modules):
+        return pl.repeat(None, spans.height, dtype=pl.Categorical, eager=True)
+    enclosing = nearest(parent, _numbered(modules, spans.height))
+    path = each_once(spans["name"].gather(modules), lambda name: name.str.strip_prefix(MODULE_PREFIX))
+    up = enclosing.gather(parent.gather(modules))
+    exact = spans["exact_path"].gather(modules).cast(pl.Categorical)
+    path, up = exact.zip_with(exact.is_not_null(), path), up.zip_with(exact.is_null(), up.clear(len(up)))
+    while up.null_count() < len(up):
+        path = each_pair_once(path.gather(up).alias("above"), path.alias("path"), _below).to_series()
+        up = up.gather(up)
+    return path.gather(enclosing)
+
+
+def _below(paths: pl.DataFrame) -> pl.DataFrame:
+    """The path, below the one above where there is one."""
+    return paths.select(pl.concat_str(pl.col("above") + ".", "path", ignore_nulls=True))
+
+
+def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
+    """module_path, class_name and call_order of every module called, in the order first called.
+
+    Of a wrapper and what it wraps, which go by one path where the capture gave them one, the class is the latter's.
+    """
+    calls = spans.filter((pl.col("kind") == "module") & pl.col("module_path").is_not_null())
+    is_wrapper = each_once(calls["name"], lambda name: name.str.contains(WRAPPER)).alias("is_wrapper")
+    return (
+        calls.select("module_path", "start_ns", "name", is_wrapper)
+        .group_by("module_path")
+        .agg(pl.col("start_ns").min(), pl.col("name").sort_by("is_wrapper", "start_ns").first().cast(pl.String))
+        .sort("start_ns", pl.col("module_path").cast(pl.String))
+        .with_row_index("call_order")
+        .select(
+            "module_path",
+            # NVTX hooks tell the path in a dictionary, TensorRT a layer's name, and neither a class.
+            class_name=pl.when(pl.col("name").str.starts_with(MODULE_PREFIX))
+            .then(pl.col("name").str.strip_prefix(MODULE_PREFIX).str.replace(r"_\d+$", ""))
+            .otherwise(pl.lit("unknown")),
+            call_order=pl.col("call_order").cast(pl.Int64),
+        )
+    )

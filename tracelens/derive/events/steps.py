@@ -1,0 +1,217 @@
+"""Steps of a program: where they are marked, which one a moment belongs to, and how long each took."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.columns.moments import during
+from tracelens.errors import UsageError
+
+FAMILIES = {
+    "profiler": r"^ProfilerStep#(\d+)$",
+    "annotation": r"(?i)^(?:(?:train(?:ing)?|test|val(?:idation)?|eval)[ _-]?)?(?:step|iter(?:ation)?)[ _#:-]*(\d+)$",
+    "server": r"^(?:execute_\w|step\[)",
+}
+"""Names of spans that mark steps, outermost first: torch's own, what programs write, vLLM's and SGLang's batches."""
+
+STEP_NAME = "|".join(f"(?:{FAMILIES[family]})" for family in ("profiler", "annotation"))
+"""Names of marks that tell a number."""
+
+_MARKS = {
+    "process_id": pl.Int64, "thread_id": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "until_ns": pl.Int64,
+    "step": pl.Int64, "window": pl.Int64, "name": pl.String,
+}  # fmt: skip
+_MAX_DIGITS = 18
+
+
+def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
+    """The marks of steps in spans (process_id, thread_id, kind, name, start_ns, duration_ns), by start.
+
+    A row a mark: process_id, thread_id, start_ns, end_ns, until_ns (where the next mark of the process begins; of a
+    window's last one, its end), step, window, name. Of marks of several sorts those are taken that come first in
+    FAMILIES and of which there are two at least; of marks within each other the outer ones. A step has the number that
+    its name tells, unless names tell none or a process tells one twice: then marks are counted from 0. A window is a
+    run of steps whose numbers follow on. `pattern` replaces the known marks, spans of any kind; a group in it, where
+    it has one, tells the number.
+    """
+    chosen = _chosen(_named(spans, pattern))
+    return _windows(_numbered(chosen)).select(pl.col(name).cast(dtype) for name, dtype in _MARKS.items())
+
+
+def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+    """The frame with `step`: the one whose mark was the last to begin in the process before start_ns.
+
+    Null before the first, and after the end of a window's last mark. Where marks of several threads overlap, the later
+    one counts.
+    """
+    return during(frame, marks.with_columns(end_ns="until_ns"), "step", pl.Int64)
+
+
+def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> pl.DataFrame:
+    """The steps: step, name, start_ns, duration_ns, host_ns, window; by start.
+
+    A step ends when the host has begun the next one and the device has finished what was launched before, whichever is
+    later. A window's first step begins with its mark, or when earlier work ends; its last one ends with its own mark,
+    or with the last device work launched in it. `ends` (step, end_ns) says when the device work that a step launched
+    ended, `loose` (launch_ns, end_ns) the same of work that no step launched; launch_ns is null where the launch came
+    before the trace began.
+    """
+    one_each = marks.group_by("step", maintain_order=True).agg(
+        pl.col("name", "window").first(), pl.col("start_ns").min(), pl.col("end_ns", "until_ns").max()
+    )
+    steps = one_each.sort("start_ns", "step")
+    is_last = (pl.col("window") != pl.col("window").shift(-1)).fill_null(value=True)
+    last_end = ends.group_by("step").agg(pl.col("end_ns").max().alias("done"))
+    steps = steps.join(last_end, on="step", how="left", maintain_order="left").with_columns(
+        is_last=is_last, host_end=pl.when(is_last).then("end_ns").otherwise(pl.col("start_ns").shift(-1))
+    )
+    before = _done_by(loose, steps["start_ns"])
+    done = pl.max_horizontal("done", _done_by(loose, steps["host_end"])).cum_max().forward_fill()
+    steps = steps.with_columns(end=pl.max_horizontal("host_end", done).cum_max())
+    begins = pl.max_horizontal("start_ns", before, pl.col("end").shift(1))
+    return steps.select(
+        "step",
+        "name",
+        start_ns=begins,
+        duration_ns=pl.col("end") - begins,
+        host_ns=pl.col("host_end") - pl.col("start_ns"),
+        window="window",
+    )
+
+
+class StepTimes:
+    """The table of steps, from the device work that is given table by table, as `link_work` gives it."""
+
+    def __init__(self, marks: pl.DataFrame, call_starts: pl.Series) -> None:
+        """`call_starts`: of API calls, by api_call_id."""
+        self._marks = marks
+        self._call_starts = call_starts
+        self._ends: list[pl.DataFrame] = []
+        self._loose: list[pl.DataFrame] = []
+        self._kernel_starts: list[pl.Series] = []
+
+    def take(self, name: str, work: pl.DataFrame) -> None:
+        """Look at the work of a table (step, start_ns, duration_ns, api_call_id, link)."""
+        if not self._marks.height:
+            return
+        end = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
+        found = work.select("step", end_ns=end)
+        self._ends.append(found.drop_nulls("step").group_by("step").agg(pl.col("end_ns").max()))
+        rows = found["step"].is_null().arg_true()
+        loose = work.select("start_ns", "api_call_id", "link")[rows]
+        launched = self._call_starts.gather(loose["api_call_id"]).cast(pl.Int64)
+        # Work without a call was launched before the trace, or else by its own start.
+        unknown = pl.when(pl.col("link") == "pre_window").then(None).otherwise(pl.col("start_ns").cast(pl.Int64))
+        at = loose.select(pl.when(launched.is_null()).then(unknown).otherwise(launched)).to_series()
+        self._loose.append(pl.DataFrame([at.alias("launch_ns"), found["end_ns"].gather(rows)]))
+        if name == "kernels":
+            self._kernel_starts.append(work["start_ns"])
+
+    def steps(self) -> pl.DataFrame:
+        """The table of steps but for the rank; without columns where nothing marks steps."""
+        if not self._marks.height:
+            return pl.DataFrame()
+        ends = pl.concat(self._ends) if self._ends else pl.DataFrame(schema={"step": pl.Int64, "end_ns": pl.Int64})
+        loose = (
+            pl.concat(self._loose)
+            if self._loose
+            else pl.DataFrame(schema=dict.fromkeys(("launch_ns", "end_ns"), pl.Int64))
+        )
+        found = list_steps(self._marks, ends, loose)
+        starts = pl.concat(self._kernel_starts).sort() if self._kernel_starts else pl.Series([], dtype=pl.Int64)
+        edges = found.select("start_ns", end=pl.col("start_ns") + pl.col("duration_ns"))
+        first, after = (starts.search_sorted(edges[edge]).cast(pl.Int64) for edge in ("start_ns", "end"))
+        return found.with_columns(n_kernels=after - first)
+
+
+def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
+    """The last end of the work (launch_ns, end_ns) that was launched before each moment; null where none was."""
+    ordered = work.sort("launch_ns", nulls_last=False)
+    reached = ordered["end_ns"].cum_max()
+    n_launched = ordered["launch_ns"].fill_null(-(2**63)).search_sorted(moments, side="left").cast(pl.Int64)
+    return reached.gather((n_launched - 1).set(n_launched == 0, None)).alias("done_by")
+
+
+def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
+    """The spans that a name makes marks: process_id, thread_id, start_ns, end_ns, name, number (text), family."""
+    if pattern is None:
+        spans = spans.filter(pl.col("kind").is_in(["annotation", "nvtx"]))
+        families = list(FAMILIES.values())
+    else:
+        families = [pattern]
+    try:
+        said = each_once(spans["name"], lambda name: _by_name(name, families)).struct.unnest()
+    except pl.exceptions.ComputeError as error:
+        raise UsageError(f"{pattern!r} is no regular expression for the names of steps: {error}") from error
+    columns = spans.select(
+        pl.col("process_id", "thread_id", "start_ns").cast(pl.Int64),
+        end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
+        name="name",
+    )
+    is_mark = said["family"].is_not_null()
+    return pl.concat([columns.filter(is_mark), said.filter(is_mark)], how="horizontal").with_columns(
+        pl.col("name").cast(pl.String), pl.col("number").cast(pl.String)
+    )
+
+
+def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
+    """Which of the patterns a name meets first, from 0 on, and the digits that it tells."""
+    family = pl.coalesce(
+        pl.when(name.str.contains(words)).then(pl.lit(place, pl.UInt8)) for place, words in enumerate(families)
+    )
+    number = pl.coalesce(
+        name.str.extract(words).str.extract(r"^(\d+)$") if _has_group(words) else pl.lit(None, pl.String)
+        for words in families
+    )
+    # A number past what an integer holds is no count of steps.
+    too_long = number.str.len_bytes() > _MAX_DIGITS
+    return pl.struct(
+        family=pl.when(too_long.fill_null(value=False)).then(None).otherwise(family), number=number.fill_null("")
+    )
+
+
+def _has_group(pattern: str) -> bool:
+    """Whether a pattern captures anything."""
+    return pl.select(pl.lit("").str.extract_groups(pattern)).to_series().struct.fields != []
+
+
+def _chosen(found: pl.DataFrame) -> pl.DataFrame:
+    """The marks of one sort, none within another of its thread but for those that tell the same number."""
+    candidates = []
+    for _, family in sorted(found.partition_by("family", as_dict=True).items()):
+        ordered = family.sort("process_id", "thread_id", "start_ns", "end_ns", descending=[False, False, False, True])
+        reached = pl.col("end_ns").cum_max().shift(1).over("process_id", "thread_id")
+        is_inner = (pl.col("end_ns") <= reached).fill_null(value=False)
+        candidates += [ordered.filter(~is_inner), ordered.filter(is_inner)]
+    several = [marks for marks in candidates if marks.select(pl.struct("number", "start_ns").n_unique()).item() > 1]
+    whole = [marks for marks in candidates if marks.height]
+    return (several or whole or [found])[0].sort("start_ns", "end_ns")
+
+
+def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
+    """The marks with `step` and `told`, the number their name tells; those of one step in a process become one mark."""
+    told = pl.when(pl.col("number") != "").then(pl.col("number")).cast(pl.Int64)
+    marks = marks.with_columns(told=told).sort("process_id", "start_ns", "end_ns")
+    # Marks that tell the same number, none of another between them, are of one step: several threads may mark it.
+    is_new = (
+        pl.col("told").is_null() | (pl.col("told") != pl.col("told").shift(1)) | pl.col("told").shift(1).is_null()
+    ).fill_null(value=True)
+    place = is_new.cum_sum().over("process_id") - 1
+    marks = marks.with_columns(place=place.cast(pl.Int64))
+    marks = marks.group_by("process_id", "place", maintain_order=True).agg(
+        pl.col("thread_id", "start_ns", "told", "name").first(), pl.col("end_ns").max()
+    )
+    repeats = marks["told"].has_nulls() or bool(
+        marks.select(pl.struct("process_id", "told").is_duplicated().any()).item()
+    )
+    return marks.with_columns(step=pl.col("place" if repeats else "told"))
+
+
+def _windows(marks: pl.DataFrame) -> pl.DataFrame:
+    """The marks, by start, with `window` and `until_ns`."""
+    follows = pl.col("told").is_null() | (pl.col("told") == pl.col("told").shift(1) + 1)
+    window = ((~follows).fill_null(value=False).cum_sum()).over("process_id")
+    marks = marks.sort("process_id", "start_ns").with_columns(window=window)
+    following = pl.col("start_ns").shift(-1).over("process_id", "window")
+    return marks.with_columns(until_ns=following.fill_null(pl.col("end_ns"))).sort("start_ns", "step")

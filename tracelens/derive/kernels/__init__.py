@@ -1,0 +1,1 @@
+"""What a kernel is: library, primitive, grid, occupancy; and what copies carry."""

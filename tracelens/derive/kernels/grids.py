@@ -1,0 +1,39 @@
+"""Kernels by the grid they were launched with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from tracelens.derive.columns.lookup import grouped
+from tracelens.storage.coding import spelled
+from tracelens.trace import Trace
+
+SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+"""Columns of a launch's grid and block."""
+
+
+def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
+    """A row a distinct (keys, grid, block) of the trace's kernels, longest total time first.
+
+    Added are n_calls, duration_total_ns, _mean_ns, _median_ns, _min_ns, _max_ns, n_blocks and threads_per_block.
+    """
+    kernels, words = trace.coded("kernels", *keys, *SHAPE, "duration_ns")
+    duration = pl.col("duration_ns")
+    measures = [
+        pl.len().cast(pl.Int64).alias("n_calls"),
+        duration.sum().alias("duration_total_ns"),
+        duration.median().alias("duration_median_ns"),
+        duration.min().alias("duration_min_ns"),
+        duration.max().alias("duration_max_ns"),
+    ]
+    groups = grouped(kernels, [*keys, *SHAPE], measures)
+    grids = groups.with_columns(
+        *(spelled(groups[key], own) for key, own in words.items()),
+        # Of whole numbers, so that it does not depend on the order of the rows.
+        duration_mean_ns=pl.col("duration_total_ns") / pl.col("n_calls"),
+        n_blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
+        threads_per_block=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
+    )
+    return grids.sort("duration_total_ns", *keys, *SHAPE, descending=[True] + [False] * (len(keys) + len(SHAPE)))

@@ -1,0 +1,199 @@
+"""Whose the kernels are: GPU time by layer and phase, and on what evidence."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.columns.lookup import grouped
+from tracelens.derive.events.sites import accumulation_and_roots, only_in_wrapper
+from tracelens.derive.events.span_trees import with_trees
+from tracelens.derive.layers.provenance import split_kernels
+from tracelens.derive.layers.replays import UNATTRIBUTED, has_replays, place_replays
+from tracelens.schemas.events import LIBRARIES, PRIMITIVES
+from tracelens.schemas.results.work import LAYER_ATTRIBUTION
+from tracelens.storage.coding import spelled
+from tracelens.trace import Trace
+
+PRE_WINDOW = "(pre-window)"
+ROOT_ONLY = "root module only"
+"""Evidence of kernels that only the model's root module, or a wrapper of it, is around."""
+_KIND = [
+    "rank",
+    "module_path",
+    "is_root",
+    "phase",
+    "accumulates",
+    "library",
+    "primitive",
+    "link",
+    "is_communication",
+    "by_node",
+]
+_KEY = ["rank", "layer", "class_name", "phase"]
+
+
+def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | None = None) -> pl.DataFrame:
+    """A row a layer and phase of each rank, most time first, as LAYER_ATTRIBUTION declares; none without kernels.
+
+    `in_steps` leaves out kernels that belong to no step, of ranks that mark steps. `base`, a capture of the same
+    program without CUDA graphs, places what this one replayed.
+    """
+    ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
+    replays = base if base is not None and base.has("kernels") and has_replays(trace) else None
+    if trace.has("provenance") or replays is not None:
+        parts = place_parts(trace)
+        if replays is not None:
+            parts = place_replays(parts, trace, replays, place_parts(replays))
+        parts = parts.filter(_in_steps(trace)) if in_steps else parts
+        placed = parts.with_columns(n=pl.lit(1, pl.Int64))
+    else:
+        placed = _placed(*_kinds(trace, in_steps=in_steps), trace).with_columns(
+            low_ns="duration_ns", high_ns="duration_ns"
+        )
+    sums = placed.group_by(*_KEY, "evidence", "library", "primitive")
+    sorts = sums.agg(pl.col("duration_ns", *bounds, "n").sum())
+    by_evidence = sorts.group_by(*_KEY, "evidence").agg(ns.sum()).sort("duration_ns", "evidence", descending=True)
+    evidence = by_evidence.group_by(_KEY).agg(pl.col("evidence").first())
+    frame = (
+        sorts.group_by(_KEY)
+        .agg(
+            pl.col("n").sum().cast(pl.Int64).alias("n_kernels"),
+            ns.sum().alias("duration_total_ns"),
+            ns.sum().alias("estimate_ns"),
+            pl.col(bounds).sum(),
+            ns.filter(pl.col("evidence") == ROOT_ONLY).sum().alias("root_only_ns"),
+            *(ns.filter(pl.col("library") == word).sum().alias(f"library_{word}_ns") for word in LIBRARIES),
+            *(ns.filter(pl.col("primitive") == word).sum().alias(f"primitive_{word}_ns") for word in PRIMITIVES),
+        )
+        .join(evidence, on=_KEY, nulls_equal=True)
+        .with_columns(
+            share_frac=_over(pl.col("duration_total_ns"), pl.col("duration_total_ns").sum().over("rank")),
+            layout_frac=_over(pl.col("primitive_layout_ns"), pl.col("duration_total_ns")),
+        )
+        .sort("rank", "duration_total_ns", "layer", "phase", descending=[False, True, False, False])
+    )
+    return LAYER_ATTRIBUTION.conform(frame)
+
+
+def _kinds(trace: Trace, *, in_steps: bool) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
+    """What `_located` gives, a row a kind of kernels with their time and number n; `in_steps` leaves out the others."""
+    measures = [pl.col("duration_ns").sum(), pl.len().cast(pl.Int64).alias("n")]
+    if not trace.has("sites") or _knows_nodes(trace):
+        located, words = _located(trace)
+        located = located.filter(_in_steps(trace)) if in_steps else located
+        return grouped(located, _KIND, measures), words
+    sorts, words = trace.coded("kernels", "library", "primitive", "link")
+    kernels = trace.select("kernels", "rank", "site_id", "duration_ns", "is_communication", "step").hstack(sorts)
+    key = ["rank", "site_id", "library", "primitive", "link", "is_communication", "in_step"]
+    kinds = grouped(kernels.with_columns(in_step=pl.col("step").is_not_null()), key, measures)
+    marked = kinds.filter("in_step")["rank"].unique()
+    kinds = kinds.filter(pl.col("in_step") | ~pl.col("rank").is_in(marked.implode())) if in_steps else kinds
+    places, place_words = trace.coded("sites", "module_path", "phase")
+    sites = trace.select("sites", "rank", "site_id", "is_root", "accumulates").hstack(places)
+    found = kinds.join(sites, on=["rank", "site_id"], how="left").with_columns(by_node=pl.lit(value=False))
+    return found, words | place_words
+
+
+def _in_steps(trace: Trace) -> pl.Expr:
+    """Whether a kernel belongs to a step, or its rank marks none."""
+    marked = trace.select("kernels", "rank", "step").drop_nulls("step")["rank"].unique()
+    return pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked.implode())
+
+
+def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    return pl.when(whole > 0).then(part / whole).otherwise(0.0)
+
+
+def place_parts(trace: Trace) -> pl.DataFrame:
+    """Every kernel with its layer, class_name, phase and evidence; a fused one as a row a module it was made from.
+
+    duration_ns is split then, and low_ns and high_ns are gained. What was recorded at compile time outweighs the module
+    around the launch, which is the one that was compiled; communication and gradient accumulation stay what they are.
+    """
+    placed = _placed(*_located(trace), trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
+    launches = trace.api_calls.select("rank", "api_call_id", launch_ns="start_ns")
+    kernels = trace.kernels.join(launches, on=["rank", "api_call_id"], how="left")
+    parts = split_kernels(kernels.sort("rank", "launch_ns", "start_ns"), trace.spans, trace.provenance)
+    key = ["rank", "kernel_id"]
+    told = parts.join(placed.filter(~pl.col("evidence").is_in(_OWN_ROWS)), on=key, how="inner", suffix="_around")
+    inner = pl.format("{}.{}", "module_path_around", "module_path")
+    known = trace.layers.select("rank", inner=pl.col("module_path"), is_known=pl.lit(True))
+    told = told.with_columns(inner=inner).join(known, on=["rank", "inner"], how="left")
+    path = pl.when("is_known").then("inner").when(pl.col("module_path") != "").then("module_path")
+    told = told.with_columns(
+        module_path=path,
+        layer=path.fill_null(UNATTRIBUTED),
+        evidence=pl.when(path.is_null()).then(pl.lit(ROOT_ONLY)).otherwise("compile provenance: " + pl.col("rule")),
+        phase=pl.when("is_backward").then(pl.lit("backward")).otherwise("phase"),
+        duration_ns="estimate_ns",
+    )
+    rest = placed.join(told.select(key).unique(), on=key, how="anti", maintain_order="left")
+    return pl.concat([rest, _with_classes(trace, told).select(rest.columns)])
+
+
+_OWN_ROWS = ("communication kernel", "autograd node", "optimizer marker")
+
+
+def _with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
+    classes = trace.layers.select("rank", "class_name", layer="module_path")
+    return placed.drop("class_name", strict=False).join(
+        classes, on=["rank", "layer"], how="left", maintain_order="left"
+    )
+
+
+def _located(trace: Trace) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
+    """Every kernel with the columns of _KIND, which are all that its place depends on; strings as codes, their words.
+
+    module_path and phase are those of the span around the launch.
+    """
+    columns = ["rank", "kernel_id", "span_id", "duration_ns", "is_communication", "step"]
+    kernels = trace.select("kernels", *columns, *(["node_span_id"] if _knows_nodes(trace) else []))
+    sorts, sort_words = trace.coded("kernels", "library", "primitive", "link")
+    spans, words = trace.coded("spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase")
+    found = []
+    for tree, part in with_trees(spans, kernels.hstack(sorts)):
+        at, by_node = _where(tree, part)
+        path = tree["module_path"].gather(at).alias("module_path")
+        accumulates, roots = accumulation_and_roots(tree, words, part["span_id"])
+        is_root, phase = path.is_in(roots.implode()), tree["phase"].gather(at)
+        is_root = is_root.fill_null(value=False) | only_in_wrapper(tree, words, part["span_id"])
+        located = part.with_columns(path, by_node=by_node, accumulates=accumulates, phase=phase, is_root=is_root)
+        found.append(located)
+    return pl.concat(found), words | sort_words
+
+
+def _knows_nodes(trace: Trace) -> bool:
+    return any(trace.has_values("kernels", "node_span_id", rank) for rank in trace.manifest.ranks)
+
+
+def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
+    """The span that tells of each kernel's layer, and whether it is the one around what made the node of a graph."""
+    at = kernels["span_id"]
+    if "node_span_id" not in kernels.columns:
+        return at, pl.lit(value=False)
+    node = kernels["node_span_id"]
+    by_node = tree["module_path"].gather(node).is_not_null()
+    return node.zip_with(by_node, at), by_node
+
+
+def _placed(located: pl.DataFrame, words: dict[str, pl.Series], trace: Trace) -> pl.DataFrame:
+    """Kernels, or kinds of them, with layer, class_name and evidence; strings as such."""
+    coded = ("module_path", "phase", "library", "primitive", "link")
+    located = located.with_columns(spelled(located[name], words[name]) for name in coded)
+    path, phase = pl.col("module_path"), pl.col("phase")
+    in_layer = path.is_not_null() & ~pl.col("is_root")
+    rows = (
+        (pl.col("is_communication"), "(communication)", "communication kernel"),
+        (pl.col("accumulates").fill_null(False), "(gradient accumulation)", "autograd node"),
+        (phase == "optimizer", "(optimizer)", "optimizer marker"),
+        (in_layer & pl.col("by_node"), None, "graph node"),
+        (in_layer & (phase == "backward"), None, "backward sequence"),
+        (in_layer, None, "module span"),
+        (pl.col("link") == "pre_window", PRE_WINDOW, "launched before the trace began"),
+        (path.is_not_null() | pl.col("is_root"), UNATTRIBUTED, ROOT_ONLY),
+    )
+    layer = pl.coalesce(
+        *(pl.when(when).then(pl.lit(row) if row else path) for when, row, _ in rows), pl.lit(UNATTRIBUTED)
+    )
+    evidence = pl.coalesce(*(pl.when(when).then(pl.lit(why)) for when, _, why in rows), pl.lit("none"))
+    return _with_classes(trace, located.with_columns(layer=layer, evidence=evidence))

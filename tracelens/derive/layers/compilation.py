@@ -1,0 +1,51 @@
+"""Whether a run was compiled: what a trace or its timings show of torch.compile; and whether devices differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from tracelens.derive.layers.layer_times import EAGER
+from tracelens.trace import Trace
+
+# Inductor's prefixes for pointwise, reduction, persistent reduction, template, foreach, scan and other kernels, and
+# what torch 2.0 called them all. A Triton kernel that somebody wrote by hand says nothing of compilation.
+_KERNELS = r"^triton_(poi|red|per|tem|for|spl|unk|[a-z]+_fused|(add)?mm|b(add)?bmm|convolution|flex)|^triton__[0-9]"
+_SPANS = (
+    r"CompiledFxGraph|^Torch-Compiled Region|^CompiledFunction|^TorchDynamo Cache Lookup|^nn\.Module: OptimizedModule_"
+    r"|(^|_)cpp_fused_"
+)
+EVIDENCE = (
+    "kernels of Inductor, annotations of torch.compile, compile provenance or timings of a compiled configuration"
+)
+"""What shows that a run was compiled, in words."""
+
+
+def shows_compilation(trace: Trace) -> bool:
+    """Whether kernels that Inductor made, annotations of torch.compile or compile provenance are in the trace."""
+    if trace.has("provenance"):
+        return True
+    return any(
+        trace.has(table) and bool(trace.coded(table, "name")[1]["name"].str.contains(pattern).any())
+        for table, pattern in (("kernels", _KERNELS), ("spans", _SPANS))
+    )
+
+
+def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool, bool]:
+    """Whether each of two runs was compiled: by their configurations where these were timed, else by their traces."""
+    if way["method"] == "kernels":
+        return shows_compilation(base), shows_compilation(other)
+    one, two = (way.get(f"{which}_configuration") for which in ("base", "other"))
+    return one not in {*EAGER, "unknown", None}, two not in {*EAGER, "unknown", None}
+
+
+def other_device(base: Trace, other: Trace) -> str | None:
+    """A sentence on the devices of two runs where these differ; null where they do not, or are not known."""
+    names = [
+        sorted(set(trace.devices.filter(pl.col("name") != "unknown")["name"].drop_nulls())) for trace in (base, other)
+    ]
+    if not all(names) or names[0] == names[1]:
+        return None
+    one, two = (", ".join(found) for found in names)
+    return f"base ran on {one}, other on {two}: what differs between their times is the devices' doing too"

@@ -1,0 +1,121 @@
+"""The layers of two runs side by side, matched by module path, for every way of timing that both have."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from tracelens.derive.layers.layer_times import DEVICES, EAGER, VARIANT, Sides, measured_times
+from tracelens.trace import Trace
+
+_SIDE = ("low_ns", "estimate_ns", "high_ns", "evidence")
+_KEY = ("rank", "layer", "phase")
+
+
+class Way(NamedTuple):
+    """A configuration, its compile mode, and the variant of measuring."""
+
+    configuration: str
+    compile_mode: str | None
+    variant: tuple[Any, ...]
+
+
+def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFrame:
+    """A row a layer, phase and way of timing that both traces have: the columns of COMPARE_LAYERS up to the evidence.
+
+    GPU time of kernels, as `both_kernel_times` gives it, is one way; each pair of measured configurations, by each
+    method that both were measured by, is another: eager ones of base where it has any, with compiled ones of other
+    where it has any, on the same device where possible.
+    """
+    parts = []
+    if kernels is not None:
+        parts.append(_joined(*kernels).with_columns(method=pl.lit("kernels")))
+    sides = measured_times(base), measured_times(other)
+    for one, two in _measured_pairs(*(_ways(side) for side in sides)):
+        joined = _joined(_of(sides[0], one), _of(sides[1], two))
+        parts.append(
+            joined.with_columns(
+                method=pl.lit(one.variant[0]),
+                base_configuration=pl.lit(one.configuration),
+                other_configuration=pl.lit(two.configuration),
+                compile_mode=pl.lit(two.compile_mode, pl.String),
+            )
+        )
+    return pl.concat(parts, how="diagonal") if parts else pl.DataFrame()
+
+
+def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """Both sides by rank, layer and phase; `match` says which has it."""
+    sides = [
+        frame.select(
+            *_KEY,
+            "class_name",
+            *(pl.col(name).alias(f"{which}_{name}") for name in _SIDE),
+            pl.col("n").alias(f"n_{which}"),
+        )
+        for which, frame in (("base", base), ("other", other))
+    ]
+    both = sides[0].join(sides[1], on=_KEY, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
+    return both.with_columns(
+        class_name=pl.coalesce("class_name", "class_name_right"),
+        match=pl.when(pl.col("other_estimate_ns").is_null())
+        .then(pl.lit("only_base"))
+        .when(pl.col("base_estimate_ns").is_null())
+        .then(pl.lit("only_other"))
+        .otherwise(pl.lit("both")),
+    ).drop("class_name_right")
+
+
+def _ways(measured: pl.DataFrame) -> list[Way]:
+    rows = measured.select("configuration", "compile_mode", *VARIANT).unique(maintain_order=True)
+    return [Way(configuration, mode, tuple(variant)) for configuration, mode, *variant in rows.iter_rows()]
+
+
+def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
+    """The layers measured in that way; a measured time is of the forward pass."""
+    method, synchronized, profiled, _, quantity = way.variant
+    wanted = (way.configuration, way.compile_mode, *way.variant)
+    told = [
+        f"measured: {method}" + (f" ({quantity})" if quantity else ""),
+        "synchronised" if synchronized else "",
+        "profiled" if profiled and method != "profiler" else "",
+    ]
+    return measured.filter(
+        pl.col(name).eq_missing(pl.lit(value))
+        for name, value in zip(("configuration", "compile_mode", *VARIANT), wanted, strict=True)
+    ).with_columns(phase=pl.lit("forward"), evidence=pl.lit(", ".join(word for word in told if word)))
+
+
+def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
+    """For each pair of configurations and each method the best variant that both have."""
+    eager = [way for way in base if way.configuration in EAGER] or base
+    compiled = [way for way in other if way.configuration not in EAGER] or other
+    pairs = [(one, two) for one, two in product(eager, compiled) if _comparable(one, two)]
+    near = [(one, two) for one, two in pairs if _device(one) in {_device(two), None} or _device(two) is None]
+    best: dict[tuple[Any, ...], tuple[Way, Way]] = {}
+    for one, two in sorted(near or pairs, key=_preference):
+        best.setdefault((*one[:2], *two[:2], one.variant[0]), (one, two))
+    return list(best.values())
+
+
+def _comparable(one: Way, two: Way) -> bool:
+    """Whether both were measured alike; the profiler's self time is the CPU's or the GPU's, after the device."""
+    if one.variant[0] != "profiler":
+        return one.variant == two.variant
+    return one.variant[:4] == two.variant[:4] and all(way.variant[4] == _self_time(way) for way in (one, two))
+
+
+def _self_time(way: Way) -> str:
+    return "CUDA_self" if _device(way) == "gpu" else "CPU_self"
+
+
+def _device(way: Way) -> str | None:
+    return DEVICES.get(way.configuration)
+
+
+def _preference(pair: tuple[Way, Way]) -> tuple[bool, bool]:
+    """Unprofiled before profiled, then synchronised before not."""
+    _, synchronized, profiled, *_ = pair[0].variant
+    return profiled, not synchronized

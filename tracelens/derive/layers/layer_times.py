@@ -1,0 +1,92 @@
+"""Times of layers from one trace: GPU time a step from its kernels, and whatever `timings` hold."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
+
+import polars as pl
+
+from tracelens.derive.layers.attribution import attribute_kernels
+from tracelens.schemas.events import PRIMITIVES
+from tracelens.trace import Trace
+
+Sides: TypeAlias = tuple[pl.DataFrame, pl.DataFrame]
+REGION = "(compiled region)"
+DEVICES = {"interpreted": "cpu", "cpp": "cpu", "cuda": "gpu", "triton": "gpu"}
+EAGER = ("interpreted", "cuda")
+VARIANT = ("method", "synchronized", "profiled", "clock", "quantity")
+"""What tells ways of measuring apart."""
+_BOUNDS = ("low_ns", "estimate_ns", "high_ns")
+
+
+def kernel_times(trace: Trace) -> pl.DataFrame:
+    """GPU time of each layer and phase a step: rank, layer, class_name, phase, evidence, n, bounds, primitive_*_ns.
+
+    Where steps are marked, work outside of them is left out; where none is, the whole trace counts as one.
+    """
+    steps = trace.select("kernels", "rank", "step")
+    # Kernels of a step mostly follow each other, so few rows are left to compare.
+    begins = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in steps.columns)
+    steps = steps.filter(begins).unique()
+    n_steps = steps.group_by("rank").agg(n_steps=pl.col("step").drop_nulls().len().clip(1))
+    per_step = [*_BOUNDS, *(f"primitive_{word}_ns" for word in PRIMITIVES)]
+    return (
+        attribute_kernels(trace, in_steps=True)
+        .join(n_steps, on="rank")
+        .with_columns(
+            pl.col(per_step) / pl.col("n_steps"),
+            n=(pl.col("n_kernels") / pl.col("n_steps")).round().cast(pl.Int64),
+        )
+        .select("rank", "layer", "class_name", "phase", "evidence", "n", *per_step)
+    )
+
+
+def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
+    """What `kernel_times` gives of each, at a time; None where one has no kernels."""
+    if not base.has("kernels") or not other.has("kernels"):
+        return None
+    with ThreadPoolExecutor(2) as pool:
+        one, two = pool.map(kernel_times, (base, other))
+    return one, two
+
+
+def measured_times(trace: Trace) -> pl.DataFrame:
+    """Medians and quartiles of each layer's measured times, warm-up left out, for each configuration and variant.
+
+    rank, configuration, compile_mode, method, synchronized, profiled, clock, quantity, layer, class_name, n, bounds.
+    """
+    ns = pl.col("duration_ns")
+    classes = trace.layers.select("rank", "class_name", layer="module_path").unique(["rank", "layer"])
+    return (
+        trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path").is_not_null())
+        .rename({"module_path": "layer"})
+        .filter(pl.col("layer") != REGION)
+        .group_by("rank", "configuration", "compile_mode", *VARIANT, "layer", maintain_order=True)
+        .agg(
+            n=pl.len().cast(pl.Int64),
+            low_ns=ns.quantile(0.25, "linear"),
+            estimate_ns=ns.median(),
+            high_ns=ns.quantile(0.75, "linear"),
+        )
+        .join(classes, on=["rank", "layer"], how="left", maintain_order="left")
+    )
+
+
+def region_cost(trace: Trace, configuration: str | None) -> float | None:
+    """Median cost of calling a compiled region, as measured in the configuration (any, where null); null: never was.
+
+    Noise below 0 counts as 0.
+    """
+    rows = trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path") == REGION)
+    if configuration is not None:
+        rows = rows.filter(pl.col("configuration") == configuration)
+    found = rows["duration_ns"].median()
+    return max(float(found), 0.0) if isinstance(found, (int, float)) else None
+
+
+def are_numbered(layers: pl.DataFrame) -> bool:
+    """Whether the layers' paths are chains as a trace numbers them (ResNet_0.Conv2d_3), not attribute paths."""
+    named = layers.drop_nulls("class_name")
+    last = pl.col("layer").str.extract(r"([^.]+?)_\d+$")
+    return bool(named.height) and bool(named.select((last == pl.col("class_name")).fill_null(False).all()).item())

@@ -1,0 +1,122 @@
+"""What each layer would cost under the best choice between an eager and a compiled run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from tracelens.derive.layers.layer_times import Sides
+from tracelens.derive.layers.switching import COMPILED, EAGER, change_costs, cheapest_path
+from tracelens.schemas.events import PRIMITIVES
+
+Row = dict[str, Any]
+TOTAL = "(total)"
+_WORDS = ("eager", "compiled")
+_MOVES = ("layout", "memory")
+"""Primitives that only prepare others: an eager convolution and the layout transform before it are one operation."""
+
+
+def best_of_two(layers: Sequence[Row]) -> list[Row]:
+    """The faster run for each layer; eager where both are equally fast."""
+    return _walk(layers, [_faster(layer["base_ns"], layer["other_ns"]) for layer in layers], 0.0)
+
+
+def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list[Row]:
+    """The cheapest path with `change_cost` for every change between eager and compiled.
+
+    `region_ns` is what each layer's time in other holds of calling it as a compiled region of its own: it is taken out,
+    as the changes pay for it.
+    """
+    bare = [
+        layer | {"other_ns": None if layer["other_ns"] is None else max(layer["other_ns"] - region_ns, 0.0)}
+        for layer in layers
+    ]
+    times = [(_or_never(layer["base_ns"]), _or_never(layer["other_ns"])) for layer in bare]
+    return _walk(bare, cheapest_path(times, change_cost), change_cost)
+
+
+def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) -> list[Row]:
+    """The faster run for each operation of a layer, where both runs have the same ones in it; else for the layer.
+
+    `operations` has the times of each layer's in both runs, by layer.
+    """
+    rows = best_of_two(layers)
+    cumulative = 0.0
+    for row in rows:
+        base, other = operations.get(row["layer"], ({}, {}))
+        if base.keys() == other.keys() and len(base) > 1:
+            picked = {name: _faster(base[name], other[name]) for name in base}
+            row["chosen_ns"] = float(sum((base, other)[pick][name] for name, pick in picked.items()))
+            chosen = set(picked.values())
+            row["choice"] = _WORDS[chosen.pop()] if len(chosen) == 1 else "mixed"
+        cumulative += row["chosen_ns"]
+        row["cumulative_ns"] = cumulative
+    return rows
+
+
+def with_total(rows: Sequence[Row]) -> list[Row]:
+    """The rows after their sum. Speedups are over layers that both runs have; forced ones tell nothing of a choice."""
+    free = [row for row in rows if not row["is_forced"]]
+    base, other, chosen = (sum(row[name] for row in free) for name in ("base_ns", "other_ns", "chosen_ns"))
+    switches = sum(row["switch_ns"] for row in rows)
+    cost = chosen + switches
+    ratio = {name: over / cost if cost > 0 and free else None for name, over in (("base", base), ("other", other))}
+    known = [value for value in ratio.values() if value is not None]
+    total = {
+        "position": None, "layer": TOTAL, "class_name": None, "choice": None, "is_forced": False,
+        "is_clear": None, "base_ns": base,
+        "other_ns": other, "chosen_ns": chosen, "switch_ns": switches,
+        "cumulative_ns": rows[-1]["cumulative_ns"] if rows else 0.0,
+        "speedup_over_base": ratio["base"], "speedup_over_other": ratio["other"],
+        "speedup_over_best": min(known, default=None),
+    }  # fmt: skip
+    return [total, *rows]
+
+
+def _walk(layers: Sequence[Row], path: Sequence[int], change_cost: float) -> list[Row]:
+    rows, cumulative = [], 0.0
+    for layer, at, change in zip(layers, path, change_costs(path, change_cost), strict=True):
+        chosen = layer[("base_ns", "other_ns")[at]]
+        cumulative += chosen + change
+        rows.append(
+            layer
+            | {
+                "choice": _WORDS[at],
+                "is_forced": layer["base_ns"] is None or layer["other_ns"] is None,
+                "chosen_ns": chosen,
+                "switch_ns": change,
+                "cumulative_ns": cumulative,
+            }
+        )
+    return rows
+
+
+def _faster(base: float | None, other: float | None) -> int:
+    return COMPILED if base is None or (other is not None and other < base) else EAGER
+
+
+def _or_never(time: float | None) -> float:
+    return float("inf") if time is None else time
+
+
+def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
+    """Of each layer the GPU time of its operations in both runs: its primitives, all phases, per step.
+
+    `kernels` is what `both_kernel_times` gives. Time in layout transforms and memory operations counts for the layer's
+    longest other primitive.
+    """
+    sides = [_by_primitive(times.filter(pl.col("rank") == rank)) for times in kernels]
+    return {layer: (sides[0][layer], sides[1][layer]) for layer in sides[0] if layer in sides[1]}
+
+
+def _by_primitive(times: pl.DataFrame) -> dict[str, Row]:
+    columns = [f"primitive_{word}_ns" for word in PRIMITIVES]
+    found = {}
+    for row in times.group_by("layer").agg(pl.col(columns).sum()).iter_rows(named=True):
+        spent = {word: row[f"primitive_{word}_ns"] for word in PRIMITIVES if row[f"primitive_{word}_ns"] > 0}
+        moved = sum(spent.pop(word, 0.0) for word in _MOVES)
+        main = max(spent, key=lambda word: spent[word], default=_MOVES[0])
+        found[row["layer"]] = spent | {main: spent.get(main, 0.0) + moved}
+    return found

@@ -1,0 +1,232 @@
+"""Which modules a compiled graph's kernels came from: the trace's calls aligned with those recorded at compile time.
+
+Inductor wraps every run of a compiled graph in an annotation `## Call CompiledFxGraph KEY ##`; the recorder's sidecar
+lists, by that key and in order, the kernels the graph calls and the FX nodes each was made from. Names repeat within a
+graph, so a call is found by name and place: the two sequences are aligned, each distinct one once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+
+import polars as pl
+
+from tracelens.derive.events.span_trees import span_trees
+
+_GRAPH_SPAN = r"^## Call CompiledFxGraph (\S+) ##$"
+_PREFIX = re.compile(r"^graph_\d+_")
+_MAIN = ("conv", "gemm", "attention")
+"""Primitives of which a call to a library runs one kernel; its other kernels prepare or finish that one."""
+PARTS = pl.Schema(
+    {
+        "rank": pl.Int32, "kernel_id": pl.Int64, "module_path": pl.String, "rule": pl.String,
+        "is_backward": pl.Boolean, "estimate_ns": pl.Int64, "low_ns": pl.Int64, "high_ns": pl.Int64,
+    }
+)  # fmt: skip
+
+
+def split_kernels(kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
+    """A row a kernel and module it was made from: rule, is_backward, estimate_ns, low_ns and high_ns; see PARTS.
+
+    A fused kernel's time is split by the bytes that each module's nodes put out; an equal split and the whole for the
+    module with most bytes give the range. The estimates of a kernel sum to its duration. Kernels that no recorded call
+    explains are left out. `kernels` needs rank, kernel_id, name, span_id, primitive, link, start_ns and duration_ns, in
+    the order of their launches.
+    """
+    if not provenance.height or not kernels.height:
+        return PARTS.to_frame()
+    calls = pl.concat([_calls(k, tree) for k, tree in _by_rank(kernels, spans)] or [pl.DataFrame()])
+    if not calls.height:
+        return PARTS.to_frame()
+    placed = _aligned(calls, provenance)
+    return _parts(placed, kernel_shares(provenance))
+
+
+def _by_rank(kernels: pl.DataFrame, spans: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    for tree in span_trees(spans.select("rank", "span_id", "parent_id", "name", "kind")):
+        part = kernels.filter(pl.col("rank") == tree["rank"][0])
+        if part.height:
+            yield part, tree
+
+
+def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
+    """One rank's kernels that ran in a compiled graph: with the graph's key and run, and the call in it.
+
+    The call is the outermost op between the kernel's launch and the graph, or, where there is none, the kernel alone.
+    """
+    keys = tree["name"].str.extract(_GRAPH_SPAN)
+    is_op = tree["kind"] == "op"
+    walk = kernels.select("span_id").drop_nulls().unique().with_columns(up="span_id", op=pl.lit(None, pl.Int64))
+    found = []
+    while walk.height:
+        at_graph = keys.gather(walk["up"]).is_not_null()
+        found.append(walk.filter(at_graph))
+        walk = walk.filter(~at_graph)
+        op = walk["up"].zip_with(is_op.gather(walk["up"]), walk["op"])
+        walk = walk.with_columns(op=op, up=tree["parent_id"].gather(walk["up"])).drop_nulls("up")
+    within = pl.concat(found) if found else walk
+    within = within.with_columns(graph_key=keys.gather(within["up"]), op_name=tree["name"].gather(within["op"]))
+    joined = kernels.join(within.rename({"up": "run"}), on="span_id", how="inner", maintain_order="left")
+    return joined.with_columns(
+        label=pl.when(pl.col("name").str.starts_with("triton_")).then("name").otherwise(pl.col("op_name")),
+        call=pl.coalesce("op", -1 - pl.col("kernel_id")),
+    )
+
+
+def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
+    """Kernels with the call_order of the recorded call that explains them; the others are left out.
+
+    Runs of a graph that launched the same kernels in the same order are aligned once.
+    """
+    run = ["rank", "graph_key", "run"]
+    label = pl.coalesce("label", pl.lit("?") + pl.col("primitive")).cast(pl.Categorical)
+    kernels = calls.with_columns(label=label, n=pl.int_range(pl.len()).over(run))
+    kernels = kernels.with_columns(is_new=(pl.col("call") != pl.col("call").shift()).fill_null(True))
+    element = pl.struct(pl.col("label").to_physical(), "is_new", "n").hash(seed=0)
+    runs = kernels.group_by(run).agg(signature=element.sum(), n_kernels=pl.len())
+    kind = ["graph_key", "signature", "n_kernels"]
+    examples = runs.group_by(kind).agg(pl.col("rank", "run").first())
+    recorded = _recorded(provenance)
+    aligned = []
+    for key, signature, n_kernels, rank, at in examples.iter_rows():
+        if key not in recorded:
+            continue
+        one = kernels.filter((pl.col("run") == at) & (pl.col("rank") == rank))
+        places = _align(_as_calls(one), recorded[key])
+        frame = pl.DataFrame({"n": range(n_kernels), "call_order": places}, schema=_PLACES).drop_nulls()
+        aligned.append(frame.with_columns(graph_key=pl.lit(key), signature=pl.lit(signature, runs["signature"].dtype)))
+    if not aligned:
+        return kernels.clear().with_columns(call_order=pl.lit(None, pl.Int64))
+    kernels = kernels.join(runs, on=run, how="left", maintain_order="left")
+    return kernels.join(pl.concat(aligned), on=["graph_key", "signature", "n"], how="inner", maintain_order="left")
+
+
+_PLACES = pl.Schema({"n": pl.Int64, "call_order": pl.Int64})
+
+
+def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
+    """The recorded calls of each graph: call_order and label, in order."""
+    calls = provenance.select("graph_key", "call_order", "kernel_name", "is_extern").unique().sort("call_order")
+    found: dict[str, list[tuple[int, str]]] = {}
+    for key, order, name, is_extern in calls.iter_rows():
+        found.setdefault(key, []).append((order, _extern_label(name) if is_extern else _PREFIX.sub("", name)))
+    return found
+
+
+def _extern_label(name: str) -> str:
+    """What `extern_kernels.convolution`, `torch.ops.aten.sort.stable` and the op `aten::sort` have in common."""
+    words = [word for word in re.split(r"::|\.", name) if word not in _NO_NAMES]
+    return "extern " + _VARIANTS.get(words[0] if words else name, words[0] if words else name)
+
+
+_NO_NAMES = {"extern_kernels", "torch", "ops", "aten", "default", "out"}
+_VARIANTS = {"bias_addmm": "addmm"}
+"""Inductor's own wrapper, and the op that it runs."""
+
+
+def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
+    """A run's calls in order: label, and the primitives of its kernels; kernels of a replayed graph are calls alone."""
+    calls: list[tuple[str, list[str]]] = []
+    for label, primitive, is_new in kernels.select("label", "primitive", "is_new").iter_rows():
+        if is_new:
+            generated = label.startswith(("triton_", "?"))
+            calls.append((label if generated else _extern_label(label), []))
+        calls[-1][1].append(primitive)
+    return calls
+
+
+def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) -> list[int | None]:
+    """For each kernel of a run the call_order of its recorded call, or None."""
+    labels, expected = [label for label, _ in calls], [label for _, label in recorded]
+    matched: list[int | None] = [None] * len(calls)
+    for block in SequenceMatcher(None, labels, expected, autojunk=False).get_matching_blocks():
+        for offset in range(block.size):
+            matched[block.a + offset] = block.b + offset
+    _fill_gaps(calls, expected, matched)
+    return [
+        None if place is None else recorded[place][0]
+        for place, (_, primitives) in zip(matched, calls, strict=True)
+        for _ in primitives
+    ]
+
+
+def _fill_gaps(calls: list[tuple[str, list[str]]], expected: list[str], matched: list[int | None]) -> None:
+    """Give kernels that carry no op, as in the replay of a CUDA graph, the library calls recorded at their place.
+
+    Between two kernels that are known there may be several such calls: then each main kernel is the next one's, with
+    the kernels before it; where their numbers differ nothing is said.
+    """
+    at, last = 0, -1
+    while at < len(calls):
+        if matched[at] is not None:
+            last = matched[at] or 0
+            at += 1
+            continue
+        end = next((i for i in range(at, len(calls)) if matched[i] is not None), len(calls))
+        until = matched[end] if end < len(calls) else len(expected)
+        externs = [i for i in range(last + 1, until or 0) if expected[i].startswith("extern ")]
+        unknown = [i for i in range(at, end) if calls[i][0].startswith("?")]
+        mains = [i for i in unknown if calls[i][1][0] in _MAIN]
+        if len(externs) == 1:
+            for i in unknown:
+                matched[i] = externs[0]
+        elif externs and len(mains) == len(externs):
+            for i in unknown:
+                place = sum(main < i for main in mains)
+                matched[i] = externs[min(place, len(externs) - 1)]
+        at = end
+
+
+def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
+    """A row a recorded call and module: estimate_frac by bytes, least and most of the three splits, rule."""
+    call = ["graph_key", "call_order"]
+    nodes = _own_nodes(provenance.drop_nulls("module_path"))
+    shares = nodes.group_by(*call, "is_backward", "module_path", maintain_order=True).agg(
+        n_bytes=pl.col("output_bytes").clip(lower_bound=0).sum(), rule=pl.col("rule").sort().first()
+    )
+    whole, n = pl.col("n_bytes").sum().over(call), pl.len().over(call)
+    equal = 1 / n
+    by_bytes = pl.when(whole > 0).then(pl.col("n_bytes") / whole).otherwise(equal)
+    most = pl.col("n_bytes").rank("ordinal", descending=True).over(call) == 1
+    dominant = pl.when(whole > 0).then(most.cast(pl.Float64)).otherwise(equal)
+    return shares.with_columns(
+        estimate_frac=by_bytes,
+        low_frac=pl.min_horizontal(by_bytes, equal, dominant),
+        high_frac=pl.max_horizontal(by_bytes, equal, dominant),
+    ).with_columns(
+        until_frac=pl.col("estimate_frac").cum_sum().over(call), is_last=pl.int_range(pl.len()).over(call) == n - 1
+    )
+
+
+def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
+    """The nodes without those that Inductor merely lists beside the one that a library call runs.
+
+    A fallback's origins gather neighbours that were inlined on the way (seen with torch 2.11).
+    """
+    words = pl.col("kernel_name", "aten_op").str.replace(r"^(extern_kernels|torch\.ops\.aten|aten)\.", "")
+    names = nodes.select(words.str.extract(r"^([^.]+)"))
+    is_run = names["kernel_name"].eq_missing(names["aten_op"])
+    nodes = nodes.with_columns(is_run=is_run)
+    has_run = pl.col("is_run").any().over("graph_key", "call_order")
+    return nodes.filter(~pl.col("is_extern") | ~has_run | pl.col("is_run"))
+
+
+def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
+    """Each placed kernel's time, split; whole nanoseconds whose sum is the kernel's duration."""
+    call, ns = ["graph_key", "call_order"], pl.col("duration_ns")
+    parts = placed.select("rank", "kernel_id", "duration_ns", *call).join(
+        shares, on=call, how="inner", maintain_order="left_right"
+    )
+    until = pl.when("is_last").then(ns).otherwise((ns * pl.col("until_frac")).floor().cast(pl.Int64))
+    begin = until.shift(1, fill_value=0).over("rank", "kernel_id")
+    parts = parts.with_columns(
+        estimate_ns=until - begin,
+        low_ns=(ns * pl.col("low_frac")).floor().cast(pl.Int64),
+        high_ns=(ns * pl.col("high_frac")).ceil().cast(pl.Int64),
+    )
+    bounds = pl.min_horizontal("low_ns", "estimate_ns"), pl.max_horizontal("high_ns", "estimate_ns")
+    return parts.with_columns(low_ns=bounds[0], high_ns=bounds[1]).select(
+        pl.col(name).cast(dtype) for name, dtype in PARTS.items()
+    )

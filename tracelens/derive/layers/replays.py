@@ -1,0 +1,209 @@
+"""Where the kernels of replayed CUDA graphs belong: by a capture of the same program that ran without graphs.
+
+A replay is one call, so nothing around it says which of its kernels is whose. Run without graphs the same program
+launches the same kernels in the same order, one by one: the two sequences of names are aligned, each distinct one once,
+and a replayed kernel takes the place of the kernel it stands beside.
+"""
+
+from __future__ import annotations
+
+from difflib import SequenceMatcher
+
+import polars as pl
+
+from tracelens.storage.coding import is_word
+from tracelens.trace import Trace
+
+BASE_EVIDENCE = "base capture"
+UNATTRIBUTED = "(unattributed)"
+_LEAST_ALIKE = 0.5
+"""With fewer of a sequence's kernels matched, the base ran another program, and nothing is said."""
+_LONGEST_RUN = 20_000
+"""Kernels taken of a base that marks no steps: alignment takes time with the product of both lengths."""
+_MOST_EDITS = 300
+_PATHS_ONLY = ("none", "root module only", "module span", "backward sequence")
+"""Evidence of the launch, which for a replay is that of all its kernels together."""
+_OF_BASE = ("layer", "class_name", "phase")
+
+
+def has_replays(trace: Trace) -> bool:
+    """Whether kernels ran as nodes of replayed CUDA graphs."""
+    frame, words = trace.coded("kernels", "link")
+    return bool(is_word(frame["link"], words["link"], "graph").any())
+
+
+def place_replays(placed: pl.DataFrame, trace: Trace, base: Trace, base_parts: pl.DataFrame) -> pl.DataFrame:
+    """The kernels of `placed` with replayed ones placed as the base's, as far as it has the same sequence of them.
+
+    Both frames hold a row a kernel and layer. A kernel that was split in the base is split in the same proportions; its
+    parts sum to its own duration.
+    """
+    pairs = _pairs(trace, base)
+    open_rows = placed.filter((pl.col("link") == "graph") & pl.col("evidence").is_in(_PATHS_ONLY))
+    told = open_rows.join(pairs, on=["rank", "kernel_id"]).join(
+        _fractions(base_parts), on=["base_rank", "base_id"], suffix="_base", maintain_order="left_right"
+    )
+    if told.is_empty():
+        return placed
+    key = ["rank", "kernel_id"]
+    finer = (pl.col("layer") == UNATTRIBUTED) | (pl.col("layer_base") + ".").str.starts_with(pl.col("layer") + ".")
+    told = told.filter((finer & (pl.col("layer_base") != UNATTRIBUTED)).any().over(key))
+    ns = pl.col("duration_ns")
+    until = pl.when("is_last").then(ns).otherwise((ns * pl.col("until_frac")).floor().cast(pl.Int64))
+    estimate = until - until.shift(1, fill_value=0).over(key)
+    told = told.with_columns(
+        layer="layer_base",
+        class_name="class_name_base",
+        phase=pl.coalesce("phase_base", "phase"),
+        evidence=pl.lit(BASE_EVIDENCE),
+        duration_ns=estimate,
+        low_ns=pl.min_horizontal(estimate, (ns * pl.col("low_frac")).floor().cast(pl.Int64)),
+        high_ns=pl.max_horizontal(estimate, (ns * pl.col("high_frac")).ceil().cast(pl.Int64)),
+    )
+    rest = placed.join(told.select(key).unique(), on=key, how="anti", maintain_order="left")
+    return pl.concat([rest, told.select(rest.columns)])
+
+
+def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
+    """The base's rows with the fraction of its kernel that each is, its range, and the fraction until its end."""
+    key = ["rank", "kernel_id"]
+    whole, n = pl.col("duration_ns").sum().over(key), pl.len().over(key)
+    equal = 1 / n
+    frac = {
+        f"{name}_frac": pl.when(whole > 0).then(pl.col(column) / whole).otherwise(equal)
+        for name, column in (("estimate", "duration_ns"), ("low", "low_ns"), ("high", "high_ns"))
+    }
+    return (
+        parts.with_columns(**frac)
+        .with_columns(
+            until_frac=pl.col("estimate_frac").cum_sum().over(key), is_last=pl.int_range(pl.len()).over(key) == n - 1
+        )
+        .select(
+            *_OF_BASE, "until_frac", "is_last", "low_frac", "high_frac", base_rank="rank", base_id="kernel_id"
+        )
+    )  # fmt: skip
+
+
+def _pairs(trace: Trace, base: Trace) -> pl.DataFrame:
+    """Of replayed kernels rank and kernel_id, with base_rank and base_id of the kernel that each stands for."""
+    mine, theirs = _coded(trace, base)
+    runs = {rank: _run(part) for (rank,), part in theirs.group_by("rank", maintain_order=True)}
+    only = next(iter(runs)) if len(runs) == 1 else None
+    replayed = mine.filter((pl.col("link") == "graph").any().over("rank", "unit"))
+    found = []
+    aligned: dict[tuple[object, ...], list[int | None]] = {}
+    for (rank, _), unit in replayed.group_by("rank", "unit", maintain_order=True):
+        base_rank = rank if rank in runs else only
+        if base_rank is None:
+            continue
+        codes = tuple(unit["code"])
+        if (base_rank, codes) not in aligned:
+            aligned[base_rank, codes] = align(codes, tuple(runs[base_rank]["code"]))
+        place = pl.Series(aligned[base_rank, codes], dtype=pl.Int64)
+        paired = unit.select("rank", "kernel_id", "link").with_columns(
+            base_rank=pl.lit(base_rank, pl.Int32), base_id=runs[base_rank]["kernel_id"].gather(place)
+        )
+        paired = paired.filter(pl.col("link") == "graph").drop("link")
+        if paired["base_id"].count() >= _LEAST_ALIKE * paired.height:
+            found.append(paired.drop_nulls("base_id"))
+    schema = {"rank": pl.Int32, "kernel_id": pl.Int64, "base_rank": pl.Int32, "base_id": pl.Int64}
+    return pl.concat(found) if found else pl.DataFrame(schema=schema)
+
+
+def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The kernels of both in order, those of the base that were no replays; equal names have equal codes."""
+    mine, theirs = _sequences(trace), _sequences(base).filter(pl.col("link") != "graph")
+    if _tools(trace) != _tools(base):
+        # Tools spell template arguments and unnamed namespaces each in its own way.
+        bare = pl.col("name").str.extract(r"^(?:void )?([^<(]+)")
+        mine, theirs = mine.with_columns(bare), theirs.with_columns(bare)
+    names = pl.concat([mine["name"], theirs["name"]]).fill_null("").rank("dense").cast(pl.Int64)
+    return mine.with_columns(code=names.head(mine.height)), theirs.with_columns(code=names.slice(mine.height))
+
+
+def _tools(trace: Trace) -> set[object]:
+    return {source.get("producer") for source in trace.manifest.sources} & {"torch.profiler", "Nsight Systems"}
+
+
+def _sequences(trace: Trace) -> pl.DataFrame:
+    """Kernels in the order of their launches, those of a replay in that of the graph's nodes where the source tells.
+
+    `unit` is what belongs together: a step (0 or more), or outside of steps a launch (below 0).
+    """
+    columns = ("rank", "kernel_id", "name", "link", "step", "api_call_id", "graph_node_id", "start_ns")
+    launches = trace.select("api_calls", "rank", "api_call_id", "start_ns").rename({"start_ns": "launch_ns"})
+    kernels = trace.select("kernels", *columns).join(launches, on=["rank", "api_call_id"], how="left")
+    ordered = kernels.sort("rank", pl.coalesce("launch_ns", "start_ns"), "graph_node_id", "start_ns", "kernel_id")
+    return ordered.with_columns(unit=pl.coalesce("step", -1 - pl.col("api_call_id")))
+
+
+def _run(kernels: pl.DataFrame) -> pl.DataFrame:
+    """One run of the program: the step whose sequence most steps have, or what there is where none is marked."""
+    steps = kernels.drop_nulls("step").group_by("step", maintain_order=True).agg("code")
+    if steps.is_empty():
+        return kernels.head(_LONGEST_RUN)
+    alike = steps.group_by("code", maintain_order=True).agg(pl.len(), pl.col("step").first())
+    return kernels.filter(pl.col("step") == alike.sort("len", descending=True, maintain_order=True)["step"][0])
+
+
+def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
+    """For each of `mine` the place of its like in `theirs`, in order; None where the other sequence has none there.
+
+    What both begin and end with is paired at once, so that only what differs is searched.
+    """
+    shorter = min(len(mine), len(theirs))
+    head = next((i for i in range(shorter) if mine[i] != theirs[i]), shorter)
+    tail = next((i for i in range(shorter - head) if mine[-1 - i] != theirs[-1 - i]), shorter - head)
+    found: list[int | None] = [*range(head), *[None] * (len(mine) - head)]
+    middles = mine[head : len(mine) - tail], theirs[head : len(theirs) - tail]
+    for at, place in _few_edits(*middles) or _blocks(*middles):
+        found[head + at] = head + place
+    for i in range(1, tail + 1):
+        found[-i] = len(theirs) - i
+    return found
+
+
+def _blocks(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Places paired by difflib: the longest common block first, then what lies before and after it."""
+    blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
+    return [(block.a + i, block.b + i) for block in blocks for i in range(block.size)]
+
+
+def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Places paired in a longest common subsequence, by Myers' greedy algorithm; none past _MOST_EDITS differences.
+
+    Difflib's time grows with the square of how often names repeat; of two runs of a program that differ little, this
+    one's grows with the length alone.
+    """
+    reach, steps = {1: 0}, []
+    for n_edits in range(min(_MOST_EDITS, len(mine) + len(theirs)) + 1):
+        steps.append(reach.copy())
+        for diagonal in range(-n_edits, n_edits + 1, 2):
+            x = _onward(reach, diagonal, n_edits)
+            while x < len(mine) and 0 <= x - diagonal < len(theirs) and mine[x] == theirs[x - diagonal]:
+                x += 1
+            reach[diagonal] = x
+            if x >= len(mine) and x - diagonal >= len(theirs):
+                return _walked_back(steps, len(mine), diagonal)
+    return []
+
+
+def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
+    """How far in `mine` a diagonal begins: from the one below by skipping one of ours, or above by one of theirs."""
+    down = diagonal == -n_edits or (diagonal != n_edits and reach[diagonal - 1] < reach[diagonal + 1])
+    return reach[diagonal + 1] if down else reach[diagonal - 1] + 1
+
+
+def _walked_back(steps: list[dict[int, int]], x: int, diagonal: int) -> list[tuple[int, int]]:
+    """The pairs on the way that reached the end."""
+    pairs = []
+    for n_edits in range(len(steps) - 1, -1, -1):
+        begun = _onward(steps[n_edits], diagonal, n_edits)
+        pairs += [(at, at - diagonal) for at in range(begun, x)]
+        if begun == steps[n_edits].get(diagonal + 1) and (
+            diagonal == -n_edits or (diagonal != n_edits and steps[n_edits][diagonal - 1] < begun)
+        ):
+            diagonal, x = diagonal + 1, begun
+        else:
+            diagonal, x = diagonal - 1, begun - 1
+    return pairs

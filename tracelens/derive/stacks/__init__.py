@@ -1,0 +1,1 @@
+"""What call stacks hold: the frames' names and roles."""

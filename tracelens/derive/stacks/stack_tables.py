@@ -1,0 +1,199 @@
+"""Stops of a debugged program into the tables `stacks` and `frames`, and where in a stack a named function stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, PrintedFrame, normalise_function
+from tracelens.derive.stacks.frame_roles import DEFAULT_RULES, RoleRule, frame_role
+from tracelens.errors import TracelensError
+from tracelens.schemas.stacks import FRAMES, STACKS
+from tracelens.storage.table import Table
+
+WELL_KNOWN_ENTRIES = r"call_function|Conv2dImpl::forward|VariableType::_convolution|Conv2d.*::forward|THPVariable_\w+"
+"""Where a framework call begins: in the stacks of "Comparing the costs of abstraction for DL frameworks", and in those
+of a release build of torch 2, whose interpreter is stripped, the Python binding."""
+
+_NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
+
+
+@dataclass(frozen=True, slots=True)
+class StackFrame:
+    """One frame of a stop; the address is only for telling inlined frames and doubled stops, and is not stored.
+
+    `has_debug_info`: of the frame's library, as the debugger said; where null, whether file and line are known says it.
+    """
+
+    level: int
+    address: str | None
+    printed: PrintedFrame
+    has_debug_info: bool | None = None
+    is_python: bool = False
+
+    @property
+    def is_debug(self) -> bool:
+        """Whether there is debug information for it."""
+        return self.printed.line is not None if self.has_debug_info is None else self.has_debug_info
+
+
+@dataclass(slots=True)
+class Stop:
+    """One stop of the program: its frames from the innermost, and the thread by the debugger's and the system's id.
+
+    What a log does not tell is null: then hits count in the order of the stops, from 1, and the frames themselves say
+    which function it is and whether Python's own are missing.
+    """
+
+    frames: list[StackFrame] = field(default_factory=list)
+    thread: str | None = None
+    thread_id: int | None = None
+    truncated: bool = False
+    depth: int | None = None
+    symbol: str | None = None
+    hit: int | None = None
+    process_id: int | None = None
+    python_frames: str | None = None
+
+
+def drop_doubled(stops: Sequence[Stop]) -> list[Stop]:
+    """The stops without those at the second export of a symbol: cuDNN 9 forwards each call from library to library.
+
+    Such a stop follows its twin, on the same thread, in the same function and from the same callers, at the same depth,
+    in another library.
+    """
+    kept: list[Stop] = []
+    for stop in stops:
+        if not (kept and _is_twin(kept[-1], stop)):
+            kept.append(stop)
+    return kept
+
+
+def stack_tables(
+    stops: Sequence[Stop],
+    implementation: str,
+    process_id: int | None = None,
+    rules: Sequence[RoleRule] = DEFAULT_RULES,
+) -> dict[str, pl.DataFrame]:
+    """The tables `stacks` and `frames` of stops that have frames, without rank; stack ids and hits count in order."""
+    stacks: list[dict[str, Any]] = []
+    frames: dict[str, list[Any]] = {column.name: [] for column in FRAMES if column.name != "rank"}
+    names = {(frame.printed.raw_function, frame.is_python): "" for stop in stops for frame in stop.frames}
+    # In Python's names, such as `make.<locals>.inner`, brackets hold no template arguments.
+    names = {(raw, is_python): raw if is_python else normalise_function(raw) for raw, is_python in names}
+    unique = pl.Series(list(set(names.values())), dtype=pl.String)
+    entries = set(unique.filter(_named_by(unique, WELL_KNOWN_ENTRIES)))
+    places = {
+        (names[f.printed.raw_function, f.is_python], f.printed.library, f.printed.file) for s in stops for f in s.frames
+    }
+    roles = {place: frame_role(*place, rules=rules) for place in places}
+    for stack_id, stop in enumerate(stops):
+        printed = [frame.printed for frame in stop.frames]
+        functions = [names[frame.printed.raw_function, frame.is_python] for frame in stop.frames]
+        stop_roles = [roles[name, p.library, p.file] for name, p in zip(functions, printed, strict=True)]
+        stop_roles = ["python" if f.is_python else r for f, r in zip(stop.frames, stop_roles, strict=True)]
+        known = [frame.is_debug for frame in stop.frames]
+        frames["stack_id"] += [stack_id] * len(printed)
+        frames["level"] += [frame.level for frame in stop.frames]
+        frames["kind"] += _kinds(stop.frames, functions)
+        frames["function"] += functions
+        for name in ("raw_function", "library", "file", "line"):
+            frames[name] += [getattr(p, name) for p in printed]
+        frames["role"] += stop_roles
+        frames["has_debug_info"] += known
+        stacks.append(
+            {
+                "stack_id": stack_id,
+                "symbol": stop.symbol or functions[0],
+                "hit": stop.hit or stack_id + 1,
+                "process_id": stop.process_id or process_id,
+                "thread_id": stop.thread_id,
+                "implementation": implementation,
+                "depth": max(stop.depth or 0, stop.frames[-1].level + 1),
+                "truncated": stop.truncated,
+                "python_frames": stop.python_frames
+                or ("unavailable" if _has_interpreter(functions, stop_roles) else "none"),
+                "build_kind": _build_kind([name in entries for name in functions], stop_roles, known),
+            }
+        )
+    return {"stacks": _typed(STACKS, stacks), "frames": _typed(FRAMES, frames)}
+
+
+def find_function(functions: Sequence[str], pattern: str, occurrence: str = "outermost") -> int | None:
+    """Index of the outermost (or innermost) function that the pattern names; null where none does.
+
+    A pattern is a plain name, or a regular expression for a whole function or for what follows one of its `::`.
+    Raises TracelensError when it is neither.
+    """
+    found = _named_by(pl.Series(functions, dtype=pl.String), pattern).arg_true()
+    if found.is_empty():
+        return None
+    return int(found[-1] if occurrence == "outermost" else found[0])
+
+
+def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
+    """Whether each function is the one that a plain name or regular expression means; in linear time."""
+    plain = (functions == pattern) | functions.str.ends_with(f"::{pattern}")
+    try:
+        return plain | functions.str.contains(rf"(?:^|::)(?:{pattern})$")
+    except pl.exceptions.ComputeError as error:
+        if plain.any():
+            return plain
+        raise TracelensError(
+            f"{pattern!r} is no function of the stack and no regular expression either; "
+            "give a function's name, or a pattern such as 'Conv2d.*::forward'"
+        ) from error
+
+
+def _is_twin(first: Stop, second: Stop) -> bool:
+    """Whether the second stop is the same call, seen where the first library forwards it."""
+    one, two = first.frames[0], second.frames[0]
+    return (
+        len(first.frames) == len(second.frames)
+        and first.thread == second.thread
+        and one.printed.raw_function == two.printed.raw_function != UNKNOWN_FUNCTION
+        and None not in (one.printed.library, two.printed.library)
+        and one.printed.library != two.printed.library
+        and first.frames[1:] == second.frames[1:]
+    )
+
+
+def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
+    """Inline for a frame that the next one contains.
+
+    gdb prints no address for a frame that another was inlined into (its own is the inlined one's), and MI repeats it;
+    where no address was printed at all, nothing can be told. A repeated address in one function is recursion.
+    """
+    if len(frames) > 1 and all(frame.address is None for frame in frames[1:]):
+        return ["python" if frame.is_python else "unknown" for frame in frames]
+    kinds = ["python" if frame.is_python else "native" for frame in frames]
+    for i, (frame, caller) in enumerate(pairwise(frames)):
+        remark = caller.printed.raw_function.startswith("<") and functions[i + 1].endswith(" called>")
+        if caller.level != frame.level + 1 or remark or frame.is_python or caller.is_python:
+            continue
+        if caller.address is None or (caller.address == frame.address and functions[i] != functions[i + 1]):
+            kinds[i] = "inline"
+    return kinds
+
+
+def _has_interpreter(functions: Sequence[str], roles: Sequence[str]) -> bool:
+    return "python" in roles or any(name.startswith("_PyEval_Eval") for name in functions)
+
+
+def _build_kind(is_entry: Sequence[bool], roles: Sequence[str], known: Sequence[bool]) -> str:
+    """Whether file and line are known of the framework's frames below the outermost entry (else of all)."""
+    end = max((i for i, entry in enumerate(is_entry) if entry), default=len(roles))
+    counted = [known[i] for i in range(1, end) if roles[i] not in _NO_FRAMEWORK]
+    if not counted:
+        return "unknown"
+    return "debug" if all(counted) else "mixed" if any(counted) else "release"
+
+
+def _typed(table: Table, data: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]) -> pl.DataFrame:
+    """The data with the table's dtypes, in its column order, without rank."""
+    schema = {column.name: column.dtype for column in table if column.name != "rank"}
+    return pl.DataFrame(data, schema=schema)

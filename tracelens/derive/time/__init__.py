@@ -1,0 +1,1 @@
+"""Where time goes: steps, idle time and its causes, ops, ranges, threads."""

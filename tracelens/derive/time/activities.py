@@ -1,0 +1,351 @@
+"""What the host threads that launch device work did meanwhile: stretches of time with one cause each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.columns.cutting import overlay
+from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.events.api_names import waits_for_device
+from tracelens.derive.time.op_cover import with_op_time
+from tracelens.derive.time.places import OWN_HOOKS, between, describe
+
+PROFILER = "the profiler's own work"
+"""The place of time that the profiler takes for itself in a thread, as where it makes a buffer for activities."""
+PAUSE_NS = 100_000
+"""A pause between two ops that is shorter than this belongs to issuing them: a framework's own Python takes 1 to 50 µs
+between ops. Where the profiler recorded Python calls, which slows them by several times, STACKS_SLOW_BY as much."""
+STACKS_SLOW_BY = 4
+
+_LAUNCHES = ("kernel_launch", "graph_launch", "memcpy", "memset")
+_LOADS = (
+    r"^(cuda|cu|hip)(Module(Load|Unload)|Library(Load|Unload)|Link|CtxCreate|DevicePrimaryCtxRetain|Init$|InitDevice"
+    r"|GraphInstantiate)|^(nvrtc|hiprtc)Compile"
+)
+_INPUT = (
+    # torch's and other loaders, by their own names; what a program's annotations say of loading data.
+    r"DataLoader|_next_data|(?:^|/)(?:torch/utils/data|webdataset|ffcv|nvidia/dali|petastorm)/|datasets/iterable_dataset"
+    r"|(?i)^\W*(?:data|dataset|loader|input|batch)s?"
+    r"(?:[ _-]?(?:load(?:ing|er)?|fetch(?:ing)?|time|wait|next|prep\w*))?\W*$"
+    r"|(?i)^\W*(?:load|fetch|get|next|read|prepare|wait[ _-]for)[ _-]?(?:the[ _-])?(?:next[ _-])?"
+    r"(?:data|batch|input|sample)(?:es|s)?\W*$|(?i)^\W*(?:load|fetch)(?:ing)?\W*$"
+)
+_LOADING = (
+    # dynamo_timed's regions, and the Python of compilers and of imports.
+    r"\(dynamo_timed\)|(?:^|/)torch/_dynamo/(?:convert_frame|output_graph)\.py"
+    r"|(?:^|/)torch/_inductor/(?:compile_fx|graph|codecache|async_compile)\.py"
+    r"|(?:^|/)triton/(?:compiler|runtime/(?:build|autotuner))|(?:^|/)torch/utils/cpp_extension\.py|^<frozen importlib"
+)
+_OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
+"""An operator of a library, as aten::add or aten::add.out; autograd::engine::evaluate_function: … is none."""
+_HOOK_AROUND_CALL = r"/steps\.py\(\d+\): call$"
+"""The hook that the program's own call runs in."""
+_DRIVER_LOADS = r"(?i)loading|compiler"
+"""Overhead that is the driver's: Runtime Triggered Module Loading, Lazy Function Loading, Driver Compiler."""
+_CLASSES = ("profiler", "loading", "call", "waiting", "input", "computing", "launch", "host")
+"""What may go on at once on a thread, what counts first: a call of the API within compilation is part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """Spans and calls of one thread, by start, each with `row`, its row in the whole table, start_ns and end_ns.
+
+    `overhead` holds what torch tells of work that is not the program's: the profiler's, and the driver's that loads.
+    Where the calls of any thread are known, a thread that has none made none.
+    """
+
+    process_id: int
+    thread_id: int
+    spans: pl.DataFrame
+    calls: pl.DataFrame
+    overhead: pl.DataFrame
+    is_main: bool
+    calls_are_known: bool
+
+
+def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
+    """The activities of every thread that launches device work or marks steps: the table but for the rank.
+
+    `spans` has parent_id (row number), kind, name, process_id, thread_id, start_ns, duration_ns; `calls` likewise kind,
+    api, and span_id as row number. Within a thread activities do not overlap. A stretch that no span covers is one only
+    on a process's main thread (the one that marks steps, else the one that launches most): elsewhere a thread of which
+    nothing is recorded waits for others to give it work. Where nothing launches device work, `with_op_time` says what
+    ops compute meanwhile.
+    """
+    made = [(lane, _of_lane(lane, spans)) for lane in _lanes(spans, calls, marks)]
+    columns = ("process_id", "thread_id", "start_ns", "duration_ns", "cause", "what", "span_id", "api_call_id")
+    made = [(lane, frame.select(columns)) for lane, frame in made if frame.height]
+    if not made:
+        return pl.DataFrame()
+    found = pl.concat(frame for _, frame in made).sort("start_ns")
+    if calls["kind"].is_in(_LAUNCHES).any() or not (spans["kind"] == "op").any():
+        return found
+    mains = [(lane.process_id, lane.thread_id) for lane, _ in made if lane.is_main]
+    return with_op_time(found, spans, marks, mains)
+
+
+def _lanes(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> Iterable[_Lane]:
+    """The threads that matter, each with its spans and calls."""
+    key = ["process_id", "thread_id"]
+    launching = calls.filter(pl.col("kind").is_in(_LAUNCHES)).group_by(key).len()
+    if not launching.height:
+        launching = spans.filter(pl.col("kind") == "op").group_by(key).len()
+    launching = launching.select(*(pl.col(name).cast(pl.Int64) for name in key), n="len")
+    marking = marks.select(key).unique().with_columns(n=pl.lit(2**62, pl.Int64))
+    ranked = pl.concat([launching.select(*key, pl.col("n").cast(pl.Int64)), marking]).group_by(key).agg(pl.max("n"))
+    ranked = ranked.drop_nulls().sort("process_id", "n", "thread_id", descending=[False, True, False])
+    ranked = ranked.with_columns(is_main=pl.col("process_id").is_first_distinct())
+    start = pl.col("start_ns").cast(pl.Int64)
+    overhead = spans.filter(pl.col("kind") == "overhead").select(
+        start_ns=start,
+        end_ns=start + pl.col("duration_ns"),
+        loads=pl.col("name").cast(pl.String).str.contains(_DRIVER_LOADS),
+    )
+    for process, thread, _, is_main in ranked.iter_rows():
+        own, called = _of_thread(spans, process, thread), _of_thread(calls, process, thread)
+        stopped = _stopped_by(overhead, own, called)
+        yield _Lane(process, thread, own, called, stopped, is_main, calls.height > 0)
+
+
+def _of_thread(frame: pl.DataFrame, process: int, thread: int) -> pl.DataFrame:
+    """Rows of a thread by start, with their row in the frame and end_ns."""
+    is_mine = (frame["process_id"] == process) & (frame["thread_id"] == thread)
+    rows = is_mine.arg_true().alias("row")
+    names = [name for name in ("kind", "name", "api", "span_id") if name in frame.columns]
+    part = frame.select(*names, "start_ns", "duration_ns")
+    part = part if len(rows) == frame.height else part[rows]
+    return part.select(
+        rows,
+        *names,
+        pl.col("start_ns").cast(pl.Int64),
+        end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
+    ).sort("start_ns", maintain_order=True)
+
+
+def _stopped_by(overhead: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """The overhead that a thread stood still for: nothing begins in it there meanwhile.
+
+    torch tells of no thread that the work was done in; it is done in one that calls the API.
+    """
+    begins = pl.concat([spans.filter(pl.col("kind") != "overhead")["start_ns"], calls["start_ns"]]).sort()
+    rows = overhead.sort("start_ns")
+    first, after = (begins.search_sorted(rows[edge], side="left").cast(pl.Int64) for edge in ("start_ns", "end_ns"))
+    return rows.filter((first == after) & (first > 0))
+
+
+def _of_lane(lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
+    """The activities of one thread."""
+    classes = _classes(lane)
+    segments = _overlaid(classes)
+    if not segments.height:
+        return segments
+    if lane.is_main:
+        segments = _without_gaps(segments)
+    pause = PAUSE_NS * (STACKS_SLOW_BY if (lane.spans["kind"] == "python").any() else 1)
+    is_short = (pl.col("class") == _CLASSES.index("host")) & (pl.col("end_ns") - pl.col("start_ns") < pause)
+    segments = _joined(
+        segments.with_columns(pl.when(is_short).then(_CLASSES.index("launch")).otherwise("class").alias("class"))
+    )
+    return _described(segments, lane, spans)
+
+
+def _classes(lane: _Lane) -> list[pl.DataFrame]:
+    """Of each class the intervals, disjoint and by start: start_ns, end_ns, row (of a call, else null), cause."""
+    spans, calls = lane.spans, lane.calls
+    marked = each_once(spans["name"], _by_name) if spans.height else pl.Series("name", [], pl.UInt8)
+    is_op = spans["kind"] == "op"
+    has_stacks = bool((spans["kind"] == "python").any())
+    pause = PAUSE_NS * (STACKS_SLOW_BY if has_stacks else 1)
+    ops, others = spans.filter(is_op), spans.filter(~is_op & (spans["kind"] != "overhead"))
+    computing = _computing(ops, calls) if lane.calls_are_known else ops.clear()
+    busy = pl.concat([_union(ops.select("start_ns", "end_ns")), _union(calls.select("start_ns", "end_ns"))])
+    causing = _causing(calls)
+    edges = ("start_ns", "end_ns")
+    driver, profiler = lane.overhead.filter("loads"), lane.overhead.filter(~pl.col("loads"))
+    intervals = {
+        "profiler": _union(
+            pl.concat([spans.filter(marked == 2).select(edges), profiler.select(edges)]).sort("start_ns")
+        ),
+        "loading": _union(pl.concat([spans.filter(marked == 1).select(edges), driver.select(edges)]).sort("start_ns")),
+        "call": causing,
+        "waiting": _waiting(spans, causing, calls),
+        "input": _union(spans.filter(marked == 0)),
+        "computing": _union(computing),
+        "launch": _union(busy.sort("start_ns"), pause),
+        "host": _union(others),
+    }
+    causes = {"computing": "host", "profiler": "host"}
+    return [
+        found.with_columns(cause=pl.lit(causes.get(name, name), pl.String), row=pl.lit(None, pl.Int64))
+        if "cause" not in found.columns
+        else found
+        for name, found in intervals.items()
+    ]
+
+
+def _by_name(name: pl.Expr) -> pl.Expr:
+    """0 of a span that loads data, 1 of one that compiles or imports, 2 of a live capture's own work, else null."""
+    return (
+        pl.when(name.str.contains(OWN_HOOKS) & ~name.str.contains(_HOOK_AROUND_CALL))
+        .then(pl.lit(2, pl.UInt8))
+        .when(name.str.contains(_INPUT))
+        .then(pl.lit(0, pl.UInt8))
+        .when(name.str.contains(_LOADING))
+        .then(pl.lit(1, pl.UInt8))
+    )
+
+
+def _causing(calls: pl.DataFrame) -> pl.DataFrame:
+    """Calls that wait for the device, allocate or load: start_ns, end_ns, cause, row; the outer one of nested calls."""
+    kind, api = pl.col("kind").cast(pl.String), pl.col("api").cast(pl.String)
+    cause = (
+        pl.when(api.str.contains(_LOADS)).then(pl.lit("loading"))
+        .when(waits_for_device(api)).then(pl.lit("sync"))
+        .when(kind == "memory").then(pl.lit("allocation"))
+    )  # fmt: skip
+    found = calls.select("start_ns", "end_ns", "row", cause=cause).drop_nulls("cause")
+    found = found.filter(pl.col("end_ns") > pl.col("start_ns")).with_columns(pl.col("row").cast(pl.Int64))
+    return _outer(found)
+
+
+def _waiting(spans: pl.DataFrame, causing: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Operators that wait for the device, as aten::item: the innermost around each such call, with the call's row.
+
+    A framework's own regions, and autograd's around a whole backward function, may do much else.
+    """
+    waits = causing.filter(pl.col("cause") == "sync").join(
+        calls.select(pl.col("row").cast(pl.Int64), span=pl.col("span_id").cast(pl.Int64)),
+        on="row",
+        how="left",
+        maintain_order="left",
+    )
+    ops = spans.filter(pl.col("row").is_in(waits["span"].drop_nulls().unique().implode())).filter(
+        (pl.col("kind") == "op") & pl.col("name").cast(pl.String).str.contains(_OPERATOR)
+    )
+    ops = ops.select(pl.col("row").cast(pl.Int64).alias("span"), op_start="start_ns", op_end="end_ns")
+    found = waits.join(ops, on="span", how="inner", maintain_order="left")
+    return _outer(found.select(start_ns="op_start", end_ns="op_end", row="row", cause="cause"))
+
+
+def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
+    """The intervals (start_ns, end_ns, …) by start, without those within others, which may begin at the same time."""
+    ordered = intervals.sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
+    reached = pl.col("end_ns").cum_max().shift(1)
+    return ordered.filter((pl.col("start_ns") >= reached).fill_null(value=True))
+
+
+def _computing(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+    """Ops that compute on the host: none of the API's functions is called in them, for all the time they take.
+
+    Operators have a library in their name, as aten::add; a framework's own regions have none.
+    """
+    is_operator = pl.col("name").cast(pl.String).str.contains(_OPERATOR)
+    long = ops.filter(pl.col("end_ns") - pl.col("start_ns") >= PAUSE_NS).filter(is_operator)
+    first, after = (calls["start_ns"].search_sorted(long[edge]) for edge in ("start_ns", "end_ns"))
+    return long.filter(first == after)
+
+
+def _union(intervals: pl.DataFrame, pause: int = 0) -> pl.DataFrame:
+    """The intervals (start_ns, end_ns; by start) joined where they overlap, touch or stand less than `pause` apart."""
+    reached = intervals["end_ns"].cum_max()
+    firsts = (intervals["start_ns"] > reached.shift(1) + max(pause - 1, 0)).fill_null(value=True).arg_true()
+    lasts = pl.concat([firsts.slice(1), firsts.clear().extend_constant(intervals.height, 1)]) - 1
+    if not intervals.height:
+        return pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64})
+    joined = pl.DataFrame({"start_ns": intervals["start_ns"].gather(firsts), "end_ns": reached.gather(lasts)})
+    return joined.filter(pl.col("end_ns") > pl.col("start_ns"))
+
+
+def _overlaid(classes: list[pl.DataFrame]) -> pl.DataFrame:
+    """Segments by start, each of the first class under way in it: start_ns, end_ns, class, at (a call's row), cause."""
+    columns = ("start_ns", "end_ns", "cause", "row")
+    found = overlay([part.select(columns) for part in classes])
+    return _joined(found.select("start_ns", "end_ns", pl.col("layer").alias("class"), "cause", at="row"))
+
+
+def _without_gaps(segments: pl.DataFrame) -> pl.DataFrame:
+    """The segments, and between them those of the host of which nothing is recorded."""
+    following = segments["start_ns"].shift(-1)
+    missing = segments.select(start_ns="end_ns", end_ns=following).filter(pl.col("end_ns") > pl.col("start_ns"))
+    missing = missing.with_columns(
+        pl.lit(_CLASSES.index("host"), pl.Int8).alias("class"), at=pl.lit(None, pl.Int64), cause=pl.lit("host")
+    )
+    return _joined(pl.concat([segments, missing.select(segments.columns)]).sort("start_ns"))
+
+
+def _joined(segments: pl.DataFrame) -> pl.DataFrame:
+    """Segments that touch and are of one class and call, as one."""
+    same = ["class", "at"]
+    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in same)
+    is_new = differs | (pl.col("start_ns") != pl.col("end_ns").shift(1)).fill_null(value=True)
+    number = segments.select(is_new.cum_sum()).to_series()
+    grouped = segments.with_columns(number.alias("number")).group_by("number", maintain_order=True)
+    launch = _CLASSES.index("launch")
+    return grouped.agg(
+        pl.col("start_ns", "class", "at").first(),
+        pl.col("end_ns").last(),
+        cause=pl.when(pl.col("class").first() == launch).then(pl.lit("launch")).otherwise(pl.col("cause").first()),
+    ).drop("number")
+
+
+def _described(segments: pl.DataFrame, lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
+    """The activities that segments are, with what and span_id.
+
+    span_id is the span around a call, else the innermost one that covers at least half of the stretch.
+    """
+    is_call = pl.col("at").is_not_null()
+    is_named = is_call | (pl.col("class") != _CLASSES.index("launch"))
+    segments = segments.with_row_index("segment").with_columns(is_call=is_call)
+    segments = segments.with_columns(what=pl.when(pl.col("class") == _CLASSES.index("profiler")).then(pl.lit(PROFILER)))
+    called = segments.filter("is_call").with_columns(pl.col("at").alias("row"))
+    called = called.join(
+        lane.calls.select(pl.col("row").cast(pl.Int64), "api", "span_id"), on="row", how="left", maintain_order="left"
+    )
+    rest = segments.filter(is_named & ~is_call & pl.col("what").is_null()).select("segment", "start_ns", "end_ns")
+    rest = rest.with_columns(_around(spans, lane.spans, (rest["start_ns"] + rest["end_ns"]) // 2))
+    named = describe(spans, pl.concat([called.select("segment", "api", "span_id"), rest], how="diagonal_relaxed"))
+    bare = named.filter(pl.col("what").is_null()).select("segment", "span_id").join(rest, on="segment", how="left")
+    middle = (bare["start_ns"] + bare["end_ns"]) // 2
+    named = named.drop_nulls("what").vstack(bare.select("segment", "span_id", _between(spans, lane, middle)))
+    return segments.join(named, on="segment", how="left", maintain_order="left").select(
+        process_id=pl.lit(lane.process_id, pl.Int64),
+        thread_id=pl.lit(lane.thread_id, pl.Int64),
+        start_ns="start_ns",
+        duration_ns=pl.col("end_ns") - pl.col("start_ns"),
+        cause="cause",
+        what=pl.coalesce("what", "what_right"),
+        span_id="span_id",
+        api_call_id=pl.when("is_call").then("at"),
+    )
+
+
+def _around(spans: pl.DataFrame, own: pl.DataFrame, moments: pl.Series) -> pl.Series:
+    """The row of the innermost span around each moment of a thread; null where there is none."""
+    last = own["start_ns"].search_sorted(moments, side="right").cast(pl.Int64) - 1
+    row = own["row"].cast(pl.Int64).gather(last.set(last < 0, None))
+    while True:
+        is_over = spans["start_ns"].gather(row).cast(pl.Int64) + spans["duration_ns"].gather(row) <= moments
+        if not is_over.any():
+            return row.alias("span_id")
+        row = row.zip_with(~is_over.fill_null(value=False), spans["parent_id"].gather(row).cast(pl.Int64))
+
+
+def _between(spans: pl.DataFrame, lane: _Lane, moments: pl.Series) -> pl.Series:
+    """What a thread did last before each moment at which nothing is recorded, and what it does next."""
+    own, is_span = (lane.spans, True) if lane.spans.height else (lane.calls, False)
+    after = own["start_ns"].search_sorted(moments, side="right").cast(pl.Int64)
+    names = own["name" if is_span else "api"]
+    following = names.gather(after.set(after == own.height, None))
+    row = own["row"].cast(pl.Int64).gather((after - 1).set(after == 0, None))
+    while is_span and row.count():
+        above = spans["parent_id"].gather(row).cast(pl.Int64)
+        ended = spans["start_ns"].gather(above).cast(pl.Int64) + spans["duration_ns"].gather(above) <= moments
+        if not ended.any():
+            break
+        row = above.zip_with(ended.fill_null(value=False), row)
+    before = spans["name"].gather(row) if is_span else names.gather((after - 1).set(after == 0, None))
+    said = pl.DataFrame({"before": before.cast(pl.String), "after": following.cast(pl.String)})
+    return said.select(between(pl.col("before"), pl.col("after"))).to_series().alias("what")

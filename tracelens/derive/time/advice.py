@@ -1,0 +1,205 @@
+"""What would help a program, as far as its trace shows it, and what it may save a step at most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import covered_ns
+from tracelens.derive.columns.lookup import grouped
+from tracelens.derive.kernels.casts import casts_after_copies
+from tracelens.derive.time.activities import PROFILER
+from tracelens.derive.time.idle_places import idle_places
+from tracelens.derive.time.judging import PARTS, judged_ranks
+from tracelens.schemas.events import CAUSES
+from tracelens.trace import Trace
+
+_WORTH_IT = 0.02
+"""Advice is given where it may save this share of the time."""
+_MANY = 5
+_UNFUSED_LAUNCHES = 20
+"""An optimizer that launches more kernels a step than this, and none for many tensors at a time, is not fused."""
+_LARGE_SCORES = 128 * 128
+
+_BY_CAUSE = {
+    "input": "Have input ready before it is asked for",
+    "allocation": "Allocate outside the loop, and keep what is allocated",
+    "sync": "Avoid the wait for the device",
+    "loading": "Load and compile before the steps: warm up, keep shapes fixed",
+    "host": "Do this elsewhere, less often, or at the same time as the work",
+}
+_BY_LOADER = {
+    "_SingleProcess": "The data loader works in the main process; give it workers (num_workers)",
+    "_MultiProcessing": "The loader's workers do not keep up; more of them, or cheaper decoding",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A trace's idle places, its kernels by site and primitive, and its judged time by part, all ranks together.
+
+    Idle times of places are without what the profiler adds. `is_judged` says of device work whether a step launched it,
+    or its rank marks none.
+    """
+
+    trace: Trace
+    places: pl.DataFrame
+    kernels: pl.DataFrame
+    judged: dict[str, int]
+    n_steps: int
+    is_judged: pl.Expr
+
+    @property
+    def total_ns(self) -> int:
+        """All judged time; at least 1, so that shares are of something."""
+        return max(sum(self.judged.values()), 1)
+
+
+def advise(trace: Trace) -> list[str]:
+    """Sentences, the one that may save most first: what to do, where, what it may save at most, which section shows it.
+
+    Savings are upper bounds for one change alone: what the device idles for that cause, or the kernels take.
+    """
+    ranks = judged_ranks(trace)
+    judged = {part: sum(rank.parts[part] for rank in ranks) for part in PARTS}
+    recorded = {part: max(sum(rank.recorded[part] for rank in ranks), 1) for part in PARTS}
+    n_steps = sum(rank.n_steps for rank in ranks)
+    counts = pl.col("cause").replace_strict({part: judged[part] / recorded[part] for part in CAUSES})
+    places = idle_places(trace).filter(pl.col("what").ne_missing(PROFILER))
+    places = places.with_columns(idle_ns=(pl.col("idle_ns") * counts).round().cast(pl.Int64))
+    marked = [rank.rank for rank in ranks if rank.n_steps]
+    is_judged = pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked)
+    found = _Found(trace, places, _kernels(trace, is_judged), judged, n_steps, is_judged)
+    given = [one for rule in (_idle, _copies, _optimizer, _layout, _attention, _communication) for one in rule(found)]
+    worth = [one for one in given if one[0] >= _WORTH_IT * found.total_ns]
+    return [_sentence(found, *one) for one in sorted(worth, key=lambda one: -one[0])[:_MANY]]
+
+
+def _sentence(found: _Found, saved: int, text: str, section: str) -> str:
+    each = f"{saved / found.n_steps / 1e6:.2f} ms a step" if found.n_steps else f"{saved / 1e6:.2f} ms in all"
+    return f"{text}: up to {each} ({saved / found.total_ns:.0%}; see {section})."
+
+
+_Advice = tuple[int, str, str]
+
+
+def _idle(found: _Found) -> Iterator[_Advice]:
+    """Of each cause of idle time the place with most of it."""
+    by_place = found.places.group_by("cause", "what", maintain_order=True).agg(pl.col("idle_ns").sum())
+    for (cause,), part in by_place.partition_by("cause", as_dict=True, maintain_order=True).items():
+        top = part.sort("idle_ns", descending=True, maintain_order=True)
+        what, saved = top["what"][0], int(top["idle_ns"][0])
+        if cause == "launch" and not found.trace.has("kernels"):
+            words = (
+                "Call fewer ops from Python: torch.compile removes most of the time between them, larger batches help"
+            )
+            yield int(part["idle_ns"].sum()), words, "idle_gaps, top_ops"
+        elif cause == "launch":
+            words = "Launch less: a CUDA graph or torch.compile removes launches, larger batches make them matter less"
+            yield int(part["idle_ns"].sum()), words, "idle_gaps, dispatch_depth"
+        elif cause in _BY_CAUSE:
+            words = next((say for loader, say in _BY_LOADER.items() if loader in (what or "")), _BY_CAUSE[cause])
+            yield saved, f"{words} ({what})" if what else words, "idle_gaps"
+
+
+def _copies(found: _Found) -> Iterator[_Advice]:
+    """Copies from pageable memory that nothing hides, and copies wider than what is computed with."""
+    copies = found.trace.select(
+        "memcpys",
+        "rank",
+        "device_id",
+        "memcpy_id",
+        "step",
+        "direction",
+        "source_memory",
+        "size_bytes",
+        "start_ns",
+        "duration_ns",
+    )
+    copies = copies.filter((pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0) & found.is_judged)
+    if copies["duration_ns"].sum() < _WORTH_IT * found.total_ns:
+        return
+    kernels = found.trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
+    copies = copies.with_columns(exposed=pl.col("duration_ns") - covered_ns(copies, kernels, ["rank", "device_id"]))
+    pageable = copies.filter(pl.col("source_memory") == "pageable")["exposed"].sum()
+    words = "Pin the host memory of copies to the device, and copy with non_blocking=True, so that kernels hide them"
+    yield int(pageable), words, "copy_cost"
+    casts = casts_after_copies(found.trace).join(copies, on=["rank", "memcpy_id"])
+    wide = 1 - pl.col("written_bytes") / pl.col("read_bytes")
+    saved = casts.filter(pl.col("read_bytes") > pl.col("written_bytes")).select((pl.col("exposed") * wide).sum()).item()
+    yield int(saved or 0), "Cast before copying: what is copied is cast to a narrower type on the device", "copy_cost"
+
+
+def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
+    """Judged kernels by rank, site and primitive: n, ns, and the site's op, phase and module_path."""
+    kernels, words = trace.coded("kernels", "rank", "step", "site_id", "primitive", "duration_ns")
+    kernels = kernels.filter(is_judged) if kernels["step"].null_count() else kernels
+    by_site = grouped(
+        kernels, ["rank", "site_id", "primitive"], [pl.len().alias("n"), pl.col("duration_ns").sum().alias("ns")]
+    )
+    primitive = words["primitive"].gather(by_site["primitive"])
+    sites = trace.select("sites", "rank", "site_id", "op", "phase", "module_path")
+    return by_site.with_columns(primitive.alias("primitive")).join(sites, on=["rank", "site_id"], how="left")
+
+
+def _optimizer(found: _Found) -> Iterator[_Advice]:
+    """An optimizer that takes the tensors one by one: what the device idles for its launches."""
+    own = found.kernels.filter(pl.col("phase") == "optimizer")
+    n_own = int(own["n"].sum())
+    n_launches = n_own / max(found.n_steps, 1)
+    fused = own["op"].str.contains("foreach|fused").fill_null(value=False)
+    if n_launches < _UNFUSED_LAUNCHES or int(own.filter(fused)["n"].sum()) * 2 > n_own:
+        return
+    idle = found.places.filter(
+        (pl.col("cause") == "launch") & pl.col("what").is_in(own["op"].drop_nulls().unique().implode())
+    )
+    same_ops = found.kernels.filter(pl.col("op").is_in(own["op"].unique().implode()))
+    share = n_own / max(int(same_ops["n"].sum()), 1)
+    words = (
+        f"Use a fused optimizer (foreach=True or fused=True): it launches {n_launches:,.0f} kernels a step one by one"
+    )
+    yield int(int(idle["idle_ns"].sum()) * share), words, "dispatch_depth"
+
+
+def _layout(found: _Found) -> Iterator[_Advice]:
+    """Transposes around convolutions."""
+    of_convolutions = (pl.col("primitive") == "layout") & pl.col("op").str.contains("conv")
+    saved = found.kernels.filter(of_convolutions.fill_null(value=False))["ns"].sum()
+    yield int(saved), "Keep images in channels_last: convolutions transpose their operands", "layer_attribution"
+
+
+def _attention(found: _Found) -> Iterator[_Advice]:
+    """Softmax over large scores between batched products, where no fused attention kernel does both."""
+    softmax = found.kernels.filter((pl.col("primitive") == "softmax") & pl.col("op").str.contains(r"^aten::_?softmax"))
+    saved = int(softmax["ns"].sum())
+    if saved < _WORTH_IT * found.total_ns or not _has_large_scores(found.trace):
+        return
+    products = found.kernels["op"].str.contains(r"^aten::(bmm|baddbmm|matmul)$").fill_null(value=False)
+    if products.any():
+        words = "Use scaled_dot_product_attention: softmax over large scores runs between batched matrix products"
+        yield saved, words, "top_kernels"
+
+
+def _has_large_scores(trace: Trace) -> bool:
+    """Whether a softmax is over a batch of large matrices, by the shapes that were recorded."""
+    for part in trace.groups("spans", "name", "input_shapes"):
+        own = part.filter(pl.col("name").cast(pl.String).str.contains(r"^aten::_softmax$"))
+        shapes = own["input_shapes"].cast(pl.String).str.extract(r"^\[\[(?:\d+, ?)+(\d+, ?\d+)\]").drop_nulls()
+        sizes = (
+            shapes.str.split(",")
+            .list.eval(pl.element().str.strip_chars().cast(pl.Int64))
+            .list.agg(pl.element().product())
+        )
+        if (sizes >= _LARGE_SCORES).any():
+            return True
+    return False
+
+
+def _communication(found: _Found) -> Iterator[_Advice]:
+    """Communication that no computation hides, and waiting for other ranks."""
+    words = "Overlap communication with computing (buckets, a later wait)"
+    yield int(found.judged["communication"]), words, "time_breakdown"
+    words = "Give all ranks equally much to do: collectives wait for the slowest rank"
+    yield int(found.judged["waiting"]), words, "time_breakdown"

@@ -1,0 +1,35 @@
+"""Whose the time of work and of calls is: sums by row of another table."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import END
+from tracelens.derive.columns.lookup import numbered
+
+_LANE = ["process_id", "thread_id"]
+
+
+def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
+    """For each of so many rows the sum of the values that name it in `rows`; what names none is left out."""
+    sums = pl.DataFrame({"row": rows, "value": values}).drop_nulls("row").group_by("row").agg(pl.col("value").sum())
+    return pl.repeat(0, n_rows, dtype=pl.Int64, eager=True).scatter(sums["row"], sums["value"])
+
+
+def charge_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
+    """For each of so many spans the time of one rank's calls made directly in it (span_id, a row number).
+
+    A call within another call of its thread adds nothing.
+    """
+    placed = _on_lanes(calls)
+    ordered = placed.sort("starts", "ends", descending=[False, True])
+    reached = pl.col("ends").cum_max().shift(1).over("lanes").fill_null(pl.col("starts"))
+    own = ordered.select((pl.col("ends") - pl.max_horizontal("starts", reached)).clip(0)).to_series()
+    return charge(ordered["span_id"], own, n_rows)
+
+
+def _on_lanes(calls: pl.DataFrame) -> pl.DataFrame:
+    """span_id, starts, ends, and lanes: a number for the thread of the process."""
+    lane, *more = numbered(calls, _LANE)
+    lanes = lane if not more else calls.select(pl.struct(_LANE).rank("dense").cast(pl.Int64)).to_series()
+    return calls.select("span_id", starts="start_ns", ends=END, lanes=lanes)

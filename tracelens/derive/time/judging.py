@@ -1,0 +1,109 @@
+"""The time that a rank is judged by: whole steps, without what the profiler adds to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.time.activities import PROFILER
+from tracelens.derive.time.breakdown import break_down
+from tracelens.derive.time.idle_places import idle_places
+from tracelens.derive.time.process_time import count_ops, process_ranks
+from tracelens.derive.time.step_times import step_times
+from tracelens.schemas.events import CAUSES
+from tracelens.trace import Trace
+
+PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
+"""What a device's time consists of: `waiting` is exposed communication beyond what the fastest rank needs."""
+
+_USED = 0.1
+"""A device that works for less than this share of what the rank's busiest one does is not judged."""
+_SLOWED = ("launch", "host")
+"""What a profiler slows: it is called in ops, API calls and Python calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankTime:
+    """A rank's judged time: ns by part without what the profiler adds, and `recorded`, the same with it.
+
+    `step_ns` is the median of its steps, `unprofiled_ns` how long one takes without the profiler; None if not known.
+    `is_process`: it uses no device, and is judged by its process; n_work counts kernels, or else ops.
+    """
+
+    rank: int
+    parts: dict[str, int]
+    recorded: dict[str, int]
+    n_work: int
+    n_steps: int
+    step_ns: int | None
+    unprofiled_ns: int | None
+    is_process: bool
+
+    @property
+    def subject(self) -> str:
+        """What is judged."""
+        return "process" if self.is_process else "device"
+
+    def share(self, part: str) -> float:
+        """The part's share of the judged time."""
+        return self.parts[part] / max(sum(self.parts.values()), 1)
+
+
+def judged_ranks(trace: Trace) -> list[RankTime]:
+    """Every rank's time over all steps; of a rank that marks none, over all that was recorded.
+
+    What the profiler is known to have added is taken away: what it tells of its own work, and, where it is known how
+    long a step takes without it, the rest of the difference from launching and the host's other work, in proportion.
+    Device work takes as long either way.
+    """
+    steps = {rank: (n, round(median)) for rank, n, median, *_ in step_times(trace).iter_rows()}
+    n_work = trace.heights("kernels") | count_ops(trace)
+    processes = process_ranks(trace)
+    own = idle_places(trace).filter(pl.col("what") == PROFILER).group_by("rank").agg(pl.col("idle_ns").sum())
+    by_profiler = dict(own.iter_rows())
+    found = []
+    for row in judged_time(trace).iter_rows(named=True):
+        rank = row["rank"]
+        n_steps, step_ns = steps.get(rank, (0, None))
+        recorded = {name: row[f"{name}_ns"] for name in PARTS}
+        parts = recorded | {"host": recorded["host"] - by_profiler.get(rank, 0)}
+        unprofiled = trace.manifest.unprofiled_step_ns(rank) if n_steps else None
+        if unprofiled is not None:
+            added = max(sum(parts.values()) - unprofiled * n_steps, 0)
+            slowed = sum(parts[name] for name in _SLOWED)
+            kept = max(1 - added / slowed, 0) if slowed else 1
+            parts |= {name: round(parts[name] * kept) for name in _SLOWED}
+        known = (n_work.get(rank, 0), n_steps, step_ns, unprofiled)
+        found.append(RankTime(rank, parts, recorded, *known, is_process=rank in processes))
+    return found
+
+
+def judged_time(trace: Trace, by: tuple[str, ...] = ("rank",)) -> pl.DataFrame:
+    """A row a rank (or as `by` says): ns of each of PARTS, of the devices that it uses in earnest; sorted."""
+    made = break_down(trace)
+    in_steps = pl.col("step").is_not_null()
+    marked = made.frame.filter(in_steps)["rank"].unique().implode()
+    is_judged = in_steps | ~pl.col("rank").is_in(marked)
+    waiting = pl.min_horizontal(pl.col("collective_wait_ns").fill_null(0), "exposed_communication_ns")
+    key = ["rank", "device_id"]
+    busy = (
+        made.frame.filter(is_judged)
+        .group_by(key)
+        .agg(
+            pl.col("compute_ns").sum(),
+            communication_ns=(pl.col("exposed_communication_ns") - waiting).sum(),
+            waiting_ns=waiting.sum(),
+            copy_ns=pl.col("exposed_copy_ns").sum(),
+        )
+    )
+    idle = (
+        made.idle.filter(is_judged)
+        .group_by(key)
+        .agg(pl.col("idle_ns").filter(pl.col("cause") == cause).sum().alias(f"{cause}_ns") for cause in CAUSES)
+    )
+    parts = [f"{name}_ns" for name in PARTS]
+    times = busy.join(idle, on=key, how="left", nulls_equal=True).with_columns(pl.col(parts).fill_null(0))
+    works = pl.sum_horizontal("compute_ns", "communication_ns", "copy_ns")
+    used = times if "device_id" in by else times.filter(works >= _USED * works.max().over("rank"))
+    return used.group_by(by).agg(pl.col(parts).sum()).sort(by)

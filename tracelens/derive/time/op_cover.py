@@ -1,0 +1,78 @@
+"""How much of what the main thread of a process does its threads compute meanwhile, where no device does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from tracelens.derive.columns.intervals import covered_ns
+
+COMPUTES = ("launch", "host")
+"""Causes of activities during which ops count as computing: the others name what the process does by more than ops."""
+
+
+def with_op_time(
+    activities: pl.DataFrame, spans: pl.DataFrame, marks: pl.DataFrame, mains: Sequence[tuple[int, int]]
+) -> pl.DataFrame:
+    """The activities with `op_ns`, of a process without device calls; null of threads that are not its main one.
+
+    `mains` has the (process, thread) of each main thread. Its activities are cut where marks of steps begin and end, so
+    that none lies in two steps, and reach from the process's first op to its last.
+    """
+    columns = activities.columns
+    ops = _outermost_ops(spans)
+    edges = pl.concat([marks["start_ns"], marks["end_ns"]]).cast(pl.Int64).unique().sort()
+    is_main = pl.struct("process_id", "thread_id").is_in(
+        [{"process_id": process, "thread_id": thread} for process, thread in mains]
+    )
+    parts = [activities.filter(~is_main).with_columns(op_ns=pl.lit(None, pl.Int64))]
+    for process, thread in mains:
+        own = activities.filter((pl.col("process_id") == process) & (pl.col("thread_id") == thread))
+        of_process = ops.filter(pl.col("process_id") == process)
+        own = _cut(_reaching(own, of_process), edges).select(columns)
+        covered = covered_ns(own, of_process, ["process_id"])
+        counts = pl.col("cause").cast(pl.String).is_in(COMPUTES)
+        parts.append(own.with_columns(op_ns=pl.when(counts).then(covered).otherwise(0)))
+    return pl.concat(parts).sort("start_ns", maintain_order=True)
+
+
+def _outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
+    """process_id, start_ns and duration_ns of the ops that no op directly contains."""
+    is_op = spans["kind"] == "op"
+    within = is_op.gather(spans["parent_id"]).fill_null(value=False)
+    rows = (is_op & ~within).arg_true()
+    columns = spans.select("process_id", "start_ns", "duration_ns")[rows]
+    return columns.select(pl.all().cast(pl.Int64))
+
+
+def _reaching(own: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
+    """A thread's activities, with one of the host before and after where ops of other threads reach further."""
+    low, high = own["start_ns"].min(), own.select((pl.col("start_ns") + pl.col("duration_ns")).max()).item()
+    first, last = ops["start_ns"].min(), ops.select((pl.col("start_ns") + pl.col("duration_ns")).max()).item()
+    around = [(first, low), (high, last)] if ops.height else []
+    more = [
+        own.head(1).with_columns(
+            start_ns=pl.lit(start, pl.Int64),
+            duration_ns=pl.lit(end - start, pl.Int64),
+            cause=pl.lit("host").cast(own.schema["cause"]),
+            **{name: pl.lit(None, own.schema[name]) for name in ("what", "span_id", "api_call_id")},
+        )
+        for start, end in around
+        if start < end
+    ]
+    return pl.concat([own, *more]).sort("start_ns")
+
+
+def _cut(own: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
+    """Disjoint activities by start, cut at the edges."""
+    ends = own["start_ns"] + own["duration_ns"]
+    at = own["start_ns"].search_sorted(edges, side="right").cast(pl.Int64) - 1
+    at = at.set(at < 0, None)
+    inside = (edges > own["start_ns"].gather(at)) & (edges < ends.gather(at))
+    begun = pl.DataFrame({"row": at, "start_ns": edges}).filter(inside.fill_null(value=False))
+    rows = pl.DataFrame({"row": pl.int_range(own.height, eager=True), "start_ns": own["start_ns"]})
+    pieces = pl.concat([rows, begun]).sort("start_ns")
+    until = pl.min_horizontal(ends.gather(pieces["row"]).alias("end"), pl.col("start_ns").shift(-1))
+    pieces = pieces.with_columns(duration_ns=until - pl.col("start_ns"))
+    return own.drop("start_ns", "duration_ns")[pieces["row"]].hstack(pieces.drop("row"))

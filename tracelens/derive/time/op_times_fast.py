@@ -1,0 +1,168 @@
+"""`op_times` in C, group of rows by group: of millions of spans only what must be is held, 12 bytes each.
+
+Memory that was never touched before costs more than reading and adding up. See `struct ops` in native.h.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from tracelens.native import LIBRARY
+from tracelens.native.columns import series, values
+from tracelens.schemas import DEVICE_WORK
+from tracelens.trace import Trace
+
+_IS_OP, _OWNED = 1, 2
+_FLAGS = {"op": _IS_OP | _OWNED, "python": _OWNED, "module": _OWNED}
+_PLACING = ("span_id", "parent_id", "kind", "name")
+_CALLS = ("process_id", "thread_id", "span_id", "start_ns", "duration_ns")
+_SUMS = ("n_calls", "cuda_self_ns", "cpu_self_ns", "cuda_total_ns")
+_MEASURES = {
+    "duration_total_ns": pl.Int64,
+    "duration_mean_ns": pl.Float64,
+    "duration_median_ns": pl.Float64,
+    "duration_min_ns": pl.Int64,
+    "duration_max_ns": pl.Int64,
+}
+_PLACE_BITS = 32
+
+
+class _Ops:
+    """One rank's ops while its tables are read."""
+
+    def __init__(self, n_spans: int) -> None:
+        assert LIBRARY is not None
+        self.ops = LIBRARY.Ops(n_spans)
+        self.words: dict[str, int] = {}
+
+    def place(self, spans: pa.RecordBatch) -> bool:
+        """Find the chain of each span; whether that could be."""
+        names, kinds = spans.column("name"), spans.column("kind")
+        try:
+            texts, words = names.dictionary.to_pylist(), kinds.dictionary.to_pylist()
+        except UnicodeDecodeError:  # of a damaged file
+            return False
+        codes = array("I", [self.words.setdefault(name, len(self.words)) for name in texts])
+        flags = array("I", [_FLAGS.get(word, 0) for word in words])
+        places = values(names.indices), values(kinds.indices)
+        return bool(
+            self.ops.place(*_rows(spans.column("parent_id")), values(spans.column("span_id")), *places, codes, flags)
+        )
+
+    def charge_calls(self, calls: pa.RecordBatch) -> bool:
+        """Take calls off the spans that they are made in; whether that could be."""
+        columns = (values(calls.column(name)) for name in ("start_ns", "duration_ns", "process_id", "thread_id"))
+        return bool(self.ops.charge_calls(*_rows(calls.column("span_id")), *columns))
+
+    def launch(self, work: pa.RecordBatch) -> bool:
+        """Charge device work to chains."""
+        return bool(self.ops.launch(*_rows(work.column("span_id")), values(work.column("duration_ns"))))
+
+    def time(self, spans: pa.RecordBatch) -> bool:
+        """Charge to chains what spans take themselves; whether they are placed."""
+        return bool(self.ops.time(values(spans.column("self_ns"))))
+
+    def expect(self) -> bool:
+        """Add up chains by name, once all is charged to them, and make room for the durations of each name's ops."""
+        n_codes = len(self.words)
+        totals = bytearray(8 * len(_SUMS) * n_codes)
+        if not self.ops.totals(totals, bytearray(4 * n_codes)):
+            return False
+        words = series(totals, pl.Int64())
+        self.sums = pl.DataFrame({name: words.gather_every(len(_SUMS), at) for at, name in enumerate(_SUMS)})
+        counts = self.sums["n_calls"].to_list()
+        self.ends = array("q", accumulate(counts, initial=0))
+        self.durations = bytearray(8 * self.ends.pop())
+        return True
+
+    def order(self, spans: pa.RecordBatch) -> bool:
+        """Put the durations of ops where the next of their name goes; whether that could be."""
+        return bool(self.ops.order(values(spans.column("duration_ns")), self.ends, self.durations))
+
+    def measures(self) -> Iterator[pl.Series]:
+        """The durations of each name's ops, once all are ordered."""
+        durations, begin = series(self.durations, pl.Int64()), 0
+        for end in self.ends:
+            yield durations.slice(begin, end - begin)
+            begin = end
+
+
+def op_times(trace: Trace) -> list[pl.DataFrame] | None:
+    """What `op_times.op_times` gives; None where the library is not there, or where ids are not rows."""
+    if LIBRARY is None:
+        return None
+    ranks = {rank: _Ops(n) for rank, n in trace.heights("spans").items()}
+    with ThreadPoolExecutor(1) as pool:
+        timed = [pool.submit(_charge_calls, trace, ranks)]
+        times = _each(trace, ranks, _Ops.time, "spans", "self_ns")  # by the pool, group by group once they are placed
+        for is_placed in _each(trace, ranks, _Ops.place, "spans", *_PLACING):
+            if not is_placed:
+                return None
+            timed.append(pool.submit(next, times, False))
+        if not all(future.result() for future in timed):
+            return None
+        if not _launch(trace, ranks) or not all(ops.expect() for ops in ranks.values()):
+            return None
+        if not all(_each(trace, ranks, _Ops.order, "spans", "duration_ns")):
+            return None
+    return [names for rank, ops in ranks.items() if (names := _names(rank, ops)).height]
+
+
+def _names(rank: int, ops: _Ops) -> pl.DataFrame:
+    """What `op_times` gives of a rank."""
+    with ThreadPoolExecutor(2) as pool:
+        measures = pl.DataFrame(list(pool.map(_measures, ops.measures())), _MEASURES, orient="row")
+    names = pl.DataFrame({"name": [*ops.words]}, {"name": pl.String}).hstack(measures).hstack(ops.sums)
+    # The other names are of spans that are no ops.
+    return names.with_columns(rank=pl.lit(rank, pl.Int32)).filter(pl.col("n_calls") > 0)
+
+
+def _measures(durations: pl.Series) -> tuple[Any, ...]:
+    """Total, mean, median, least and most."""
+    return durations.sum(), durations.mean(), durations.median(), durations.min(), durations.max()
+
+
+def _each(
+    trace: Trace, ranks: dict[int, _Ops], take: Callable[[_Ops, pa.RecordBatch], bool], name: str, *columns: str
+) -> Iterator[bool]:
+    """Have the ops of its rank take a table, group of rows by group; whether they could, for each."""
+    for rank, batches in trace.batches(name, *columns):
+        ops = ranks.get(rank)
+        yield ops is None or all(_can_be_read(batch) and take(ops, batch) for batch in batches)
+
+
+def _charge_calls(trace: Trace, ranks: dict[int, _Ops]) -> bool:
+    """Take the calls off the spans of all ranks; not where they are out of order, or of very many threads."""
+    return all(_each(trace, ranks, _Ops.charge_calls, "api_calls", *_CALLS))
+
+
+def _launch(trace: Trace, ranks: dict[int, _Ops]) -> bool:
+    """Charge device work to the ops of all ranks; whether that could be."""
+    return all(all(_each(trace, ranks, _Ops.launch, name, "span_id", "duration_ns")) for name in DEVICE_WORK)
+
+
+def _can_be_read(batch: pa.RecordBatch) -> bool:
+    """Whether the columns are as a trace has them: words or dictionaries, null only where no span is named."""
+    return all(
+        (_is_coded(column.type) if name in {"kind", "name"} else column.type == pa.int64())
+        and (name in {"span_id", "parent_id"} or not column.null_count)
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+    )
+
+
+def _is_coded(kind: pa.DataType) -> bool:
+    """Whether a column has strings as places of 32 bits in a list of them."""
+    is_dictionary = pa.types.is_dictionary(kind) and kind.index_type.bit_width == _PLACE_BITS
+    return is_dictionary and kind.value_type in {pa.string(), pa.large_string()}
+
+
+def _rows(column: pa.Array) -> tuple[pa.Buffer, pa.Buffer | None, int]:
+    """A column of row numbers, the bits that say which are not null, and how many bits come before."""
+    return values(column), column.buffers()[0] if column.null_count else None, column.offset

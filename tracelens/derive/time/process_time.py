@@ -1,0 +1,159 @@
+"""How a process without a device spent its time: computing in ops, or doing something else for a cause."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import polars as pl
+
+from tracelens.derive.columns.cutting import cut_rows
+from tracelens.derive.time.completing import activities_of, steps_of
+from tracelens.derive.time.idle import CAUSE, PIECES, DeviceIdle
+from tracelens.derive.time.op_times import op_times
+from tracelens.errors import MissingTableError
+from tracelens.schemas.events import CAUSES
+from tracelens.schemas.results.time import TIME_BREAKDOWN
+from tracelens.trace import Trace
+
+_op_times: WeakKeyDictionary[Trace, dict[int, pl.DataFrame]] = WeakKeyDictionary()
+
+
+def process_ranks(trace: Trace) -> list[int]:
+    """The ranks that run ops, but no kernel nor a call that launches one: they are judged by their process."""
+    known = activities_of(trace).filter(pl.col("op_ns").is_not_null())["rank"].unique().sort()
+    with_kernels = trace.heights("kernels") if trace.has("kernels") else {}
+    return [rank for rank in known.to_list() if not with_kernels.get(rank)]
+
+
+def require_time(trace: Trace, analysis: str) -> None:
+    """Raise MissingTableError where the trace tells of no kernel and of no process that runs ops."""
+    if not trace.has("kernels") and not process_ranks(trace):
+        raise MissingTableError(
+            f"{analysis} needs the table kernels, or spans of ops in a trace that launches nothing; tracelens collect "
+            "torch or nsys gives them"
+        )
+
+
+def process_sentences(trace: Trace) -> list[str]:
+    """What rows without a device are, where there are any."""
+    ranks = process_ranks(trace)
+    if not ranks:
+        return []
+    which = f" of rank {', '.join(map(str, ranks))}" if len(ranks) < len(trace.manifest.ranks) else ""
+    said = (
+        f"Nothing was recorded on a device, so this is the time{which} of the process: it computes while any of its "
+        "threads runs an op, and launch is the framework's Python between ops."
+    )
+    return [said]
+
+
+def unseen_device(trace: Trace) -> list[str]:
+    """That a device may have worked unseen, where a rank is judged by its process though its machine has one."""
+    devices = trace.frame("devices").filter(pl.col("rank").is_in(process_ranks(trace)))
+    return [
+        f"The machine has a device ({name}), and none of its work was recorded: if the program used it, ops launched "
+        "or waited rather than computed. Profile with ProfilerActivity.CUDA to see it."
+        for name in devices["name"].unique().sort().head(1)
+    ]
+
+
+def count_ops(trace: Trace) -> dict[int, int]:
+    """How many ops each rank runs that is judged by its process."""
+    return {rank: int(ops["n_calls"].sum()) for rank, ops in _ops(trace).items()}
+
+
+def heaviest_ops(trace: Trace) -> dict[int, str]:
+    """The op with most self time of each rank that is judged by its process."""
+    ordered = {rank: ops.sort("cpu_self_ns", "name", descending=[True, False]) for rank, ops in _ops(trace).items()}
+    return {rank: str(ops["name"][0]) for rank, ops in ordered.items()}
+
+
+def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
+    """The times of ops, as `op_times` gives them, by rank that is judged by its process; kept with the trace."""
+    if trace not in _op_times:
+        ranks = process_ranks(trace)
+        by_rank = {int(ops["rank"][0]): ops for ops in op_times(trace)} if ranks else {}
+        _op_times[trace] = {rank: by_rank[rank] for rank in ranks}
+    return _op_times[trace]
+
+
+def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, list[DeviceIdle]]:
+    """Of the `process_ranks` the rows of TIME_BREAKDOWN, device_id null, and the time without an op.
+
+    A process computes while any of its threads runs an op and its main thread does not load data, compile, allocate or
+    wait for a device. The rest of the time has the cause of what the main thread does. A piece is as long as no op runs
+    in an activity, and stands at the start of that.
+    """
+    activities = activities_of(trace).with_row_index("activity")
+    steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+    frames, pieces = [], []
+    for rank in process_ranks(trace):
+        lane = _main_lane(activities.filter((pl.col("rank") == rank) & pl.col("op_ns").is_not_null()))
+        tiles = _tiles(lane, steps.filter(pl.col("rank") == rank).drop("rank"))
+        frames.append(_sums(tiles).with_columns(rank=pl.lit(rank, pl.Int32)))
+        pieces.append(_without_ops(tiles, rank))
+    return TIME_BREAKDOWN.conform(pl.concat(frames)), pieces
+
+
+def _main_lane(lanes: pl.DataFrame) -> pl.DataFrame:
+    """Of the main threads of a rank's processes the one of which most time is known, by start, with end_ns."""
+    key = ["process_id", "thread_id"]
+    known = (
+        lanes.group_by(key).agg(pl.col("duration_ns").sum()).sort("duration_ns", *key, descending=[True, False, False])
+    )
+    lane = lanes.join(known.head(1).select(key), on=key, how="semi", maintain_order="left")
+    return lane.sort("start_ns").with_columns(end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+
+
+def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
+    """All time of the steps and the lane, in disjoint tiles: start_ns, end_ns, step, cause, activity, op_ns."""
+    low, high = (
+        min(frame["start_ns"].min() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
+        max(frame["end_ns"].max() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
+    )
+    whole = pl.DataFrame({"start_ns": [low], "end_ns": [high]}, schema={"start_ns": pl.Int64, "end_ns": pl.Int64})
+    by_activity = cut_rows(whole, lane)
+    at = by_activity["at"]
+    tiles = by_activity.drop("at").with_columns(
+        lane["cause"].gather(at).cast(CAUSE).fill_null("host"),
+        lane["activity"].gather(at).cast(pl.Int64),
+        lane["op_ns"].gather(at).fill_null(0),
+        begins=pl.col("start_ns"),
+    )
+    ordered = steps.filter(pl.col("end_ns") > pl.col("start_ns")).sort("start_ns")
+    placed = cut_rows(tiles, ordered)
+    # Activities are cut where steps begin and end. Where one is not all the same, its ops come first.
+    own = pl.col("op_ns") - (pl.col("start_ns") - pl.col("begins"))
+    return placed.with_columns(
+        step=ordered["step"].gather(placed["at"]), op_ns=own.clip(0, pl.col("end_ns") - pl.col("start_ns"))
+    ).drop("at", "begins")
+
+
+def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
+    """A row a step and one for all, with the columns of TIME_BREAKDOWN but for the rank."""
+    length = pl.col("end_ns") - pl.col("start_ns")
+    idle = length - pl.col("op_ns")
+    measures = [
+        length.sum().alias("window_ns"),
+        pl.col("op_ns").sum().alias("compute_ns"),
+        idle.sum().alias("idle_ns"),
+        *(idle.filter(pl.col("cause") == cause).sum().alias(f"idle_{cause}_ns") for cause in CAUSES),
+    ]
+    whole = tiles.select(pl.lit(None, pl.Int64).alias("step"), *measures)
+    of_steps = tiles.drop_nulls("step").group_by("step").agg(measures).sort("step")
+    none = ("communication", "copy", "exposed_communication", "exposed_copy")
+    window = pl.when(pl.col("window_ns") > 0).then(pl.col("window_ns"))
+    return pl.concat([whole, of_steps]).with_columns(
+        *(pl.lit(0, pl.Int64).alias(f"{name}_ns") for name in none),
+        *((pl.col(f"{name}_ns") / window).alias(f"{name}_frac") for name in ("compute", "idle")),
+        device_id=pl.lit(None, pl.Int32),
+    )
+
+
+def _without_ops(tiles: pl.DataFrame, rank: int) -> DeviceIdle:
+    """The time in which no op runs."""
+    pieces = tiles.with_columns(end_ns=pl.col("end_ns") - pl.col("op_ns")).with_row_index("gap")
+    pieces = pieces.filter(pl.col("end_ns") > pl.col("start_ns")).with_columns(
+        call=pl.lit(None), within=pl.lit(value=True), is_alone=pl.lit(value=True)
+    )
+    return DeviceIdle(rank, None, pieces.select(pl.col(name).cast(dtype) for name, dtype in PIECES.items()))

@@ -1,0 +1,1 @@
+"""Running the program that a capture looks at, and sampling its GPUs meanwhile."""

@@ -1,0 +1,197 @@
+"""GPU utilisation and memory used while a program is captured, sampled through NVML (nvidia-ml-py)."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import ModuleType, TracebackType
+from typing import Any, Self
+
+import polars as pl
+
+from tracelens.schemas import TABLES
+from tracelens.trace.capture import Capture, Diagnostics, SourceFile
+
+KIND = "nvml"
+UTILIZATION, MEMORY = "gpu_utilization", "gpu_memory_used"
+_UNITS = {UTILIZATION: "percent", MEMORY: "bytes"}
+_HERTZ = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Device:
+    device_id: int
+    handle: Any
+
+
+@dataclass(slots=True)
+class Sampler:
+    """Samples every device that a program with this environment can see, in a thread, from `start` to `capture`.
+
+    `gpu_utilization`: percent of the last period (the driver's own, 1/6 to 1 s) in which any kernel ran, by whatever
+    process. `gpu_memory_used`: bytes allocated on the device, by whatever process. `device_id` is the ordinal that CUDA
+    gives the device in the program: its place in CUDA_VISIBLE_DEVICES where that is set, else NVML's index. NVML counts
+    in PCI order; CUDA does so with CUDA_DEVICE_ORDER=PCI_BUS_ID, and on machines whose GPUs are all the same.
+
+    Without a GPU, or without nvidia-ml-py, nothing is sampled and the capture's reasons say why.
+    """
+
+    environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    hertz: float = _HERTZ
+    _nvml: ModuleType | None = None
+    _devices: list[_Device] = field(default_factory=list)
+    _rows: list[tuple[str, int, float, int]] = field(default_factory=list)
+    _diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    _reason: str = "NVML was not sampled"
+    _stopping: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+    _cpu_s: float = 0.0
+    _wall_s: float = 0.0
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Find the devices and begin."""
+        try:
+            self._nvml = importlib.import_module("pynvml")
+        except ImportError:
+            self._reason = (
+                "GPU utilisation was not sampled: nvidia-ml-py is absent; pip install 'tracelens-toolkit[nvml]'"
+            )
+            return
+        try:
+            self._nvml.nvmlInit()
+        except self._nvml.NVMLError as error:
+            self._nvml = None
+            self._reason = f"GPU utilisation was not sampled: no NVIDIA driver answers ({error})"
+            return
+        try:
+            self._devices = self._visible(self._nvml)
+        except self._nvml.NVMLError as error:
+            self._reason = f"GPU utilisation was not sampled: {error}"
+        if self._devices:
+            self._thread = threading.Thread(target=self._run, args=(self._nvml,), name="tracelens-nvml", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Take the last sample and end; a second call does nothing."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        if self._nvml is not None:
+            self._nvml.nvmlShutdown()
+            self._nvml = None
+
+    def capture(self, rank: int | None = None) -> Capture:
+        """What was sampled, to be combined with what the profiler captured; ends the sampling."""
+        self.stop()
+        tables = {}
+        if self._rows:
+            columns = {"name": pl.String, "time_ns": pl.Int64, "value": pl.Float64, "device_id": pl.Int32}
+            rows = pl.DataFrame(self._rows, schema=columns, orient="row").sort("time_ns", maintain_order=True)
+            rows = rows.with_columns(unit=pl.col("name").replace_strict(_UNITS, return_dtype=pl.String))
+            tables["counters"] = rows.select([name for name in TABLES["counters"].names if name != "rank"])
+        settings: dict[str, Any] = {"hertz": self.hertz, "n_devices": len(self._devices)}
+        if self._wall_s:
+            settings["cpu_frac"] = round(self._cpu_s / self._wall_s, 5)
+        return Capture(
+            kind=KIND,
+            source=SourceFile("NVML", KIND, 0, ""),
+            tables=tables,
+            producer="NVML",
+            rank=rank,
+            time_base="unix_epoch",
+            settings=settings,
+            reasons={} if self._rows else {"counters": self._reason},
+            diagnostics=self._diagnostics,
+        )
+
+    def _visible(self, nvml: ModuleType) -> list[_Device]:
+        """The devices that the program can see, with the ordinals that CUDA gives them."""
+        count = nvml.nvmlDeviceGetCount()
+        handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
+        said = self.environment.get("CUDA_VISIBLE_DEVICES")
+        if said is None:
+            chosen = handles
+        else:
+            uuids = [_text(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
+            chosen = [handles[index] for index in visible_indices(said, uuids)]
+        if not chosen:
+            self._reason = (
+                "GPU utilisation was not sampled: CUDA_VISIBLE_DEVICES shows the program no whole GPU"
+                if count
+                else "GPU utilisation was not sampled: NVML finds no GPU"
+            )
+        names = {_text(nvml.nvmlDeviceGetName(handle)) for handle in handles}
+        if len(names) > 1 and self.environment.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
+            self._diagnostics.add(
+                "warning",
+                "device_order_assumed",
+                "GPUs of several models: device_id of the counters counts in PCI order, which CUDA follows only with "
+                "CUDA_DEVICE_ORDER=PCI_BUS_ID",
+            )
+        return [_Device(ordinal, handle) for ordinal, handle in enumerate(chosen)]
+
+    def _run(self, nvml: ModuleType) -> None:
+        """Sample at fixed moments until told to stop; a moment that was missed is not made up for."""
+        began, period = time.monotonic(), 1 / self.hertz
+        asked = {UTILIZATION: _utilization, MEMORY: _memory}
+        working = [(name, ask, device) for device in self._devices for name, ask in asked.items()]
+        while working:
+            for entry in list(working):
+                name, ask, device = entry
+                try:
+                    value = ask(nvml, device.handle)
+                except nvml.NVMLError as error:
+                    working.remove(entry)
+                    self._reason = f"{name} is not told: {error}"
+                    self._diagnostics.add("info", f"{name}_absent", f"{name} is not sampled from here on: {error}")
+                    continue
+                self._rows.append((name, time.time_ns(), value, device.device_id))
+            if self._stopping.wait(period - (time.monotonic() - began) % period):
+                break
+        self._cpu_s, self._wall_s = time.thread_time(), time.monotonic() - began
+
+
+def visible_indices(said: str, uuids: list[str]) -> list[int]:
+    """NVML's indices of the devices that CUDA_VISIBLE_DEVICES shows, in its order.
+
+    An entry is an index or the beginning of one UUID; as in CUDA, the list ends at the first that is neither. MIG
+    devices have no utilisation of their own and end it too.
+    """
+    found: list[int] = []
+    for word in said.split(","):
+        entry = word.strip()
+        if entry.isdecimal():
+            matches = [int(entry)] if int(entry) < len(uuids) else []
+        else:
+            matches = [i for i, uuid in enumerate(uuids) if entry.startswith("GPU-") and uuid.startswith(entry)]
+        if len(matches) != 1 or matches[0] in found:
+            break
+        found += matches
+    return found
+
+
+def _utilization(nvml: ModuleType, handle: Any) -> float:
+    return float(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
+
+
+def _memory(nvml: ModuleType, handle: Any) -> float:
+    return float(nvml.nvmlDeviceGetMemoryInfo(handle).used)
+
+
+def _text(value: str | bytes) -> str:
+    """Older versions of nvidia-ml-py answer in bytes."""
+    return value.decode() if isinstance(value, bytes) else value

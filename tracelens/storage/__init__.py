@@ -1,0 +1,1 @@
+"""Tables as they are declared, and as they lie on disk."""

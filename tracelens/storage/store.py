@@ -1,0 +1,52 @@
+"""Tables written to files by a thread while later ones are made, so that they need not be held."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import polars as pl
+
+from tracelens.storage.table import Stored, Table
+
+_WAITED_FOR = 1 << 20
+"""Rows of a table so large that it has to be gone before the next one is made; a smaller one is written meanwhile."""
+
+
+class Store:
+    """A folder that finished tables go to, one after another. Leaving it by an error drops what is not begun."""
+
+    def __init__(self, folder: Path) -> None:
+        """Create the folder. Raises OSError when it cannot be."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._pool = ThreadPoolExecutor(1)
+        self._begun: dict[str, tuple[Stored, Future[None]]] = {}
+
+    def __enter__(self) -> Self:
+        """The store itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """Wait for what is being written."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def put(self, table: Table, frame: pl.DataFrame) -> None:
+        """Have a frame without the rank written, as `Table.write` does; the caller lets go of it.
+
+        Raises what writing raises, here or in `finish`.
+        """
+        path = self._folder / f"{table.name}.parquet"
+        self._begun[table.name] = Stored(path, frame.height), self._pool.submit(table.write, frame, path)
+        if frame.height >= _WAITED_FOR:
+            self._begun[table.name][1].result()
+
+    def finish(self) -> dict[str, Stored]:
+        """All tables, once they are written. Raises what writing raised: SchemaError, or OSError."""
+        for _, written in self._begun.values():
+            written.result()
+        return {name: stored for name, (stored, _) in self._begun.items()}

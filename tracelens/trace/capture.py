@@ -1,0 +1,154 @@
+"""What a collector hands over: the tables of one source, before ranks are settled and sources combined."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from tracelens.schemas import SCHEMA_VERSION, TABLES
+from tracelens.storage.table import Stored
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that was read: its name without folders (a path may tell who ran it), size and SHA-256."""
+
+    name: str
+    kind: str
+    size_bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path, kind: str) -> SourceFile:
+        """Describe a file on disk; a directory counts as the sorted sequence of its files."""
+        files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        digest = hashlib.sha256()
+        for file in files:
+            with file.open("rb") as stream:
+                while chunk := stream.read(1 << 20):
+                    digest.update(chunk)
+        return cls(path.name, kind, sum(f.stat().st_size for f in files), digest.hexdigest())
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """Counts what was lost or odd while a source was read; becomes the table `diagnostics`."""
+
+    texts: dict[tuple[str, str], str] = field(default_factory=dict)
+    counts: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, severity: str, code: str, text: str, count: int = 1) -> None:
+        """Count an observation; nothing is recorded for a count of zero."""
+        if count:
+            self.texts.setdefault((severity, code), text)
+            self.counts[severity, code] += count
+
+    def take(self, other: Diagnostics) -> None:
+        """Count what another thread counted for itself."""
+        for (severity, code), count in other.counts.items():
+            self.add(severity, code, other.texts[severity, code], count)
+
+    def frame(self) -> pl.DataFrame:
+        """One row per (severity, code), without rank."""
+        rows = [
+            {"severity": severity, "code": code, "count": count, "text": self.texts[severity, code]}
+            for (severity, code), count in self.counts.items()
+        ]
+        schema = {c.name: c.dtype for c in TABLES["diagnostics"] if c.name != "rank"}
+        return pl.DataFrame(rows, schema=schema)
+
+
+@dataclass(slots=True)
+class Capture:
+    """The tables of one source of one rank, without the rank column.
+
+    `tables` holds only what the source gave, as `Table.conform` takes it: integers may be narrower than declared and
+    strings Categorical. `stored` is for tables that a process of its own has written already. `reasons` says for the
+    others why they are empty. `rank` is what the source itself says, null where it does not.
+    """
+
+    kind: str
+    source: SourceFile
+    tables: dict[str, pl.DataFrame]
+    producer: str
+    versions: dict[str, str] = field(default_factory=dict)
+    rank: int | None = None
+    rank_origin: str = "input order"
+    time_base: str = "trace_start"
+    time_precision_ns: int = 1
+    complete: bool = True
+    settings: dict[str, Any] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    stored: dict[str, Stored] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Manifest:
+    """manifest.json of a trace: where it came from and what it is worth; never environment, host or user names.
+
+    `n_rows` holds what was written, by table and rank: a part that is gone is told from one that never was.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    tracelens_version: str = ""
+    sources: list[dict[str, Any]] = field(default_factory=list)
+    ranks: list[int] = field(default_factory=list)
+    time_base: str = "trace_start"
+    time_precision_ns: int = 1
+    complete: bool = True
+    n_rows: dict[str, dict[str, int]] = field(default_factory=dict)
+    dropped: list[dict[str, Any]] = field(default_factory=list)
+    empty_tables: dict[str, str] = field(default_factory=dict)
+
+    def unprofiled_step_ns(self, rank: int) -> int | None:
+        """Median time of the rank's steps that ran without the profiler, which a live capture has measured around it.
+
+        From the end of the step before, or the device's end of its work where that is later, to its own end, likewise;
+        of whole steps up to ten before the profiler and ten after it, without the program's first and the first after
+        the profiler. None where it is unknown, and where it is no less than the mean of the profiled steps: the
+        profiler cost too little to be seen, or those steps did something else.
+        """
+        for source in self.sources:
+            settings = source.get("settings")
+            if source.get("rank") != rank or not isinstance(settings, dict):
+                continue
+            plain, profiled = (settings.get(f"{word}_step_ns") for word in ("unprofiled", "profiled"))
+            if isinstance(plain, dict) and isinstance(profiled, dict):
+                found, cost = plain.get("median"), profiled.get("mean")
+                if isinstance(found, int) and isinstance(cost, int) and 0 < found < cost:
+                    return found
+        return None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The manifest as it stands in manifest.json."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Manifest:
+        """The manifest from the parsed manifest.json; keys of later minor versions are ignored.
+
+        Raises ValueError when a key holds something else than it should.
+        """
+        known = {key: value for key, value in data.items() if key in cls.__dataclass_fields__}
+        plain = cls()
+        for key, value in known.items():
+            expected = type(getattr(plain, key))
+            if type(value) is not expected:
+                raise ValueError(f"{key} should be {expected.__name__}, is {type(value).__name__}")
+        manifest = cls(**known)
+        if not all(type(rank) is int for rank in manifest.ranks):
+            raise ValueError("ranks should be whole numbers")
+        if not all(type(source) is dict for source in manifest.sources):
+            raise ValueError("sources should be objects")
+        if not all(type(reason) is str for reason in manifest.empty_tables.values()):
+            raise ValueError("empty_tables should be reasons by table")
+        if not all(type(counts) is dict for counts in manifest.n_rows.values()):
+            raise ValueError("n_rows should be objects by table")
+        return manifest

@@ -1,0 +1,243 @@
+"""Captures of one program's run, from one or several sources, into one trace."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import TypeAlias
+
+import polars as pl
+
+from tracelens.errors import SourceError, UsageError
+from tracelens.schemas import EVENT_TABLES, ROW_IDS, SPAN_POINTERS, TABLES
+from tracelens.storage.table import Stored
+from tracelens.trace import Parts, Trace
+from tracelens.trace.capture import Capture, Manifest
+from tracelens.trace.same_run import refuse_unrelated
+
+PROFILERS = ("torch", "nsys")
+
+
+def combine(
+    captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: str = "torch", is_one_run: bool = False
+) -> Trace:
+    """One trace of all captures: events from one profiler a rank, stacks from gdb, counters from all.
+
+    `ranks` settles the ranks of the profiler captures in order (one given for all stack captures too where it is one).
+    `events` names the profiler whose events are kept where both torch and nsys captured a rank. Raises SourceError when
+    two captures of one profiler claim the same rank, or cannot be ranks of one program and neither `ranks` insists nor
+    `is_one_run` says that one program wrote them, UsageError when `ranks` does not fit.
+    """
+    profiled = [capture for capture in captures if capture.kind in PROFILERS]
+    others = [capture for capture in captures if capture.kind not in PROFILERS]
+    settled = _settle(profiled or others, ranks)
+    if profiled:
+        settled += [(ranks[0] if len(ranks) == 1 else capture.rank or 0, capture) for capture in others]
+    chosen = _one_profiler_a_rank(settled, events)
+    for kind in PROFILERS if not (ranks or is_one_run) else ():
+        refuse_unrelated([capture for capture in profiled if capture.kind == kind])
+    firsts = _first_ids(settled, chosen)
+    parts = {name: _parts(name, settled, chosen, firsts) for name in TABLES}
+    return Trace.of_parts(_manifest(settled, parts), parts)
+
+
+def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
+    """Each capture with its rank: as asked, else as the source says, else the lowest free one in input order."""
+    if ranks:
+        wrong = [rank for rank in ranks if not 0 <= rank < 2**31]
+        if wrong:
+            raise UsageError(f"--rank {wrong[0]}: ranks are whole numbers from 0 on, below 2^31")
+        if len(ranks) != len(captures) and len(ranks) != 1:
+            raise UsageError(f"--rank was given {len(ranks)} times for {len(captures)} sources; give it once for each")
+        if len(ranks) == 1 and len(captures) > 1 and len({c.kind for c in captures}) < len(captures):
+            raise UsageError(f"one --rank for {len(captures)} sources; give --rank once for each, in their order")
+        return list(zip([*ranks] * (len(captures) // len(ranks)), captures, strict=True))
+    settled: list[tuple[int, Capture]] = []
+    for kind in dict.fromkeys(capture.kind for capture in captures):
+        of_kind = [c for c in captures if c.kind == kind]
+        taken = {c.rank for c in of_kind if c.rank is not None}
+        for capture in of_kind:
+            rank = capture.rank
+            if rank is None:
+                rank = next(r for r in range(len(captures) + len(taken) + 1) if r not in taken) if kind != "gdb" else 0
+                taken.add(rank)
+                if kind != "gdb" and len(of_kind) > 1:
+                    text = "sources that do not say their rank; it was taken from their order"
+                    capture.diagnostics.add("warning", "rank_assumed", text)
+            settled.append((rank, capture))
+    return settled
+
+
+def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str) -> dict[int, Capture]:
+    """The capture whose events each rank keeps."""
+    chosen: dict[int, Capture] = {}
+    for rank, capture in settled:
+        if capture.kind not in PROFILERS:
+            continue
+        other = chosen.get(rank)
+        if other is not None and other.kind == capture.kind:
+            raise SourceError(
+                f"{capture.source.name} and {other.source.name} both claim rank {rank} ({capture.rank_origin}); "
+                "give --rank once for each file, in their order, or collect them into two traces"
+            )
+        if other is None or capture.kind == events:
+            chosen[rank] = capture
+    for rank, capture in settled:
+        kept = chosen.get(rank)
+        if kept is not None and capture.kind in PROFILERS and capture is not kept:
+            capture.diagnostics.add(
+                "info", "events_of_other_profiler", f"{capture.kind}'s events were left out: {kept.kind}'s are kept"
+            )
+    return chosen
+
+
+def _parts(
+    name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture], firsts: Sequence[dict[str, int]]
+) -> Parts:
+    """The table's rows of all ranks."""
+    parts = []
+    for (rank, capture), first in zip(settled, firsts, strict=True):
+        frame = _kept(name, rank, capture, chosen)
+        if frame is not None:
+            parts.append((rank, capture, _renumbered(frame, first)))
+    if name == "provenance":
+        parts = _provenance_once(parts)
+    if name == "devices":
+        parts = _devices_once(parts, chosen)
+    return [(rank, frame) for rank, _, frame in parts]
+
+
+def _kept(name: str, rank: int, capture: Capture, chosen: dict[int, Capture]) -> pl.DataFrame | Stored | None:
+    """The capture's rows of a table; None without any, or where another profiler's are kept."""
+    exclusive = name in EVENT_TABLES or name == "layers"
+    if exclusive and capture.kind in PROFILERS and chosen.get(rank) is not capture:
+        return None
+    frame = _table(name, capture)
+    return frame if frame is not None and frame.height else None
+
+
+def _table(name: str, capture: Capture) -> pl.DataFrame | Stored | None:
+    if name == "diagnostics":
+        return capture.diagnostics.frame()
+    return capture.stored[name] if name in capture.stored else capture.tables.get(name)
+
+
+def _first_ids(settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture]) -> list[dict[str, int]]:
+    """What each capture's ids are raised by, by id: of a rank's captures each counts on where the last one ended."""
+    next_ids: dict[tuple[int, str], int] = {}
+    firsts = []
+    n_captures = Counter(rank for rank, _ in settled)
+    for rank, capture in settled:
+        first: dict[str, int] = {}
+        for name, row_id in ROW_IDS.items() if n_captures[rank] > 1 else ():
+            frame = _kept(name, rank, capture, chosen)
+            if frame is not None:
+                first[row_id] = next_ids.get((rank, row_id), 0)
+                next_ids[rank, row_id] = first[row_id] + _highest(frame, row_id) + 1
+        firsts.append(first)
+    return firsts
+
+
+def _highest(frame: pl.DataFrame | Stored, row_id: str) -> int:
+    rows = frame.lazy() if isinstance(frame, pl.DataFrame) else pl.scan_parquet(frame.path, glob=False)
+    return int(rows.select(pl.col(row_id).max().cast(pl.Int64)).collect().item())
+
+
+def _renumbered(frame: pl.DataFrame | Stored, first: Mapping[str, int]) -> pl.DataFrame | Stored:
+    """The rows with their own ids and those that they point at raised; as they are where nothing is to be raised."""
+    raised = dict(first) | dict.fromkeys(SPAN_POINTERS, first.get("span_id", 0))
+    if not any(raised.values()):
+        return frame
+    rows = frame if isinstance(frame, pl.DataFrame) else pl.read_parquet(frame.path, glob=False)
+    return rows.with_columns(pl.col(name).cast(pl.Int64) + by for name, by in raised.items() if name in rows.columns)
+
+
+_Part: TypeAlias = tuple[int, Capture, pl.DataFrame | Stored]
+
+
+def _devices_once(parts: list[_Part], chosen: dict[int, Capture]) -> list[_Part]:
+    """Of a rank's device lists the one of the profiler whose events are kept."""
+    kept = [part for part in parts if chosen.get(part[0]) is part[1]]
+    return kept or parts
+
+
+def _provenance_once(parts: list[_Part]) -> list[_Part]:
+    """Of graphs that several sources tell of, what was recorded at compile time, before what a log tells."""
+    told: dict[int, list[str]] = {}
+    kept: list[_Part] = []
+    for rank, capture, frame in sorted(parts, key=lambda part: part[1].kind):
+        if isinstance(frame, pl.DataFrame):
+            new = frame.filter(~pl.col("graph_key").is_in(told.get(rank, [])))
+            told.setdefault(rank, []).extend(new["graph_key"].unique())
+            kept.append((rank, capture, new))
+    return [part for part in kept if part[2].height]
+
+
+def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Parts]) -> Manifest:
+    captures = [capture for _, capture in settled]
+    profiled = [capture for capture in captures if capture.kind in PROFILERS]
+    timed = profiled or [capture for capture in captures if "counters" in capture.tables | capture.stored] or captures
+    bases = {capture.time_base for capture in timed}
+    return Manifest(
+        tracelens_version=installed_version(),
+        sources=[_described(rank, capture) for rank, capture in settled],
+        ranks=sorted({rank for rank, _ in settled}),
+        time_base=bases.pop() if len(bases) == 1 else "trace_start",
+        time_precision_ns=max(capture.time_precision_ns for capture in timed),
+        complete=all(capture.complete for capture in captures),
+        dropped=[
+            {"rank": rank} | row
+            for rank, frame in parts["diagnostics"]
+            if isinstance(frame, pl.DataFrame)
+            for row in frame.filter(pl.col("severity") == "loss").select("code", "count", "text").to_dicts()
+        ],
+        empty_tables={name: _why_empty(name, captures) for name in TABLES if not parts[name]},
+    )
+
+
+def _described(rank: int, capture: Capture) -> dict[str, object]:
+    return asdict(capture.source) | {
+        "rank": rank,
+        "rank_origin": capture.rank_origin if rank == capture.rank or capture.rank is None else "asked for",
+        "producer": capture.producer,
+        "versions": capture.versions,
+        "settings": capture.settings,
+        "complete": capture.complete,
+    }
+
+
+def _why_empty(name: str, captures: Sequence[Capture]) -> str:
+    if name == "diagnostics":
+        return "nothing was lost or odd"
+    told = dict.fromkeys(capture.reasons[name] for capture in captures if name in capture.reasons)
+    return "; ".join(told or dict.fromkeys(f"a {capture.kind} source does not hold it" for capture in captures))
+
+
+def add_timings(trace: Trace, measured: Trace) -> Trace:
+    """The trace with the timings of another one of the same program beside its own, and layers that it does not know.
+
+    Events and stacks stay the trace's.
+    """
+    tables = {name: trace.frame(name) for name in TABLES}
+    for name in ("timings", "diagnostics", "layers"):
+        tables[name] = pl.concat([tables[name], measured.frame(name)])
+    tables["layers"] = tables["layers"].unique(["rank", "module_path"], keep="first", maintain_order=True)
+    manifest = replace(
+        trace.manifest,
+        sources=[*trace.manifest.sources, *measured.manifest.sources],
+        ranks=sorted({*trace.manifest.ranks, *measured.manifest.ranks}),
+        complete=trace.manifest.complete and measured.manifest.complete,
+        n_rows={},
+        empty_tables={name: why for name, why in trace.manifest.empty_tables.items() if not tables[name].height},
+    )
+    return Trace(manifest, {name: frame.lazy() for name, frame in tables.items()})
+
+
+def installed_version() -> str:
+    """The distribution's version; `unknown` in an uninstalled checkout."""
+    try:
+        return version("tracelens-toolkit")
+    except PackageNotFoundError:
+        return "unknown"
