@@ -35,7 +35,11 @@ def main() -> None:
     options = parser.parse_args()
     captures = {folder.stem: tl.open(folder) for folder in sorted(options.captures.glob("*.tracelens"))}
     about = json.loads((options.captures / "versions.json").read_text())
-    made = sections(captures, read_measurements(options.captures / "measurements.csv"))
+    made = sections(
+        captures,
+        read_measurements(options.captures / "measurements.csv"),
+        read_measurements(options.captures / "ncu_relu.csv"),
+    )
     folder = options.page.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     for figure in (figure for section in made for figure in section.figures):
@@ -44,13 +48,20 @@ def main() -> None:
 
 
 def read_measurements(path: Path) -> pl.DataFrame | None:
-    """measurements.csv; null where there is none."""
+    """What was measured, a row a point or a kernel; null where there is no such file."""
     return pl.read_csv(path, schema_overrides={"checksum": pl.Float64}) if path.is_file() else None
 
 
-def sections(captures: Mapping[str, tl.Trace], measurements: pl.DataFrame | None) -> list[Section]:
+def sections(
+    captures: Mapping[str, tl.Trace], measurements: pl.DataFrame | None, counters: pl.DataFrame | None
+) -> list[Section]:
     """The sections of the page."""
-    return [depth.section(captures), copies.section(captures), relu.section(captures), sweeps.section(measurements)]
+    return [
+        depth.section(captures),
+        copies.section(captures),
+        relu.section(captures, counters),
+        sweeps.section(measurements),
+    ]
 
 
 def page(made: Sequence[Section], about: Mapping[str, Any], folder: str) -> str:
@@ -60,13 +71,26 @@ def page(made: Sequence[Section], about: Mapping[str, Any], folder: str) -> str:
     for section in made:
         parts += [f"## {section.title}", *section.blocks]
         parts += [f"![{f.caption}]({folder}/{f.name}.svg)\n\n*{f.caption}*" for f in section.figures]
-    return "\n\n".join([*parts, "## Commands", _commands(about["commands"])]) + "\n"
+    return "\n\n".join([*parts, NOT_MEASURED, "## Commands", _commands(about["commands"])]) + "\n"
 
 
 def verdicts(findings: Sequence[Finding]) -> str:
     """The paper's findings beside today's."""
     words = {True: "holds", False: "**no longer**", None: "cannot be told"}
-    return table(["finding", "there", "here", ""], [[f.claim, f.then, f.now, words[f.holds]] for f in findings])
+    rows = [[f.claim, f"{f.then} ({f.where})", f.now, words[f.holds], f.why] for f in findings]
+    return table(["finding", "there", "here", "", "why"], rows)
+
+
+NOT_MEASURED = """## What was not measured
+
+- Accuracy over 100 epochs on MNIST, CIFAR10, STL10 and PASCAL (the paper's Figures 6 and 14): our batches are made by a
+  hash, and nothing is learnt from them.
+- Training on bare cuDNN: our program has no backward pass. The paper's cuDNN values of training are in the table.
+- Data loaders. The published PyTorch program decodes JPEG files in one worker, the published LibTorch program loads
+  them beforehand; ours hold one batch in memory, at every level.
+- The paper's hardware and versions: nothing here says what torch 1.7 does on an H200, or torch 2.11 on a V100.
+- The spread of the paper's numbers, which are means of 10 runs. A verdict here rests on the quartiles of ours alone.
+- Batch 8 to 1024 at every resolution: the table says at which points we measured."""
 
 
 def _introduction(about: Mapping[str, Any]) -> str:
@@ -75,8 +99,11 @@ def _introduction(about: Mapping[str, Any]) -> str:
         f"{paper.CITATION}, compared PyTorch, LibTorch, TorchScript and a program on cuDNN. This page repeats its "
         "measurements with today's software, and with torch.compile, which came later. The programs and how they were "
         "captured are in [samples/study](../samples/study/README.md); the page is made from the captures there by "
-        "`make study`. Its numbers are the captures'; the paper's are quoted.\n\n"
-        f"Versions: {', '.join(f'{name} {version}' for name, version in versions.items())}."
+        "`make study`. Its numbers are the captures', each named beside its table; the paper's are quoted, with the "
+        f"section or figure they stand in, and the values behind its Figures 7 to 13 are those of {paper.PROGRAMS}.\n\n"
+        f"There: {paper.HARDWARE}. Here: one NVIDIA H200 with 16 cores of its host, in November 2026; "
+        f"{', '.join(f'{name} {version}' for name, version in versions.items())}. Heights do not compare across such "
+        "machines; ratios and orders within one may."
     )
 
 

@@ -20,12 +20,23 @@ COLORS = ("#4c78a8", "#d6a90e", "#f58518", "#54a24b", "#e45756")
 
 @dataclass(frozen=True)
 class Finding:
-    """A statement of the paper, what it rests on there and here, and whether it still holds; null: not to be told."""
+    """A statement of the paper, what it rests on there and here, and whether it still holds; null: not to be told.
+
+    `where`: the paper's section or figure. `why`: what the verdict rests on, or the cause of a difference, with the
+    capture that shows it.
+    """
 
     claim: str
+    where: str
     then: str
     now: str
     holds: bool | None
+    why: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse a difference that nothing explains."""
+        if self.holds is False and not self.why:
+            raise ValueError(f"no reason is given why this holds no longer: {self.claim}")
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import NamedTuple
 
 CITATION = (
-    'Maksim Levental and Elena Orlova, "Comparing the costs of abstraction for DL frameworks", '
-    "[arXiv:2012.07163](https://arxiv.org/abs/2012.07163), 2020"
+    'Maksim Levental and Elena Orlova (University of Chicago), "Comparing the costs of abstraction for DL frameworks", '
+    "2020, [arXiv:2012.07163](https://arxiv.org/abs/2012.07163)"
+)
+PROGRAMS = "[the authors' repository](https://github.com/makslevental/pytorch_abstraction_comparison)"
+HARDWARE = (
+    "PyTorch 1.7.0 and CUDA 11.1 on a Tesla V100-PCIE-32GB with a Xeon Gold 6230 for time, memory and utilisation over "
+    "batch size and resolution, on a GeForce GTX 1080 Ti with a Ryzen 2970WX for training and accuracy (Table 1); on "
+    "which of the two the copies and the grids of section 4 were profiled is not said"
 )
 
 LEVELS = ("eager", "libtorch", "torchscript", "cudnn")
@@ -38,28 +46,49 @@ RELU = (((1024, 2, 1), 690.6), ((512, 2, 1), 372.6))
 
 
 class Point(NamedTuple):
-    """One point of Figure 7: milliseconds an image, memory in use as published, utilisation of the GPU in percent."""
+    """A point of the scaling experiments: milliseconds an image, memory in use in MB, utilisation in percent.
 
-    ms: float
-    used: float
-    util: float
+    Null where the authors published none.
+    """
+
+    ms: float | None
+    used: float | None
+    util: float | None
 
 
-FIGURE_7 = {
-    ("eager", "infer", 32, 64): Point(1.2547, 1799, 11.0),
-    ("eager", "infer", 512, 64): Point(0.5706, 6447, 10.0),
-    ("eager", "infer", 32, 256): Point(2.8348, 6473, 32.7),
-    ("libtorch", "infer", 32, 64): Point(0.2608, 1785, 91.3),
-    ("libtorch", "infer", 512, 64): Point(0.1333, 5487, 87.9),
-    ("libtorch", "infer", 32, 256): Point(1.5380, 5591, 89.6),
-    ("torchscript", "infer", 32, 64): Point(0.2454, 1379, 81.1),
-    ("torchscript", "infer", 512, 64): Point(0.1088, 1849, 82.1),
-    ("torchscript", "infer", 32, 256): Point(1.4557, 1854, 82.5),
-    ("cudnn", "infer", 32, 64): Point(0.3389, 1853, 66.7),
-    ("cudnn", "infer", 512, 64): Point(0.2371, 11919, 50.6),
-    ("cudnn", "infer", 32, 256): Point(2.7358, 11683, 44.8),
-    ("eager", "train", 32, 64): Point(2.9469, 1799, 34.1),
-    ("libtorch", "train", 32, 64): Point(0.8143, 1785, 88.9),
-    ("cudnn", "train", 32, 64): Point(0.8641, 1853, 72.4),
-}
-"""Some points of Figure 7, by level, mode, batch and resolution."""
+def _published() -> dict[tuple[str, str, int, int], Point]:
+    with (Path(__file__).parent / "paper_sweeps.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    return {
+        (row["level"], row["mode"], int(row["batch"]), int(row["size"])): Point(
+            *(float(row[name]) if row[name] else None for name in Point._fields)
+        )
+        for row in rows
+    }
+
+
+SWEEPS = _published()
+"""All points of Figures 7 to 13 by level, mode, batch and resolution, as they stand in the authors' repository."""
+
+MONITORING_STEP = 20
+N_IMAGES = 17_125
+"""Images of PASCAL VOC 2012, of which the authors' program trains with the first 80 % and evaluates with the rest."""
+
+
+def left_over(batch: int) -> float:
+    """The share of an evaluation's batches whose training time the authors' PyTorch program adds to the evaluation's.
+
+    `python/main.py` sets its elapsed time to 0 after each MONITORING_STEP batches of training and before an epoch, but
+    not before the evaluation: the batches since the last such moment are added to the evaluation's time, which is then
+    divided by the evaluation's samples alone.
+    """
+    n_train = int(N_IMAGES * 0.8)
+    return -(-n_train // batch) % MONITORING_STEP / -(-(N_IMAGES - n_train) // batch)
+
+
+def corrected_ms(batch: int, size: int) -> float | None:
+    """PyTorch's published milliseconds an image of inference without what `left_over` says; null where unpublished."""
+    infer, train = (SWEEPS.get(("eager", mode, batch, size)) for mode in ("infer", "train"))
+    if infer is None or train is None or infer.ms is None or train.ms is None:
+        return None
+    return infer.ms - left_over(batch) * train.ms

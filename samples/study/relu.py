@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import paper
 import polars as pl
-from page import Finding, Section, table
+from page import NAMES, Finding, Section, table
 
 import tracelens as tl
 
@@ -64,8 +64,8 @@ DOUBLED = {
 """What may have doubled the paper's grid, beside the base."""
 
 
-def section(captures: Mapping[str, tl.Trace]) -> Section:
-    """The section of the page."""
+def section(captures: Mapping[str, tl.Trace], counters: pl.DataFrame | None = None) -> Section:
+    """The section of the page; `counters`: ncu_relu.csv."""
     made = Section("Grids of the ReLU kernels")
     found = {name: largest(captures[name]) for name, _ in CASES if name in captures}
     if not any(found.values()):
@@ -73,8 +73,8 @@ def section(captures: Mapping[str, tl.Trace]) -> Section:
         return made
     (big, big_us), (little, little_us) = paper.RELU
     made.blocks.append(
-        f"The paper found ReLU with a grid of {big} and a mean of {big_us} µs in one implementation, {little} and "
-        f"{little_us} µs in another. Today, the ReLU with the most blocks of each capture:"
+        f"The paper found ReLU with a grid of {big} and a mean of {big_us} µs in PyTorch, {little} and {little_us} µs "
+        "in LibTorch and cuDNN (section 4). Today, the ReLU with the most blocks of each capture:"
     )
     rows = []
     for name, words in CASES:
@@ -88,8 +88,87 @@ def section(captures: Mapping[str, tl.Trace]) -> Section:
         made.blocks.append(f"No kernel is named after ReLU in: {'; '.join(without)}.")
     if captures.get(BASE):
         made.blocks.append("\n".join(f"- {sentence}" for sentence in sentences(captures)))
-    made.findings = findings(captures)
+    made.findings = [*findings(captures), *_share(captures)]
+    if counters is not None:
+        made.blocks.append(_caches(counters))
+        made.findings.append(_stalls(counters))
     return made
+
+
+def _share(captures: Mapping[str, tl.Trace]) -> list[Finding]:
+    """What part of the kernel time the kernel of ReLU takes, and which place by calls."""
+    name = DOUBLED["batch"][0]
+    if name not in captures:
+        return []
+    kernels = tl.analyses.top_kernels(captures[name]).group_by("name").agg(pl.col("n_calls", "duration_total_ns").sum())
+    ordered = kernels.sort("n_calls", descending=True)
+    relus = ordered.with_row_index("place", offset=1).filter(pl.col("name").str.contains(KERNELS))
+    if relus.is_empty():
+        return []
+    place = relus["place"][0]
+    share = relus["duration_total_ns"].sum() / kernels["duration_total_ns"].sum()
+    return [
+        Finding(
+            "ReLU is the kernel second in calls, with 12 % of the time",
+            "section 4",
+            "second, about 12 %",
+            f"place {place} by calls of {ordered.height} kernels, {share:.1%} of kernel time",
+            place == 2 and 0.1 < share < 0.14,
+            f"`{name}`: PyTorch eager, batch 32, 256×256; {relus['n_calls'].sum()} calls, of the first "
+            f"{ordered['n_calls'][0]}",
+        )
+    ]
+
+
+def _largest_by_batch(counters: pl.DataFrame) -> pl.DataFrame:
+    """Means over the calls of the largest ReLU, by level and batch."""
+    most = counters.filter(pl.col("grid_x") == pl.col("grid_x").max().over("level", "batch"))
+    return (
+        most.group_by("level", "batch", "grid_x")
+        .agg(pl.len().alias("calls"), pl.all().exclude("size").mean())
+        .sort("level", "batch", descending=[True, False])
+    )
+
+
+def _caches(counters: pl.DataFrame) -> str:
+    """The hardware's own counters of the largest ReLU at 256×256."""
+    rows = [
+        [
+            NAMES[row["level"]], row["batch"], f"({row['grid_x']}, 1, 1)", row["calls"],
+            f"{row['duration_ns'] / 1e3:.1f}",
+            f"{row['l1_hit_percent']:.1f}", f"{row['l2_hit_percent']:.1f}", f"{row['dram_read_bytes'] / 1e6:.1f}",
+            f"{row['dram_percent_of_peak']:.0f}", f"{row['warps_stalled_on_memory_per_issue']:.0f}",
+        ]
+        for row in _largest_by_batch(counters).iter_rows(named=True)
+    ]  # fmt: skip
+    heads = [
+        "level", "batch", "grid", "calls", "mean µs", "L1 hits, %", "L2 hits, %", "read from DRAM, MB",
+        "of its peak, %",
+        "warps waiting for memory",
+    ]  # fmt: skip
+    return (
+        "The paper's hypothesis for the slower, larger grid is that work spread over more processors stalls more often "
+        "on cache misses; its profiler could not tell. Nsight Compute's counters (`ncu_relu.csv`) of the largest ReLU "
+        f"at 256×256, the last column by instruction issued:\n\n{table(heads, rows)}"
+    )
+
+
+def _stalls(counters: pl.DataFrame) -> Finding:
+    eager = _largest_by_batch(counters).filter(level="eager").to_dicts()
+    one, two = eager[0], eager[-1]
+    ratio = two["dram_read_bytes"] / one["dram_read_bytes"]
+    return Finding(
+        "A larger grid is slower because work on more processors misses the caches more often",
+        "section 4, a hypothesis",
+        "not measured: the profiler had no such counters",
+        f"with twice the blocks {one['l2_hit_percent']:.1f} and {two['l2_hit_percent']:.1f} % of L2's requests hit, "
+        f"{ratio:.2f} times as much is read from memory, at {one['dram_percent_of_peak']:.0f} and "
+        f"{two['dram_percent_of_peak']:.0f} % of its bandwidth, in {two['duration_ns'] / one['duration_ns']:.2f} times "
+        "the time",
+        abs(one["l2_hit_percent"] - two["l2_hit_percent"]) > 2,
+        "the kernel waits for memory at both grids, and twice the blocks read twice the bytes: rows `eager` of "
+        "`ncu_relu.csv`",
+    )
 
 
 def compared(captures: Mapping[str, tl.Trace], case: str) -> tuple[float, float] | None:
@@ -130,9 +209,11 @@ def findings(captures: Mapping[str, tl.Trace]) -> list[Finding]:
         found.append(
             Finding(
                 "Twice the blocks take nearly twice the time",
+                "section 4",
                 f"{big} to {little} blocks, {big_us} to {little_us} µs: a ratio of {big_us / little_us:.2f}",
                 f"twice the images give {blocks:.2f} times the blocks and {time:.2f} times the time",
                 1.7 <= blocks <= 2.3 and 1.5 <= time <= 2.3,
+                f"`{DOUBLED['batch'][0]}` and `{BASE}`",
             )
         )
     if ratios:
@@ -143,9 +224,11 @@ def findings(captures: Mapping[str, tl.Trace]) -> list[Finding]:
         found.append(
             Finding(
                 "One cause doubles both the bytes copied and ReLU's grid",
+                "section 4",
                 "both are doubled, and the paper does not say by what",
                 f"as there: {'; '.join(alike) or 'none of the cases'}. Not as there: {'; '.join(unlike) or 'none'}",
                 bool(alike),
+                "twice the images do it: in that the published program differs from the paper (batch 32 and 16)",
             )
         )
     shapes = [
@@ -158,9 +241,14 @@ def findings(captures: Mapping[str, tl.Trace]) -> list[Finding]:
         found.append(
             Finding(
                 "ReLU is launched on a grid of two dimensions",
+                "section 4",
                 f"{big} and {little}",
                 ", ".join(str(kernel.grid) for kernel in shapes),
                 len(flat) < len(shapes),
+                ""
+                if len(flat) < len(shapes)
+                else "other kernels: PyTorch's `vectorized_elementwise_kernel` and cuDNN's "
+                f"`op_generic_tensor_kernel` in `nsys_eager`, `nsys_cudnn` and `{BASE}`",
             )
         )
     return found
