@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 # The pieces of a page are the abstraction study's.
@@ -24,11 +23,8 @@ import whole  # noqa: E402
 from figures import Run, read  # noqa: E402
 from page import Finding, Section, table  # noqa: E402
 
-import tracelens as tl  # noqa: E402
-
 NOTICE = "<!-- Written by samples/thesis/analyse.py from samples/thesis/captures; edit those instead. -->"
 TITLE = "# What torch.compile gains in the vision domain, layer by layer"
-STUDY = ROOT / "samples/study/captures/eager_infer.tracelens"
 COMMANDS = """\
 python samples/thesis/run.py --out out/thesis --minutes 9.1 --timings alexnet squeezenet1_1 resnet50
 python samples/thesis/run.py --out out/thesis --minutes 8.6 --tune --timings mobilenet_v2
@@ -42,13 +38,15 @@ python samples/thesis/run.py --out out/thesis --minutes 8.7 --tune --tf32 --mode
   --timings densenet121 resnet50 mobilenet_v2 googlenet
 python samples/thesis/run.py --out out/thesis --minutes 8.7 --tune --models \\
   --timings mobilenet_v2 googlenet resnet50 densenet121
-python samples/thesis/run.py --out out/thesis --minutes 9.2 --tune --models --timings resnet50 densenet121"""
+python samples/thesis/run.py --out out/thesis --minutes 9.2 --tune --models --timings resnet50 densenet121
+python samples/thesis/run.py --out out/thesis --minutes 7.3 --time-s 75 --plan-s 0 --models --timings"""
 REMARK = (
     "The second tuned the models side by side, as an earlier form of the script did, and had none of them ready in "
     "time: only the layers of MobileNetV2 came of it. The third had AlexNet ready. It, the next three and the last "
     "three ran on other machines of the kind. GoogLeNet was not ready at the end of the fourth; its times are those of "
     "the sixth, which began with empty caches. The layers of DenseNet-121, GoogLeNet, MobileNetV2 and ResNet-50 on the "
-    "CPU are those of the last two."
+    "CPU are those of the last two "
+    "but one; the single operations are those of the last, taken in a session of its own."
 )
 WORDS = {True: "holds", False: "**no longer**", None: "cannot be told"}
 
@@ -60,7 +58,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=ROOT / "docs/thesis.md")
     options = parser.parse_args()
     run = read(options.captures)
-    made = sections(run, profiled(STUDY))
+    made = sections(run)
     folder = options.page.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
     for figure in (figure for section in made for figure in section.figures):
@@ -68,17 +66,12 @@ def main() -> None:
     options.page.write_text(page(made, run, folder.name))
 
 
-def profiled(study: Path) -> Mapping[str, Any] | None:
-    """What the abstraction study's capture says of its steps; null where there is none."""
-    return tl.open(study).manifest.sources[0]["settings"] if study.is_dir() else None
-
-
-def sections(run: Run, study: Mapping[str, Any] | None = None) -> list[Section]:
+def sections(run: Run) -> list[Section]:
     """The sections of the page."""
     return [
-        whole.out_of_the_box(run), whole.not_measured(run), whole.theory(run), whole.custom(run), layerwise.layout(run),
-        layerwise.layers(run), *curves.section(run), single.single(run), layerwise.attribution(run),
-        layerwise.profiling(run, study),
+        whole.out_of_the_box(run), layerwise.saved(run), layerwise.layout(run), layerwise.layers(run),
+        whole.theory(run), whole.custom(run), *curves.section(run), single.single(run), layerwise.attribution(run),
+        layerwise.profiling(run), whole.not_measured(run),
     ]  # fmt: skip
 
 
@@ -94,19 +87,22 @@ def page(made: Sequence[Section], run: Run, folder: str) -> str:
 
 def verdicts(findings: Sequence[Finding]) -> str:
     """The thesis's findings beside today's."""
-    return table(["finding", "there", "here", ""], [[f.claim, f.then, f.now, WORDS[f.holds]] for f in findings])
+    rows = [[f.claim, f"{f.then} ({f.where})", f.now, WORDS[f.holds], f.why] for f in findings]
+    return table(["finding", "there", "here", "", "why"], rows)
 
 
 def _introduction(run: Run) -> str:
     part = next(iter(run.models().values()))
     versions = ", ".join(f"{name} {version}" for name, version in run.results["versions"].items())
     return (
-        f"{there.CITATION} asked, for six models, what torch.compile's Triton kernels gain over CUDA's, and whether a "
-        "mixture chosen layer by layer gains more. This page repeats its measurements in inference at batch "
-        f"{part['batch']}, {part['side']}×{part['side']}, float32. How they were taken is in "
+        f"{there.CITATION} asked, for six models, what torch.compile gains over eager execution, and whether a mixture "
+        "chosen layer by layer gains more. This page repeats its measurements in inference at batch "
+        f"{part['batch']} (our choice), {part['side']}×{part['side']}, float32. How they were taken is in "
         "[samples/thesis](../samples/thesis/README.md); the page is made from the captures there by `make thesis`. Its "
-        "numbers are the captures'; the thesis's are quoted.\n\n"
-        f"Versions: {versions}."
+        "numbers are the captures'; the thesis's are quoted, with the section or figure they stand in.\n\n"
+        f"There: {there.HARDWARE}. Here: one NVIDIA H200 with 16 cores of an Intel Xeon, in October and November 2026; "
+        f"{versions}. Times do not compare across such machines; ratios and orders within one may. CUDA means eager "
+        "execution, Triton compiled by torch.compile, as in the thesis, whosever kernels run."
     )
 
 

@@ -74,27 +74,73 @@ def section(run: Run) -> list[Section]:
         ),
         table(["model", *CONFIGURATIONS.values()], rows),
     ]
-    return [Section("Curves per layer in four configurations", blocks, figures)]
+    return [Section("Curves per layer in four configurations", blocks, [_oracle_bars(run, models), *figures])]
+
+
+def _oracle_bars(run: Run, models: list[str]) -> Figure:
+    """The layers' sums of each configuration, and of each layer's least: the thesis's Fig. 5.9, for all models."""
+    values = []
+    for model in models:
+        frame = layer_times(run, model)
+        for name, word in CONFIGURATIONS.items():
+            part = frame.filter(configuration=name)
+            if part.height:
+                values.append({"model": NAMES[model], "run": word, "ms": part["ms"].sum()})
+        values += [
+            {"model": NAMES[model], "run": f"best of two, {place}", "ms": best["ms"].sum()}
+            for place, pair in PAIRS.items()
+            if (best := _best(frame, pair)).height
+        ]
+    order = [*CONFIGURATIONS.values(), *(f"best of two, {place}" for place in PAIRS)]
+    chart = (
+        alt.Chart(alt.InlineData(values=values))
+        .mark_bar()
+        .encode(
+            x=alt.X("ms:Q", title="milliseconds, sum over the layers", scale=alt.Scale(type="log")),
+            y=alt.Y("model:N", title=None, sort=[NAMES[model] for model in models]),
+            yOffset=alt.YOffset("run:N", sort=order),
+            color=alt.Color("run:N", title=None, sort=order, legend=alt.Legend(orient="top", columns=3)),
+        )
+        .properties(width=560, height={"step": 9})
+    )
+    return Figure(
+        "oracle", chart, "Sums of the layers' times, and of each layer's better one; a compiled layer is a region."
+    )
+
+
+PAIRS = {"CPU": ("interpreted", "cpp"), "GPU": ("cuda", "triton")}
+
+
+def _best(frame: pl.DataFrame, pair: tuple[str, str]) -> pl.DataFrame:
+    """The lesser time of each layer that both configurations have."""
+    both = frame.filter(pl.col("configuration").is_in(pair)).group_by("module_path").agg(pl.col("ms").min(), n=pl.len())
+    return both.filter(pl.col("n") == len(pair))
 
 
 def _curves(model: str, frame: pl.DataFrame) -> Figure:
-    """One line a configuration over the layers; times span decades, so their axis is logarithmic."""
+    """A point a layer and configuration, layers from top to bottom; times span decades: a logarithmic axis."""
     named = frame.with_columns(pl.col("configuration").replace(CONFIGURATIONS))
     values = named.filter(pl.col("ms") > 0).select("configuration", "module_path", "call_order", "ms").to_dicts()
     chart = (
         alt.Chart(alt.InlineData(values=values))
-        .mark_line(point=True)
+        .mark_line(point=alt.OverlayMarkDef(size=14), strokeWidth=0.8)
         .encode(
-            x=alt.X(
+            y=alt.Y(
                 "module_path:N",
                 title=None,
                 sort=alt.EncodingSortField("call_order"),
-                axis=alt.Axis(labelAngle=-60, labelOverlap=True),
+                axis=alt.Axis(labelOverlap=False, labelFontSize=7, labelLimit=260, grid=True),
             ),
-            y=alt.Y("ms:Q", title="milliseconds", scale=alt.Scale(type="log")),
-            color=alt.Color("configuration:N", title=None, scale=_colours({row["configuration"] for row in values})),
+            x=alt.X("ms:Q", title="milliseconds", scale=alt.Scale(type="log"), axis=alt.Axis(orient="top")),
+            order="call_order:Q",
+            color=alt.Color(
+                "configuration:N",
+                title=None,
+                scale=_colours({row["configuration"] for row in values}),
+                legend=alt.Legend(orient="top"),
+            ),
         )
-        .properties(width=560, height=220)
+        .properties(width=560, height={"step": 8})
     )
     return Figure(f"curves_{model}", chart, f"{NAMES[model]}: milliseconds of each layer, by configuration.")
 

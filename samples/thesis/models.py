@@ -9,6 +9,10 @@ from torch import nn
 
 MODELS = ("alexnet", "densenet121", "googlenet", "mobilenet_v2", "resnet50", "squeezenet1_1")
 SIDE = 224
+ON_CPU = "matmul_cpu"
+"""The kind of the operation that runs on the CPU, compiled to C++."""
+CPU_SIZE = 4096
+"""The largest matrix there: a product of two of 8,192 takes seconds."""
 
 
 def model(name: str) -> nn.Module:
@@ -58,17 +62,64 @@ def blocks(n: int, channels: int = 64) -> nn.Module:
     return nn.Sequential(*layers)
 
 
+class Listing(nn.Module):
+    """A bare convolution of the same input, so many times, as the thesis's Listing 4.1 has it; the last result."""
+
+    def __init__(self, n: int, channels: int = 64) -> None:
+        super().__init__()
+        self.n = n
+        self.conv = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """What the last of the equal calls gives."""
+        for _ in range(self.n):
+            found = self.conv(x)
+        return found
+
+
+def chain(n: int, channels: int = 64) -> nn.Module:
+    """So many bare convolutions, one after the other."""
+    return nn.Sequential(*(nn.Conv2d(channels, channels, 3, padding=1, bias=False) for _ in range(n)))
+
+
+def resnet_convolutions(images: int) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
+    """The convolutions of ResNet-50 that differ in shape, at 224×224."""
+    found: dict[tuple[int, ...], tuple[str, dict[str, int], nn.Module, tuple[int, ...]]] = {}
+
+    def note(module: nn.Module, inputs: tuple[torch.Tensor, ...]) -> None:
+        assert isinstance(module, nn.Conv2d)
+        kernel, stride, side = module.kernel_size[0], module.stride[0], inputs[0].shape[-1]
+        what = {
+            "n_in": module.in_channels,
+            "n_out": module.out_channels,
+            "kernel": kernel,
+            "stride": stride,
+            "side": side,
+        }
+        found.setdefault(tuple(what.values()), ("resnet", what, module, (images, module.in_channels, side, side)))
+
+    network = model("resnet50")
+    hooks = [m.register_forward_pre_hook(note) for m in network.modules() if isinstance(m, nn.Conv2d)]
+    with torch.no_grad():
+        network(torch.zeros(1, 3, SIDE, SIDE))
+    for hook in hooks:
+        hook.remove()
+    return list(found.values())
+
+
 def operations(*, quick: bool) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
     """Kind, what varies, module and shape of the input of every single operation."""
     found: list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]] = []
-    sizes = (64,) if quick else (256, 512, 1024, 2048, 4096, 8192)
+    sizes = (64,) if quick else (256, 512, 1024, 2048, 4096, 8192, 17_500)
     found += [("matmul", {"size": n}, Product(), (n, n)) for n in sizes]
+    found += [(ON_CPU, {"size": n}, Product(), (n, n)) for n in sizes if n <= CPU_SIZE]
     side, images = (8, 1) if quick else (56, 32)
     for kernel in (1,) if quick else (1, 3, 5):
         for stride in (1,) if quick else (1, 2):
-            for padding in (0,) if quick else (0, 1, 2):
+            for padding in (0,) if quick else (0, 1, 2, 3):
                 what = {"kernel": kernel, "stride": stride, "padding": padding}
                 found.append(("convolution", what, convolution(**what), (images, 64, side, side)))
     for n in (1,) if quick else (1, 2, 4, 8, 16):
-        found.append(("blocks", {"blocks": n}, blocks(n), (images, 64, side, side)))
-    return found
+        for kind, made in (("blocks", blocks(n)), ("listing", Listing(n)), ("chain", chain(n))):
+            found.append((kind, {"blocks": n}, made, (images, 64, side, side)))
+    return found if quick else found + resnet_convolutions(images)

@@ -113,6 +113,22 @@ def timed_ms(run: Callable[[], Any], device: str) -> dict[str, float]:
     return {"p25_ms": low, "median_ms": middle, "p75_ms": high}
 
 
+def kernel_ms(run: Callable[[], Any], executions: int = 5) -> dict[str, float]:
+    """Milliseconds of an execution's kernels on the GPU, by the first words of their names, by the profiler."""
+    import torch  # noqa: PLC0415
+
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as recording:
+        for _ in range(executions):
+            run()
+        torch.cuda.synchronize()
+    sums: dict[str, float] = {}
+    for event in recording.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            name = event.name.removeprefix("void ").split("<")[0].split("(")[0][:80]
+            sums[name] = sums.get(name, 0.0) + event.device_time_total / 1000 / executions
+    return sums
+
+
 def compiled(network: Any, mode: str, x: Any) -> tuple[Any, float]:
     """The model under torch.compile, run once; and the seconds that took."""
     import torch  # noqa: PLC0415
@@ -276,25 +292,29 @@ def autotune(stage: Stage, options: argparse.Namespace) -> None:
 def study_operations(stage: Stage, options: argparse.Namespace) -> None:
     """Single operations, eager and compiled: matrix products, convolutions, blocks of convolutions."""
     import torch  # noqa: PLC0415
-    from models import operations  # noqa: PLC0415
+    from models import ON_CPU, operations  # noqa: PLC0415
 
     rows = stage.found["operations"] = []
     with torch.no_grad():
         made = []
         for kind, what, network, shape in operations(quick=options.quick):
-            eager = network.to(options.device).eval()
-            x = torch.randn(*shape, device=options.device)
+            device = "cpu" if kind == ON_CPU else options.device
+            eager = network.to(device).eval()
+            x = torch.randn(*shape, device=device)
             result = stage.attempt(f"compile {kind} {what}", lambda n=eager, x=x: compiled(n, "default", x))
             if result is not None:
                 made.append((kind, what, eager, result[0], x))
         stage.ready("compiled")
         with stage.alone():
             for kind, what, eager, fast, x in made:
-                times = {
-                    name: timed_ms(lambda r=run, x=x: r(x), options.device)["median_ms"]
-                    for name, run in (("eager", eager), ("compiled", fast))
-                }
-                rows.append({"kind": kind, **what, **{f"{name}_ms": ms for name, ms in times.items()}})
+                row = {"kind": kind, **what}
+                for name, run in (("eager", eager), ("compiled", fast)):
+                    times = timed_ms(lambda r=run, x=x: r(x), x.device.type)
+                    row[f"{name}_ms"] = times["median_ms"]
+                    row[f"{name}_quartiles_ms"] = [times["p25_ms"], times["p75_ms"]]
+                    if x.is_cuda:
+                        row[f"{name}_kernel_ms"] = kernel_ms(lambda r=run, x=x: r(x))
+                rows.append(row)
         stage.save()
     for phase in PHASES[1:]:
         stage.ready(phase)
