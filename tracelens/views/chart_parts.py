@@ -12,7 +12,7 @@ import polars as pl
 
 from tracelens.report import Section
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
-from tracelens.views.format import Scale, columns_of, label_of, largest_of, printable, scale_of, shorten
+from tracelens.views.values import Scale, columns_of, label_of, largest_of, printable, scale_of, shorten
 
 Chart: TypeAlias = "alt.Chart | alt.LayerChart"
 
