@@ -250,6 +250,6 @@ def _color(name: str, words: Sequence[str]) -> alt.Color:
 
 
 def _tooltips(axis: str, *names: str) -> list[alt.Tooltip]:
-    """What a bar says when pointed at."""
+    """What is shown of a bar that the mouse is on: its name, the other named fields, and its value."""
     said = [alt.Tooltip(f"{name}:N", title="name" if name == "label" else name) for name in ("label", *names)]
     return [*said, alt.Tooltip("value:Q", title=axis or "value", format=",.4~g")]

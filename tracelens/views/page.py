@@ -33,24 +33,21 @@ def to_html(report: Report, rows: int | None = None) -> str:
         f"default-src 'none'; script-src {_hash(vega)} {_hash(script)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'"
     )
-    return (
-        _environment()
-        .from_string(_file("page.html"))
-        .render(
-            policy=policy,
-            style=_code("style", style),
-            script=_code("script", script),
-            vega=_code("script", vega),
-            report=report,
-            traces=[report.trace] if report.base is None else [report.trace, report.base],
-            verdict=verdict,
-            cards=_cards(verdict) if verdict else [],
-            parts=[_part(section, f"section-{i}", rows) for i, section in enumerate(sections)],
-            unanswered=report.unanswered(),
-            unanswered_title=UNANSWERED,
-            prose=PROSE,
-            quantity=quantity,
-        )
+    template = _environment().from_string(_file("page.html"))
+    return template.render(
+        policy=policy,
+        style=_code("style", style),
+        script=_code("script", script),
+        vega=_code("script", vega),
+        report=report,
+        traces=[report.trace] if report.base is None else [report.trace, report.base],
+        verdict=verdict,
+        cards=_cards(verdict) if verdict else [],
+        parts=[_part(section, f"section-{i}", rows) for i, section in enumerate(sections)],
+        unanswered=report.unanswered(),
+        unanswered_title=UNANSWERED,
+        prose=PROSE,
+        quantity=quantity,
     )
 
 
@@ -94,12 +91,11 @@ def _hash(code: str) -> str:
 def _cards(verdict: Section) -> list[dict[str, Any]]:
     """What bounds the run, a card a rank; rows of single steps are left to the text and JSON reports."""
     frame = whole_trace(verdict.frame)
+    named = ("rank", "step") if frame.height > 1 else ()
     return [
         {
-            "where": ", ".join(f"{key} {row[key]}" for key in ("rank", "step") if row.get(key) is not None)
-            if frame.height > 1
-            else "",
-            "bound": str(row["bound"]),
+            "where": ", ".join(f"{name} {row[name]}" for name in named if row[name] is not None),
+            "bound": row["bound"],
             "is_known": row["bound"] in _BOUND_WORDS,
             "value": "" if row["value"] is None else quantity(row["value"], row["unit"]),
             "evidence": row["evidence"],

@@ -11,7 +11,6 @@ import polars as pl
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -108,7 +107,7 @@ def _section(section: Section, screen: Screen) -> RenderableType:
 def _bullet(note: str) -> RenderableType:
     grid = Grid.grid(padding=(0, 1, 0, 0))
     grid.add_row(Text("*"), Text(printable(note)))
-    return Padding(grid, (0, 0, 0, 0))
+    return grid
 
 
 def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]], list[Shown]]:
