@@ -1,6 +1,6 @@
 """A report as one HTML page that needs nothing else: no network, no other file, no server.
 
-The page is templates/page.html. Whatever it shows is escaped there by jinja2, after `printable`: names are hostile.
+The page is page.html. Whatever it shows is escaped there by jinja2, after `printable`: names are hostile.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _environment() -> Environment:
 
 
 def _file(name: str) -> str:
-    return files("tracelens.views").joinpath("templates", name).read_text(encoding="utf-8")
+    return files("tracelens.views").joinpath(name).read_text(encoding="utf-8")
 
 
 @cache
