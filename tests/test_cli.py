@@ -126,6 +126,7 @@ def test_standard_input_is_a_torch_trace(run: Run, monkeypatch: pytest.MonkeyPat
         (["collect", "gdb", "a.txt", "--", "python"], "FILES and a COMMAND were both given"),
         (["report", "x", "--section", "nope"], "no section is called nope"),
         (["report", "x", "--format", "csv"], "exactly one --section"),
+        (["report", "x", "--format", "nope"], "no format is called nope; the formats are csv, html, json"),
         (["report", "x", "--format", "parquet", "--section", "top_ops"], "--out FILE"),
         (["report", "x", "--section", "compare_grids"], "--against"),
         (["report", "x.json", "--html", "x.json"], "is a source of this report"),
@@ -173,6 +174,7 @@ def test_report_reads_a_source_or_a_trace_alike(run: Run, source: Path, as_trace
 def test_report_speaks_every_format(run: Run, source: Path) -> None:
     assert "What limits" in run("report", source).out
     assert run("report", source, "--format", "markdown").out.startswith("# run.pt.trace.json.gz\n")
+    assert run("report", source, "--format", "html").out.startswith("<!DOCTYPE html>")
     sections = json.loads(run("report", source, "--format", "json").out)["sections"]
     of_kernels = {name for name, analysis in ANALYSES.items() if not analysis.of_host}
     assert set(sections) == {name for name in of_kernels if not ANALYSES[name].is_pair}
