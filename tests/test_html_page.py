@@ -2,19 +2,26 @@
 
 import base64
 import hashlib
+import json
+import math
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import polars as pl
 import pytest
+from jinja2 import UndefinedError
 
 from tests.cases import make_trace
-from tests.sample_reports import ROWS, TOP_KERNELS, VERDICT, report, section, trace
-from tracelens.errors import SourceError
+from tests.sample_reports import ESCAPES, ROWS, SCRIPT, TOP_KERNELS, VERDICT, report, section, trace
 from tracelens.report import Report, build_report
-from tracelens.views.html import to_html, write_html
+from tracelens.schemas import TABLES
+from tracelens.storage.table import Table
+from tracelens.trace import Trace
+from tracelens.views.page import _code, _environment, to_html
 
 CHROMIUM = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium on PATH")
@@ -26,22 +33,25 @@ def page() -> str:
 
 
 class Tags(HTMLParser):
-    """Every element with its attributes, and the code of scripts and styles."""
+    """Every element with its attributes, the code of scripts and styles, and all other text."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: list[tuple[str, dict[str, str | None]]] = []
         self.code: list[tuple[str, dict[str, str | None], str]] = []
+        self.text: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Keep an element."""
         self.found.append((tag, dict(attrs)))
 
     def handle_data(self, data: str) -> None:
-        """Keep the code of a script or style."""
+        """Keep the code of a script or style, and text apart."""
         tag, attributes = self.found[-1] if self.found else ("", {})
         if tag in {"script", "style"} and self.cdata_elem == tag:
             self.code.append((tag, attributes, data))
+        else:
+            self.text.append(data)
 
 
 def tags_of(page: str) -> Tags:
@@ -107,14 +117,54 @@ def test_what_has_no_answer_is_no_section_of_the_page() -> None:
     assert re.findall(r">([^<>]+)</a>", navigation) == ["timing methods", "sources"]
 
 
-def test_the_page_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    write_html(report(), tmp_path / "r.html")
-    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
-    (tmp_path / "folder.html").mkdir()
-    for target in (tmp_path / "nowhere" / "r.html", tmp_path / "folder.html"):
-        with pytest.raises(SourceError, match="cannot be written"):
-            write_html(report(), target)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.html", "r.html"]
+def test_the_template_escapes_and_spells_out_text_and_attributes_but_not_itself() -> None:
+    fill = _environment().from_string
+    assert fill('<p title="{{ a }}">{{ b }}</p>').render(a="\"'&", b=SCRIPT) == (
+        '<p title="&#34;&#39;&amp;">&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;</p>'
+    )
+    assert fill("{{ a }}").render(a=ESCAPES) == r"\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe|"
+    assert fill("{% macro b(c) %}<b>{{ c }}</b>{% endmacro %}{{ b(a) }}").render(a="<") == "<b>&lt;</b>"
+    with pytest.raises(UndefinedError):
+        fill("{{ a }}").render()
+
+
+def test_code_that_would_end_its_element_is_refused() -> None:
+    assert _code("script", "a < b") == "a < b"
+    for code in (f"'{SCRIPT}'", "</SCRIPT >", "<!--"):
+        with pytest.raises(ValueError, match="end tag"):
+            _code("script", code)
+
+
+def test_data_for_scripts_cannot_end_its_element() -> None:
+    data = {"name": SCRIPT + "\u2028&<!--"}
+    written = _environment().from_string("{{ data | tojson }}").render(data=data)
+    assert not set("<>&\u2028") & set(written)
+    assert json.loads(written) == data
+    with pytest.raises(ValueError, match="JSON compliant"):
+        _environment().from_string("{{ data | tojson }}").render(data=math.nan)
+
+
+def test_whatever_is_hostile_stays_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    bad = f'{SCRIPT}"{ESCAPES}'
+    table = Table("top_kernels", bad, tuple(replace(column, doc=bad) for column in TOP_KERNELS))
+    verdict = {"rank": 0, "step": None, "bound": bad, "evidence": bad, "value": 1.0, "unit": bad}
+    sections = [section(VERDICT, [verdict], bad), section(table, [ROWS[0] | {"name": bad}], bad)]
+    odd = replace(table, name=bad)
+    sections += [section(odd, [ROWS[0]]), section(odd, [], missing=bad)]
+    sections = [replace(one, analysis=replace(one.analysis, question=bad)) for one in sections]
+    lost = pl.DataFrame([dict.fromkeys(TABLES["diagnostics"].names, bad) | {"rank": 0, "count": 1}])
+    kept = trace(
+        sources=[{"name": bad, "kind": bad, "size_bytes": 1, "sha256": bad}], tracelens_version=bad, time_base=bad
+    )
+    monkeypatch.setattr(Trace, "frame", lambda *_: lost)
+    for is_asked in (False, True):
+        tags = tags_of(to_html(Report(kept, kept, sections, is_asked)))
+        assert "img" not in {tag for tag, _ in tags.found}
+        said = [*tags.text, *(value or "" for _, found in tags.found for value in found.values())]
+        assert sum("onerror" in text for text in said) > 20
+        assert [text for text in said if not text.strip("\n").isprintable()] == []
+        assert not {name for _, found in tags.found for name in found if name.startswith("on")}
+        assert [json.loads(code) for _, about, code in tags.code if about.get("type") == "application/json"]
 
 
 def browse(page: Path, profile: Path, *more: str) -> tuple[str, list[str]]:
@@ -134,7 +184,7 @@ def browse(page: Path, profile: Path, *more: str) -> tuple[str, list[str]]:
 @needs_chromium
 @pytest.mark.parametrize("window", ["--window-size=1400,1000", "--window-size=380,800"])
 def test_charts_are_drawn_without_a_complaint_and_hostile_names_stay_text(tmp_path: Path, window: str) -> None:
-    write_html(report(), tmp_path / "r.html")
+    (tmp_path / "r.html").write_text(to_html(report()))
     dom, console = browse(tmp_path / "r.html", tmp_path / "profile", window)
     assert console == []
     charts = re.findall(r'<div[^>]*data-chart="[^"]+"[^>]*>(.*?)</figure>', dom, flags=re.DOTALL)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.cases import make_trace
-from tests.sample_reports import ESCAPES, LONG_KERNEL, ROWS, SCRIPT, TOP_KERNELS, VERDICT, report, section, trace
+from tests.sample_reports import LONG_KERNEL, ROWS, SCRIPT, TOP_KERNELS, VERDICT, report, section, trace
 from tracelens.analyses import ANALYSES
 from tracelens.report import Report, Section, build_report
 from tracelens.schemas.events import CAUSES
@@ -22,11 +22,11 @@ from tracelens.storage.table import Column, Table
 from tracelens.views.chart_parts import labels
 from tracelens.views.charts import CHARTS, draw
 from tracelens.views.columns import VIEW_COLUMNS
-from tracelens.views.format import informative, label_of, printable, quantity, shorten, show
-from tracelens.views.html import to_html
-from tracelens.views.markdown import to_markdown
-from tracelens.views.markup import Markup, data_script, el, inline
-from tracelens.views.text import Screen, to_text
+from tracelens.views.formats.format import Screen
+from tracelens.views.formats.markdown import to_markdown
+from tracelens.views.formats.text import to_text
+from tracelens.views.page import to_html
+from tracelens.views.values import informative, label_of, printable, quantity, shorten, show
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_tables_fit_the_terminal_and_say_what_they_leave_out(width: int) -> None
 
 def test_an_incomplete_capture_says_so_and_an_empty_result_too() -> None:
     incomplete = Report(trace(complete=False), trace(), [section(TOP_KERNELS, [])])
-    text = to_text(incomplete)
+    text = to_text(incomplete, Screen())
     assert "run.json.gz against run.json.gz" in text
     assert "incomplete: see tracelens check" in text
     assert "Nothing in this trace." in text
@@ -175,25 +175,6 @@ def test_markdown_escapes_what_it_would_act_on() -> None:
 
 def _heading(text: str) -> str:
     return next(line for line in text.splitlines() if line.startswith("| name"))
-
-
-def test_markup_escapes_text_and_attributes_but_not_itself() -> None:
-    assert el("p", SCRIPT, title='"&') == (
-        '<p title="&quot;&amp;">&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;</p>'
-    )
-    assert el("p", el("b", "x"), None) == "<p><b>x</b></p>"
-    assert el("meta", name="n") == '<meta name="n">'
-    assert el("td", ESCAPES) == r"<td>\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe|</td>"
-    with pytest.raises(ValueError, match="end tag"):
-        inline("script", f"'{SCRIPT}'")
-
-
-def test_data_for_scripts_cannot_end_its_element() -> None:
-    markup = data_script("d", {"name": SCRIPT + "\u2028&<!--"})
-    body = markup.removeprefix('<script type="application/json" id="d">').removesuffix("</script>")
-    assert not set("<>&\u2028") & set(body)
-    assert json.loads(body) == {"name": SCRIPT + "\u2028&<!--"}
-    assert isinstance(markup, Markup)
 
 
 def rows_of(drawing: Any) -> list[dict[str, Any]]:
@@ -284,7 +265,7 @@ def test_every_result_can_be_drawn_and_printed(name: str, is_null: bool) -> None
     for drawing in draw(made):
         assert rows_of(drawing)
         assert drawing.title
-    assert to_text(report(made))
+    assert to_text(report(made), Screen())
     assert to_markdown(report(made))
 
 

@@ -1,4 +1,4 @@
-"""Running analyses over a trace into a report that the views draw and the exports write."""
+"""Running analyses over a trace into a report that the views draw."""
 
 from __future__ import annotations
 
@@ -21,6 +21,13 @@ class Section:
     notes: list[str]
     missing: str | None = None
 
+    @property
+    def absent(self) -> str | None:
+        """Why there are no rows, in words; null where there are some."""
+        if self.missing is not None:
+            return f"No answer: {self.missing}"
+        return "Nothing in this trace." if self.frame.is_empty() else None
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -33,6 +40,16 @@ class Report:
     base: Trace | None
     sections: list[Section]
     is_asked: bool = False
+
+    @property
+    def title(self) -> str:
+        """The trace's name, and that of what it is compared with."""
+        return self.trace.name if self.base is None else f"{self.trace.name} against {self.base.name}"
+
+    @property
+    def sources(self) -> str:
+        """The files that the trace was read from, and what they are."""
+        return ", ".join(f"{source.get('name')} ({source.get('kind')})" for source in self.trace.manifest.sources)
 
     def to_read(self) -> list[Section]:
         """The sections to draw as one reads them: the verdict first; those without an answer only where asked for."""
@@ -49,17 +66,22 @@ class Report:
         return [f"{', '.join(names)}: {reason}" for reason, names in by_reason.items()]
 
 
-def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] = ()) -> Report:
-    """Run the named analyses (all that apply, where none is named) over the trace.
-
-    Raises UsageError for an unknown name, or for a comparison that was named without a base.
-    """
+def check_sections(names: Sequence[str], *, has_base: bool) -> None:
+    """Raise UsageError for names of no analysis, and for a comparison of two traces where there is one."""
     unknown = [name for name in names if name not in ANALYSES]
     if unknown:
         raise UsageError(f"no section is called {', '.join(unknown)}; the sections are {', '.join(ANALYSES)}")
-    needs_base = [name for name in names if ANALYSES[name].is_pair and base is None]
+    needs_base = [name for name in names if ANALYSES[name].is_pair and not has_base]
     if needs_base:
         raise UsageError(f"{', '.join(needs_base)} compares two traces; name the other one with --against")
+
+
+def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] = ()) -> Report:
+    """Run the named analyses (all that apply, where none is named) over the trace.
+
+    Raises UsageError as `check_sections` does.
+    """
+    check_sections(names, has_base=base is not None)
     chosen = [a for a in ANALYSES.values() if (a.name in names if names else _applies(a, trace, base))]
     return Report(trace, base, [run_section(analysis, trace, base) for analysis in chosen], bool(names))
 

@@ -9,7 +9,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn
@@ -22,26 +21,16 @@ from tracelens.analyses import ANALYSES
 from tracelens.cli import collect as cli_collect
 from tracelens.cli import doctor
 from tracelens.cli import plan as cli_plan
-from tracelens.cli.io import (
-    ENDINGS,
-    PAGES,
-    Format,
-    Step,
-    emit,
-    keep_sources,
-    open_any,
-    print_report,
-    screen,
-    tell,
-    write_page,
-)
+from tracelens.cli.io import Step, emit, keep_sources, open_any, screen, tell, write_report
 from tracelens.errors import SourceError, TracelensError, UsageError
-from tracelens.report import build_report
+from tracelens.report import build_report, check_sections
 from tracelens.schemas import ROW_IDS, TABLES
-from tracelens.storage.table import Table
+from tracelens.trace.combine import installed_version
 from tracelens.views.describe import describe, listing
-from tracelens.views.format import printable
-from tracelens.views.text import frame_to_text, to_text
+from tracelens.views.formats import FORMATS
+from tracelens.views.formats.format import Format
+from tracelens.views.formats.text import frame_to_text
+from tracelens.views.values import printable
 
 EXIT_INPUT, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130
 SAMPLE = Path("samples/planted/captures/input_slow_workers.stacks.pt.trace.json.gz")
@@ -136,7 +125,7 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        emit(f"tracelens {_version()}\n")
+        emit(f"tracelens {installed_version()}\n")
         raise typer.Exit
 
 
@@ -162,10 +151,10 @@ def report(  # noqa: PLR0913 - one parameter an option
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a self-contained HTML page.")] = None,
     form: Annotated[
-        Format | None,
+        str | None,
         typer.Option(
             "--format",
-            metavar="|".join(Format),
+            metavar="|".join(FORMATS),
             help="What to print: by default what the ending of --out says, else text, unless --html is given.",
         ),
     ] = None,
@@ -174,57 +163,49 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             min=1,
             metavar="N",
-            help="Rows a table: 12 in text, 50 in HTML and all in Markdown by default; JSON, CSV and Parquet have all.",
+            help="Rows a table, in formats for people; by default "
+            f"{', '.join(f'{form.rows} in {form.name}' for form in FORMATS.values() if form.rows)}, all in others.",
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output; Parquet needs it.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write there, not to standard output; needed by "
+            f"{', '.join(form.name for form in FORMATS.values() if not form.is_text)}.",
+        ),
     ] = None,
     step: Step = None,
 ) -> None:
     """Answer every question that a trace can, the verdict first."""
     names = section or []
-    if form is None and html is None and out is not None and out.suffix.lower() in PAGES:
-        html, out = out, None
-    form = form or _format_of(out)
-    _check_sections(names, against)
-    _check_format(names, form, out)
+    wanted: list[tuple[Format, Path | None]] = [(FORMATS["html"], html)] if html is not None else []
+    if html is None or form is not None or out is not None:
+        wanted.append((_format(form, out), out))
+    check_sections(names, has_base=against is not None)
+    for one, target in wanted:
+        one.check(names, target)
     keep_sources([*sources, *([against] if against else [])], [html, out])
     trace = open_any(sources, step)
     base = open_any([against], step) if against is not None else None
     built = build_report(trace, base, names)
-    if html is not None:
-        write_page(built, html, rows)
-    if html is None or form is not None or out is not None:
-        print_report(built, form or Format.text, rows, out)
+    for one, target in wanted:
+        write_report(built, one, target, rows)
 
 
-def _format_of(out: Path | None) -> Format | None:
-    """What the file's ending says that it holds; null without one. Raises UsageError for an ending of no format."""
+def _format(name: str | None, out: Path | None) -> Format:
+    """The format that was named, else the one that the file's ending says, else text. Raises UsageError for others."""
+    if name is not None:
+        if name not in FORMATS:
+            raise UsageError(f"no format is called {name}; the formats are {', '.join(FORMATS)}")
+        return FORMATS[name]
     if out is None or not out.suffix:
-        return None
-    if out.suffix.lower() not in ENDINGS:
-        known = ", ".join(sorted([*ENDINGS, *PAGES]))
+        return FORMATS["text"]
+    by_ending = {ending: one for one in FORMATS.values() for ending in one.endings}
+    if out.suffix.lower() not in by_ending:
+        known = ", ".join(sorted(by_ending))
         raise UsageError(f"{out}: no format ends in {out.suffix}; the endings are {known} (or say --format)")
-    return ENDINGS[out.suffix.lower()]
-
-
-def _check_sections(names: Sequence[str], against: Path | None) -> None:
-    """Raise UsageError, before anything is read, for sections that no trace could fill."""
-    unknown = [name for name in names if name not in ANALYSES]
-    if unknown:
-        raise UsageError(f"no section is called {', '.join(unknown)}; the sections are {', '.join(ANALYSES)}")
-    needs_base = [name for name in names if ANALYSES[name].is_pair and against is None]
-    if needs_base:
-        raise UsageError(f"{', '.join(needs_base)} compares two traces; name the other one with --against")
-
-
-def _check_format(names: Sequence[str], form: Format | None, out: Path | None) -> None:
-    """Raise UsageError for a format that cannot hold, or be put, what was asked for."""
-    if form in {Format.csv, Format.parquet} and len(names) != 1:
-        raise UsageError(f"{form} holds one table: give exactly one --section; the sections are {', '.join(ANALYSES)}")
-    if form is Format.parquet and out is None:
-        raise UsageError("parquet is not text: say where it goes with --out FILE")
+    return by_ending[out.suffix.lower()]
 
 
 app.command()(cli_plan.plan)
@@ -291,17 +272,10 @@ def demo() -> None:
             "torch.profiler to tracelens report"
         )
     built = build_report(open_any([sample]))
-    emit(to_text(built, screen()))
-    write_page(built, DEMO_PAGE, None)
+    write_report(built, FORMATS["text"])
+    write_report(built, FORMATS["html"], DEMO_PAGE)
 
 
 def _plain(frame: pl.DataFrame) -> str:
     """All rows of a small frame, its sentences wrapped."""
-    return frame_to_text(Table("", "", ()), frame, screen(max(frame.height, 1)))
-
-
-def _version() -> str:
-    try:
-        return version("tracelens-toolkit")
-    except PackageNotFoundError:
-        return "(not installed)"
+    return frame_to_text(frame, screen())

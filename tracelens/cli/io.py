@@ -6,8 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from enum import StrEnum
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -19,13 +18,11 @@ from rich.text import Text
 from tracelens.collectors import SKIPPED, collect
 from tracelens.derive.time.completing import mark_anew
 from tracelens.errors import SourceError, UsageError
-from tracelens.exports import FORMATS, write_parquet
 from tracelens.report import Report
 from tracelens.trace import Trace
 from tracelens.trace.same_run import APART
-from tracelens.views.format import printable
-from tracelens.views.markdown import to_markdown
-from tracelens.views.text import ROWS, WIDTH, Screen, to_text
+from tracelens.views.formats.format import WIDTH, Format, Screen
+from tracelens.views.values import printable
 
 SUFFIXES = (
     ".gz", ".zst", ".json", ".pt.trace", ".trace", ".sqlite", ".nsys-rep", ".txt", ".log", "_parquetdir", "_arrowdir",
@@ -33,28 +30,6 @@ SUFFIXES = (
 """Endings that say what a source is, not what it is of."""
 MAIN_TABLES = ("spans", "api_calls", "kernels", "memcpys", "stacks", "timings")
 STANDARD_INPUT = Path("-")
-
-
-class Format(StrEnum):
-    """What a report can be printed as."""
-
-    text = "text"
-    json = "json"
-    csv = "csv"
-    markdown = "markdown"
-    parquet = "parquet"
-
-
-ENDINGS = {
-    ".json": Format.json,
-    ".csv": Format.csv,
-    ".md": Format.markdown,
-    ".parquet": Format.parquet,
-    ".txt": Format.text,
-}
-"""What a file of this name is expected to hold."""
-PAGES = {".html", ".htm"}
-"""Endings of a page."""
 
 
 Step = Annotated[
@@ -135,23 +110,36 @@ def warn(text: str) -> None:
     tell(f"warning: {text}")
 
 
-def emit(text: str, out: Path | None = None) -> None:
-    """The result, to standard output or to a file. Raises SourceError when the file cannot be written."""
+def emit(result: str | bytes, out: Path | None = None) -> None:
+    """The result, to standard output or, whole or not at all, to a file.
+
+    Raises SourceError when the file cannot be written. What is no regular file, such as a pipe, is written in place.
+    """
     if out is None:
-        sys.stdout.write(text)
+        sys.stdout.write(result if isinstance(result, str) else result.decode())
         return
+    data = result.encode() if isinstance(result, str) else result
+    target = out.resolve()  # a link stays one
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        out.write_text(text, encoding="utf-8")
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)
+            return
+        part.write_bytes(data)
+        part.replace(target)
     except OSError as error:
         raise SourceError(f"{out}: cannot be written: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
     """The terminal that standard output is; for a file or a pipe, a fixed width without colour."""
     if to_file or not sys.stdout.isatty():
-        return Screen(rows=rows or ROWS)
+        return Screen(rows=rows)
     color = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Screen(shutil.get_terminal_size((WIDTH, 24)).columns, rows or ROWS, color)
+    return Screen(shutil.get_terminal_size((WIDTH, 24)).columns, rows, color)
 
 
 def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> None:
@@ -162,29 +150,13 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
             raise UsageError(f"{target}: is a source of this report and would be replaced by it")
 
 
-def print_report(built: Report, form: Format, rows: int | None, out: Path | None) -> None:
+def write_report(report: Report, form: Format, out: Path | None = None, rows: int | None = None) -> None:
     """The report in the format, to standard output or the file; a lone table that stays empty is warned of."""
-    if form is Format.parquet:
-        assert out is not None
-        write_parquet(built, out)
-    elif form is Format.text:
-        emit(to_text(built, screen(rows, to_file=out is not None)), out)
-    elif form is Format.markdown:
-        emit(to_markdown(built, rows), out)
-    else:
-        emit(FORMATS[form](built), out)
-    if form in {Format.parquet, Format.csv} and built.sections[0].missing is not None:
-        warn(built.sections[0].missing)
+    emit(form.write(report, screen(rows or form.rows, to_file=out is not None)), out)
+    if form.holds_one_table and report.sections[0].missing is not None:
+        warn(report.sections[0].missing)
     if out is not None:
         tell(f"wrote {out}")
-
-
-def write_page(built: Report, path: Path, rows: int | None) -> None:
-    """The report as an HTML page."""
-    from tracelens.views.html import ROWS, write_html  # noqa: PLC0415 - loads Vega, which only a page needs
-
-    write_html(built, path, rows or ROWS)
-    tell(f"wrote {path}")
 
 
 @contextmanager

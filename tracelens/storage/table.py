@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import BinaryIO, TypeAlias
 
 import polars as pl
 import pyarrow as pa
@@ -135,7 +135,7 @@ class Table:
             if strange:
                 raise SchemaError(f"table {self.name}.{column.name}: {sorted(strange)} not in {column.values}")
 
-    def write(self, frame: pl.DataFrame, path: Path, n_cells: int = FEW_CELLS) -> None:
+    def write(self, frame: pl.DataFrame, path: Path | BinaryIO, n_cells: int = FEW_CELLS) -> None:
         """Write a frame as a zstd Parquet file that carries every column's meaning and unit.
 
         The frame is one that `conform` takes, or lacks the rank. It is made to conform, and checked, some rows at a

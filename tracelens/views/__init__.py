@@ -1,1 +1,1 @@
-"""What people look at: terminal text and HTML pages."""
+"""How a report is drawn and written: values and columns in words, charts, the HTML page, and every format."""

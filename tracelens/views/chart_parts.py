@@ -12,7 +12,7 @@ import polars as pl
 
 from tracelens.report import Section
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
-from tracelens.views.format import Scale, columns_of, label_of, largest_of, printable, scale_of, shorten
+from tracelens.views.values import Scale, columns_of, label_of, largest_of, printable, scale_of, shorten
 
 Chart: TypeAlias = "alt.Chart | alt.LayerChart"
 
@@ -250,6 +250,6 @@ def _color(name: str, words: Sequence[str]) -> alt.Color:
 
 
 def _tooltips(axis: str, *names: str) -> list[alt.Tooltip]:
-    """What a bar says when pointed at."""
+    """What is shown of a bar that the mouse is on: its name, the other named fields, and its value."""
     said = [alt.Tooltip(f"{name}:N", title="name" if name == "label" else name) for name in ("label", *names)]
     return [*said, alt.Tooltip("value:Q", title=axis or "value", format=",.4~g")]

@@ -10,23 +10,12 @@ from tracelens.report import Section
 from tracelens.schemas.events import CAUSES
 from tracelens.views.chart_parts import TOP, Drawing, Subject, bars, density, points, split_bars
 
-_MEASURES = (
-    "speedup", "duration_total_ns", "total_ns", "duration_ns", "exposed_ns", "duration_median_ns", "duration_mean_ns",
-    "size_bytes", "n_frames", "n_calls", "count",
-)  # fmt: skip
-"""What a section without charts of its own is measured by: the first of these that it has."""
-_NAMES = (
-    "name", "op", "api", "layer", "direction", "segment", "role", "library", "primitive", "phase", "code", "device_id",
-)  # fmt: skip
-"""What its rows are called by: the first three of these that it has."""
-
 
 def draw(section: Section) -> list[Drawing]:
-    """The section's charts: none when there are no rows, or no number among the columns."""
-    if section.frame.is_empty():
+    """The section's charts: none where there are no rows, or nothing in them to draw."""
+    if section.frame.is_empty() or section.analysis.name not in CHARTS:
         return []
-    drawings = CHARTS.get(section.analysis.name, _main_measure)(section)
-    return [drawing for drawing in drawings if drawing is not None]
+    return [drawing for drawing in CHARTS[section.analysis.name](section) if drawing is not None]
 
 
 def whole_trace(frame: pl.DataFrame) -> pl.DataFrame:
@@ -46,19 +35,6 @@ def _named(frame: pl.DataFrame, *names: str) -> list[str]:
     """The names, led by the rank and device where there are several."""
     several = [c for c in ("rank", "device_id") if c in frame.columns and frame[c].n_unique() > 1]
     return [*several, *names]
-
-
-def _main_measure(section: Section) -> Sequence[Drawing | None]:
-    frame = whole_trace(section.frame)
-    measure = next((name for name in _MEASURES if name in frame.columns), None)
-    names = [name for name in _NAMES if name in frame.columns][:3]
-    if measure is None or not names:
-        return []
-    return [bars(Subject(section, frame, _named(frame, *names), section.analysis.result.doc), measure)]
-
-
-def _no_chart(_: Section) -> Sequence[Drawing | None]:
-    return []
 
 
 def _time_breakdown(section: Section) -> Sequence[Drawing | None]:
@@ -238,8 +214,6 @@ def _stack_alignment(section: Section) -> Sequence[Drawing | None]:
 
 
 CHARTS: dict[str, Callable[[Section], Sequence[Drawing | None]]] = {
-    "verdict": _no_chart,
-    "data_quality": _no_chart,
     "time_breakdown": _time_breakdown,
     "time_by_range": _time_by_range,
     "idle_gaps": _idle_gaps,
@@ -259,4 +233,4 @@ CHARTS: dict[str, Callable[[Section], Sequence[Drawing | None]]] = {
     "dispatch_depth": _dispatch_depth,
     "stack_alignment": _stack_alignment,
 }
-"""Charts by analysis; the main measure as bars for the others."""
+"""Charts by analysis; the others are words, and have none."""

@@ -1,8 +1,8 @@
 """Which columns of an analysis's result people need first, in order; a narrow terminal drops the last ones."""
 
-from collections.abc import Sequence
-
+from tracelens.report import Section
 from tracelens.schemas.events import CAUSES
+from tracelens.views.values import informative
 
 _GRID, _BLOCK = tuple(f"grid_{a}" for a in "xyz"), tuple(f"block_{a}" for a in "xyz")
 
@@ -88,13 +88,13 @@ PROSE = (
 """Columns of sentences, which are wrapped; names are cut in their middle instead."""
 
 
-def ordered(analysis: str, available: Sequence[str]) -> list[str]:
-    """The available columns, the most useful ones first."""
-    first = useful(analysis, available)
-    return [*first, *(name for name in available if name not in first)]
+def ordered(section: Section) -> list[str]:
+    """The section's columns that say something, those that people need first in front."""
+    first = useful(section)
+    return [*first, *(name for name in informative(section.frame) if name not in first)]
 
 
-def useful(analysis: str, available: Sequence[str]) -> list[str]:
-    """The available columns that people need first; all of an analysis that names none."""
-    named = VIEW_COLUMNS.get(analysis)
-    return list(available) if named is None else [name for name in named if name in available]
+def useful(section: Section) -> list[str]:
+    """The section's columns that people need first and that say something; all of an analysis that names none."""
+    available = informative(section.frame)
+    return [name for name in VIEW_COLUMNS.get(section.analysis.name, available) if name in available]

@@ -6,23 +6,13 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from tracelens.storage.table import Column, Table
+from tracelens.storage.table import Table
 
-COLUMNS = Table(
-    "columns",
-    "A column of a table.",
-    (
-        Column("column", pl.String, "Its name."),
-        Column("type", pl.String, "Its Polars type."),
-        Column("unit", pl.String, "Its unit.", nullable=True),
-        Column("null", pl.Boolean, "Whether it may be null."),
-        Column("meaning", pl.String, "What it says, and the words that it may hold."),
-    ),
-)
+_COLUMNS = {"column": pl.String, "type": pl.String, "unit": pl.String, "null": pl.Boolean, "meaning": pl.String}
 
 
 def describe(table: Table) -> pl.DataFrame:
-    """A row a column of the table, with the columns of COLUMNS."""
+    """A row a column of the table: its name, Polars type, unit, whether it may be null, and what it means."""
     rows = [
         {
             "column": column.name,
@@ -33,7 +23,7 @@ def describe(table: Table) -> pl.DataFrame:
         }
         for column in table
     ]
-    return pl.DataFrame(rows, schema=COLUMNS.schema)
+    return pl.DataFrame(rows, schema=_COLUMNS)
 
 
 def listing(entries: Iterable[tuple[str, str]], name: str, meaning: str) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from typing import Any
 
 from tracelens.report import Report, Section
 from tracelens.trace import Trace
+from tracelens.views.formats.format import Format
 
 
 def to_json(report: Report) -> str:
@@ -40,3 +41,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_finite(item) for item in value]
     return value
+
+
+FORMAT = Format("json", (".json",), lambda report, _: to_json(report))

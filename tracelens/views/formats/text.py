@@ -5,24 +5,21 @@ from __future__ import annotations
 import io
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
 from tracelens.report import Report, Section
 from tracelens.storage.table import Table
 from tracelens.views.columns import PROSE, UNANSWERED, useful
-from tracelens.views.format import Shown, informative, printable, shorten, show
+from tracelens.views.formats.format import Format, Screen
+from tracelens.views.values import Shown, printable, shorten, show
 
-ROWS = 12
-WIDTH = 140
 _NARROWEST, _NARROWEST_FIRST = 16, 36
 """Text columns, and the first of them, which names the row, are never squeezed below; columns are dropped instead."""
 _WIDEST = 72
@@ -31,34 +28,23 @@ _GAP = 2
 """What rich puts between columns: one of padding, one of the box."""
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
-    """What the text is drawn for: characters a line, rows a table, whether colours are understood."""
-
-    width: int = WIDTH
-    rows: int = ROWS
-    color: bool = False
-
-
-def to_text(report: Report, screen: Screen | None = None) -> str:
+def to_text(report: Report, screen: Screen) -> str:
     """The whole report, the verdict first; what has no answer is a line at the end."""
-    screen = screen or Screen()
     parts: list[RenderableType] = [_head(report)]
     for section in report.to_read():
         parts += [Text(), _section(section, screen)]
     unanswered = report.unanswered()
     if unanswered:
         parts += [Text(), Text(UNANSWERED, style="bold cyan"), *(_bullet(line) for line in unanswered)]
-    return render(Group(*parts), screen)
+    return _render(Group(*parts), screen)
 
 
-def frame_to_text(table: Table, frame: pl.DataFrame, screen: Screen | None = None) -> str:
+def frame_to_text(frame: pl.DataFrame, screen: Screen) -> str:
     """One frame as a table, for commands that show something else than a report."""
-    screen = screen or Screen()
-    return render(draw_table(table, frame, frame.columns, screen), screen)
+    return _render(_draw_table(Table("", "", ()), frame, frame.columns, screen), screen)
 
 
-def render(what: RenderableType, screen: Screen) -> str:
+def _render(what: RenderableType, screen: Screen) -> str:
     """What rich makes of it, without trailing spaces; data never reaches rich's markup."""
     stream = io.StringIO()
     Console(
@@ -74,7 +60,7 @@ def render(what: RenderableType, screen: Screen) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
-def draw_table(table: Table, frame: pl.DataFrame, names: Sequence[str], screen: Screen) -> RenderableType:
+def _draw_table(table: Table, frame: pl.DataFrame, names: Sequence[str], screen: Screen) -> RenderableType:
     """The frame's first rows, in as many of the named columns as fit, and a line that says what is not shown."""
     fitted, left_out = _fit(show(table, frame, names, screen.rows), screen.width)
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
@@ -88,7 +74,7 @@ def draw_table(table: Table, frame: pl.DataFrame, names: Sequence[str], screen: 
         cells = zip(row, fitted, strict=True)
         grid.add_row(*(Text(cell if column.name in PROSE else shorten(cell, width)) for cell, (column, width) in cells))
     rest = []
-    if frame.height > screen.rows:
+    if screen.rows is not None and frame.height > screen.rows:
         rest.append(f"{screen.rows:,} of {frame.height:,} rows")
     if left_out:
         rest.append(f"not shown for lack of width: {', '.join(column.label for column in left_out)}")
@@ -97,11 +83,8 @@ def draw_table(table: Table, frame: pl.DataFrame, names: Sequence[str], screen: 
 
 def _head(report: Report) -> RenderableType:
     manifest = report.trace.manifest
-    line = Text(printable(report.trace.name), style="bold")
-    if report.base is not None:
-        line.append(f" against {printable(report.base.name)}")
-    sources = ", ".join(f"{source.get('name')} ({source.get('kind')})" for source in manifest.sources)
-    about = [f"from {printable(sources)}"] if sources else []
+    line = Text(printable(report.title), style="bold")
+    about = [f"from {printable(report.sources)}"] if report.sources else []
     if len(manifest.ranks) > 1:
         about.append(f"{len(manifest.ranks)} ranks")
     if not manifest.complete:
@@ -113,20 +96,18 @@ def _section(section: Section, screen: Screen) -> RenderableType:
     analysis = section.analysis
     title = Text.assemble((printable(analysis.question), "bold cyan"), (f"  {analysis.name}", "dim"))
     parts: list[RenderableType] = [title]
-    if section.missing is not None:
-        parts.append(_bullet(f"No answer: {section.missing}"))
-    elif section.frame.is_empty():
-        parts.append(_bullet("Nothing in this trace."))
+    if section.absent is not None:
+        parts.append(_bullet(section.absent))
     else:
-        names = useful(analysis.name, informative(section.frame))
-        parts.append(draw_table(analysis.result, section.frame, names, screen))
+        names = useful(section)
+        parts.append(_draw_table(analysis.result, section.frame, names, screen))
     return Group(*parts, *(_bullet(note) for note in section.notes))
 
 
 def _bullet(note: str) -> RenderableType:
     grid = Grid.grid(padding=(0, 1, 0, 0))
     grid.add_row(Text("*"), Text(printable(note)))
-    return Padding(grid, (0, 0, 0, 0))
+    return grid
 
 
 def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]], list[Shown]]:
@@ -164,3 +145,6 @@ def _wanted_width(column: Shown) -> int:
 def _heading_width(column: Shown) -> int:
     """Width of the heading's longest word, or of its unit: headings wrap between words."""
     return max(cell_len(word) for word in [*column.label.split(), column.symbol])
+
+
+FORMAT = Format("text", (".txt",), to_text, rows=12)

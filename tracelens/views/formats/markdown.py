@@ -6,7 +6,8 @@ import re
 
 from tracelens.report import Report, Section
 from tracelens.views.columns import UNANSWERED, useful
-from tracelens.views.format import informative, printable, show
+from tracelens.views.formats.format import Format
+from tracelens.views.values import printable, show
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$])")
 
@@ -16,8 +17,7 @@ def to_markdown(report: Report, rows: int | None = None) -> str:
 
     Sections without an answer are a line each at the end.
     """
-    against = f" against {_escape(report.base.name)}" if report.base is not None else ""
-    parts = [f"# {_escape(report.trace.name)}{against}", *(_section(s, rows) for s in report.to_read())]
+    parts = [f"# {_escape(report.title)}", *(_section(s, rows) for s in report.to_read())]
     unanswered = report.unanswered()
     if unanswered:
         parts.append(f"## {UNANSWERED}\n\n{_bullets(unanswered)}")
@@ -26,10 +26,8 @@ def to_markdown(report: Report, rows: int | None = None) -> str:
 
 def _section(section: Section, rows: int | None) -> str:
     parts = [f"## {_escape(section.analysis.question)}"]
-    if section.missing is not None:
-        parts.append(f"No answer: {_escape(section.missing)}")
-    elif section.frame.is_empty():
-        parts.append("Nothing in this trace.")
+    if section.absent is not None:
+        parts.append(_escape(section.absent))
     else:
         parts.append(_table(section, rows))
         if rows is not None and section.frame.height > rows:
@@ -44,9 +42,7 @@ def _bullets(lines: list[str]) -> str:
 
 
 def _table(section: Section, rows: int | None) -> str:
-    shown = show(
-        section.analysis.result, section.frame, useful(section.analysis.name, informative(section.frame)), rows
-    )
+    shown = show(section.analysis.result, section.frame, useful(section), rows)
     lines = [
         [_escape(column.heading) for column in shown],
         ["---:" if column.is_number else "---" for column in shown],
@@ -59,3 +55,6 @@ def _escape(text: str) -> str:
     """The text with nothing in it that Markdown, its HTML, or a mention would act on."""
     plain = _SPECIAL.sub(r"\\\1", printable(text)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return plain.replace("@", "&#64;").replace("://", "&#58;//")
+
+
+FORMAT = Format("markdown", (".md",), lambda report, screen: to_markdown(report, screen.rows))

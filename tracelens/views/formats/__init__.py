@@ -1,0 +1,13 @@
+"""Everything that a report can be written as. A format is its module here, its test, and one line below."""
+# ruff: noqa: F401 - what is imported is what there is
+
+from tracelens.views.formats.csv import FORMAT as CSV
+from tracelens.views.formats.format import Format
+from tracelens.views.formats.html import FORMAT as HTML
+from tracelens.views.formats.json import FORMAT as JSON
+from tracelens.views.formats.markdown import FORMAT as MARKDOWN
+from tracelens.views.formats.parquet import FORMAT as PARQUET
+from tracelens.views.formats.text import FORMAT as TEXT
+
+FORMATS: dict[str, Format] = {one.name: one for one in tuple(globals().values()) if isinstance(one, Format)}
+"""Formats by name."""

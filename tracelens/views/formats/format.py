@@ -1,0 +1,47 @@
+"""What a format is, and what a report is drawn for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracelens.analyses import ANALYSES
+from tracelens.errors import UsageError
+from tracelens.report import Report
+
+WIDTH = 140
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What a report is drawn for: characters a line, rows a table (all where null), whether colours are understood."""
+
+    width: int = WIDTH
+    rows: int | None = None
+    color: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One way to write a report; `--format`, the endings of `--out`, their help and errors derive from it.
+
+    `name` is the word after `--format`; a file with one of the `endings` is expected to hold it. `write` gives text, or
+    bytes where `is_text` is false, of a report that `check` lets pass. `rows` a table are written where no number is
+    asked for, all where it is null.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    write: Callable[[Report, Screen], str | bytes]
+    rows: int | None = None
+    holds_one_table: bool = False
+    is_text: bool = True
+
+    def check(self, sections: Sequence[str], out: Path | None) -> None:
+        """Raise UsageError for sections that the format cannot hold, or for bytes without a file to put them in."""
+        if self.holds_one_table and len(sections) != 1:
+            names = ", ".join(ANALYSES)
+            raise UsageError(f"{self.name} holds one table: give exactly one --section; the sections are {names}")
+        if not self.is_text and out is None:
+            raise UsageError(f"{self.name} is not text: say where it goes with --out FILE")

@@ -1,0 +1,17 @@
+"""One section of a report as a Parquet file."""
+
+import io
+
+from tracelens.report import Report
+from tracelens.views.formats.format import Format
+
+
+def to_parquet(report: Report) -> bytes:
+    """Every row of the only section, with each column's meaning and unit in the file's metadata."""
+    (section,) = report.sections
+    stream = io.BytesIO()
+    section.analysis.result.write(section.frame, stream)
+    return stream.getvalue()
+
+
+FORMAT = Format("parquet", (".parquet",), lambda report, _: to_parquet(report), holds_one_table=True, is_text=False)
