@@ -184,7 +184,7 @@ def _figures(section: Section, name: str) -> list[Markup]:
 
 def _table(section: Section, rows: int) -> Markup:
     analysis, frame = section.analysis, section.frame
-    shown = show(analysis.result, frame, ordered(analysis.name, informative(frame)), rows)
+    shown = show(analysis.result, frame, ordered(analysis.shown, informative(frame)), rows)
     head = [
         el(
             "th",

@@ -45,7 +45,7 @@ def _bullets(lines: list[str]) -> str:
 
 def _table(section: Section, rows: int | None) -> str:
     shown = show(
-        section.analysis.result, section.frame, useful(section.analysis.name, informative(section.frame)), rows
+        section.analysis.result, section.frame, useful(section.analysis.shown, informative(section.frame)), rows
     )
     lines = [
         [_escape(column.heading) for column in shown],

@@ -118,7 +118,7 @@ def _section(section: Section, screen: Screen) -> RenderableType:
     elif section.frame.is_empty():
         parts.append(_bullet("Nothing in this trace."))
     else:
-        names = useful(analysis.name, informative(section.frame))
+        names = useful(analysis.shown, informative(section.frame))
         parts.append(draw_table(analysis.result, section.frame, names, screen))
     return Group(*parts, *(_bullet(note) for note in section.notes))
 
