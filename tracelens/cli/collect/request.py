@@ -78,8 +78,6 @@ def read_or_run(
     name = collector.kind
     if files and command:
         raise UsageError("FILES and a COMMAND were both given; give one of them")
-    if command and collector.run is None:
-        raise UsageError(f"tracelens collect {name} runs no program; give FILES: tracelens collect {name} FILES...")
     if not files and not command:
         program = f", or a program: tracelens collect {name} -- COMMAND..." if collector.run else ""
         raise UsageError(f"nothing to collect; give FILES: tracelens collect {name} FILES...{program}")
