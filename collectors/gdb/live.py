@@ -233,7 +233,7 @@ class _Live:
         remarks = [f"{outcome.said()}; a stack took {held_ms:.0f} ms ({of_which})"]
         remarks += [unreached] if unreached else []
         capture = self._capture(outcome, implementation)
-        return LiveStacks([capture], outcome.exit_code, remarks, self.hit_seconds)
+        return LiveStacks([capture], outcome.exit_code, tuple(remarks), tuple(self.hit_seconds))
 
     def _versions(self) -> dict[str, str]:
         spy = self.reader.python.version() if self.reader.python_answers else None

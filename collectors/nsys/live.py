@@ -87,7 +87,7 @@ def run(
         raise ToolError(_why_nothing(options, exit_code))
     capture.settings["nsys_options"] = options.own()
     capture.versions.setdefault("nsys", tool.version)
-    return Run([capture], exit_code, _remarks(capture, options))
+    return Run([capture], exit_code, tuple(_remarks(capture, options)))
 
 
 def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Path) -> int:

@@ -69,5 +69,8 @@ def how_to_fill(table: str) -> str:
     for collector in COLLECTORS.values():
         if table in collector.fills:
             kinds.setdefault(collector.fills[table], []).append(collector.kind)
-    said = [f"tracelens collect {' or '.join(own)}{how and f', {how}'}" for how, own in kinds.items()]
+    said = []
+    for how, own in kinds.items():
+        ending = f" {how}" if how.startswith("with ") else how and f", {how}"
+        said.append(f"tracelens collect {' or '.join(own)}{ending}")
     return ", or ".join(said or ["tracelens collect timings", "tl.measure"])
