@@ -12,6 +12,7 @@ import polars as pl
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
+from tracelens.trace.collector import Collector
 
 KIND = "provenance"
 FORMAT = "tracelens-provenance"
@@ -118,3 +119,12 @@ def _table(sidecar: _Sidecar) -> pl.DataFrame:
         for found in ([msgspec.structs.astuple(node) for node in call.nodes] or [(None, None, None, "none", None)])
     ]
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+COLLECTOR = Collector(
+    kind=KIND,
+    expects="a sidecar of --compile-provenance (.json, .json.gz)",
+    sniff=sniff,
+    read=read,
+    fills={"provenance": "of a sidecar of --compile-provenance"},
+)

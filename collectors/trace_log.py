@@ -22,6 +22,7 @@ import polars as pl
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
+from tracelens.trace.collector import Collector
 
 KIND = "trace_log"
 _RECORD = re.compile(rb"^[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\]\n]{1,400}\] ?(\{.*)$")
@@ -244,3 +245,12 @@ def _table(log: _Log) -> pl.DataFrame:
                 for word, n in found
             ] or [(key, is_backward, order, name, is_extern, None, None, None, "none", None)]
     return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+COLLECTOR = Collector(
+    kind=KIND,
+    expects="a structured log of torch (TORCH_TRACE)",
+    sniff=sniff,
+    read=read,
+    fills={"provenance": "of a log that TORCH_TRACE wrote"},
+)

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.analyses import Analysis
+from tracelens.analyses import ANALYSES, Analysis
 from tracelens.report import Report, Section
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Column, Table
@@ -58,7 +58,10 @@ ROWS: list[dict[str, Any]] = [
 
 def section(table: Table, rows: list[dict[str, Any]], *notes: str, missing: str | None = None) -> Section:
     """A section of an analysis that never ran."""
-    analysis = Analysis(table.name, f"What about {table.name}?", table, lambda *_: table.empty())
+    known = ANALYSES[table.name]
+    analysis = Analysis(
+        f"What about {table.name}?", table, lambda *_: table.empty(), shown=known.shown, charts=known.charts
+    )
     return Section(analysis, pl.DataFrame(rows, schema=table.schema), list(notes), missing)
 
 

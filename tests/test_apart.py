@@ -12,9 +12,10 @@ import pytest
 
 import tracelens as tl
 from tests.torch_files import kernel, span, write
-from tracelens.cli.collect.request import Request, write_files
+from tracelens.cli.collect.request import Request, bytes_of, write_files
+from tracelens.collectors import torch
 from tracelens.collectors.torch import apart
-from tracelens.collectors.torch.apart import bytes_of, large_traces, needs_bytes, plan, read_apart
+from tracelens.collectors.torch.apart import large_files, needs_bytes, plan, read_apart
 from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import TABLES
 
@@ -64,8 +65,8 @@ def test_gzip_counts_as_what_it_holds(tmp_path: Path) -> None:
 def test_one_large_trace_stays_in_this_process(tmp_path: Path) -> None:
     large = [sparse(tmp_path / f"{i}.json", apart.WORTH_A_PROCESS) for i in range(2)]
     small = sparse(tmp_path / "small.json", apart.WORTH_A_PROCESS - 1)
-    assert large_traces([("torch", large[0]), ("torch", small), ("nsys", large[1])]) == []
-    assert large_traces([("torch", file) for file in (large[0], small, large[1])]) == large
+    assert large_files([large[0], small]) == []
+    assert large_files([large[0], small, large[1]]) == large
 
 
 def test_a_trace_read_apart_is_the_one_read_here(
@@ -92,17 +93,18 @@ def test_an_error_is_what_reading_says(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as here:
         tl.collect(files[1], kind="torch")
     with pytest.raises(SourceError) as there:
-        read_apart(files, tmp_path / "parts", 2)
+        read_apart(torch.read, files, tmp_path / "parts", 2)
     assert str(there.value) == str(here.value)
 
 
 STARTED = """
 import sys
 from pathlib import Path
+from tracelens.collectors.torch import read
 from tracelens.collectors.torch.apart import read_apart
 
 if __name__ == "__main__":
-    read_apart([Path(name) for name in sys.argv[2:]], Path(sys.argv[1]), 2)
+    read_apart(read, [Path(name) for name in sys.argv[2:]], Path(sys.argv[1]), 2)
 """
 
 

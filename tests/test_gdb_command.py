@@ -93,8 +93,8 @@ def test_the_programs_name_is_the_traces(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--hits", "3", "log.txt"], 2, "--hits belongs to a capture of a program"),
-        (["--break", "f", "log.txt"], 2, "--break belongs to a capture of a program"),
+        (["--hits", "3", "log.txt"], 2, "--hits belongs to a capture of a COMMAND"),
+        (["--break", "f", "log.txt"], 2, "--break belongs to a capture of a COMMAND"),
         (["--preset", "gpu", "--", "true"], 2, "the presets are cudnn, launch, cpu"),
         (["--where-frame", "(", "--", "true"], 1, "no regular expression"),
         (["--gdb", "/nowhere", "--", "true"], 1, "--gdb /nowhere: no such program"),

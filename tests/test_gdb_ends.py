@@ -33,8 +33,8 @@ int main(void) { FIRST; cudnnConvolutionForward(1); END; return 0; }
 def test_a_program_that_fails_keeps_its_code_and_stacks(tmp_path: Path, end: str, code: int, complete: bool) -> None:
     found = run(program(tmp_path, CRASHES.replace("FIRST", "").replace("END", end), "-O0"))
     assert found.exit_code == code
-    assert found.capture.tables["stacks"].height == 1
-    assert found.capture.complete is complete
+    assert found.captures[0].tables["stacks"].height == 1
+    assert found.captures[0].complete is complete
 
 
 @pytest.mark.parametrize("obstinate", ["", "signal(SIGTERM, SIG_IGN)"], ids=["ends", "must be killed"])
@@ -45,10 +45,10 @@ def test_a_program_that_hangs_is_killed_and_its_stacks_kept(
     made = program(tmp_path, CRASHES.replace("FIRST", obstinate).replace("END", "for (;;) pause()"), "-O0")
     found = run(made, timeout_s=5.0)
     assert found.exit_code == 128 + (signal.SIGKILL if obstinate else signal.SIGTERM)
-    assert found.capture.tables["stacks"].height == 1
-    assert not found.capture.complete
+    assert found.captures[0].tables["stacks"].height == 1
+    assert not found.captures[0].complete
     assert "killed after 5 s" in found.remarks[0]
-    (process_id,) = found.capture.tables["stacks"]["process_id"]
+    (process_id,) = found.captures[0].tables["stacks"]["process_id"]
     assert not Path(f"/proc/{process_id}").exists()
 
 
@@ -168,7 +168,7 @@ def test_nothing_of_the_surroundings_is_kept(tmp_path: Path) -> None:
     made = program(folder, MAIN.replace("KEEP", ""), "-O0", "-g")
     os.environ["S3CRET"] = "s3cret"
     found = run(made, "s3cret")
-    kept = str([frame.rows() for frame in found.capture.tables.values()]) + str(found.capture)
+    kept = str([frame.rows() for frame in found.captures[0].tables.values()]) + str(found.captures[0])
     assert "s3cret" not in kept
 
 
@@ -183,7 +183,7 @@ def test_a_gdb_that_ends_early_is_said(tmp_path: Path) -> None:
 def test_a_gdb_that_is_killed_leaves_what_was_taken(tmp_path: Path) -> None:
     kills_gdb = program(tmp_path, CRASHES.replace("FIRST", "").replace("END", "kill(getppid(), SIGKILL); pause()"))
     found = run(kills_gdb)
-    assert found.capture.tables["stacks"].height == 1
-    assert not found.capture.complete
+    assert found.captures[0].tables["stacks"].height == 1
+    assert not found.captures[0].complete
     assert found.exit_code == 1
     assert "gdb failed" in found.remarks[0]

@@ -21,22 +21,22 @@ NEEDS_PY_SPY = pytest.mark.skipif(targets.find_py_spy() is None, reason="needs p
 
 def run(*command: str | Path, breaks: tuple[str, ...] = (SYMBOL,), **limits: object) -> LiveStacks:
     found = gdb.run([str(word) for word in command], breaks, limits=gdb.Limits(**limits))  # type: ignore[arg-type]
-    for table, frame in found.capture.tables.items():
+    for table, frame in found.captures[0].tables.items():
         TABLES[table].check(frame.select(pl.lit(0, pl.Int32).alias("rank"), pl.all()))
     return found
 
 
 def functions(found: LiveStacks, stack_id: int = 0) -> list[str]:
-    return found.capture.tables["frames"].filter(stack_id=stack_id)["function"].to_list()
+    return found.captures[0].tables["frames"].filter(stack_id=stack_id)["function"].to_list()
 
 
 def counted(found: LiveStacks) -> dict[str, int]:
-    return {code: n for (_, code), n in found.capture.diagnostics.counts.items()}
+    return {code: n for (_, code), n in found.captures[0].diagnostics.counts.items()}
 
 
 def test_a_program_with_debug_information(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     found = run(program(tmp_path, MAIN.replace("KEEP", ""), "-O0", "-g"))
-    frames = found.capture.tables["frames"].filter(stack_id=0)
+    frames = found.captures[0].tables["frames"].filter(stack_id=0)
     names = [SYMBOL, "run_conv", "convolution", "conv2d", "forward", "step", "main"]
     assert frames["function"].to_list() == names
     assert frames["library"].to_list() == ["libstandin.so", *[None] * 6]
@@ -44,15 +44,15 @@ def test_a_program_with_debug_information(tmp_path: Path, capfd: pytest.CaptureF
     assert frames["file"].to_list() == [None, *["program.c"] * 6]
     assert frames["line"].to_list()[1:] == [5, 6, 7, 8, 9, 12]
     assert frames["kind"].to_list() == ["native"] * 7
-    stacks = found.capture.tables["stacks"]
+    stacks = found.captures[0].tables["stacks"]
     assert stacks.select("symbol", "hit", "depth", "truncated", "python_frames", "implementation").rows() == [
         (SYMBOL, hit, 7, False, "none", "program") for hit in (1, 2, 3)
     ]
     assert (stacks["thread_id"] == stacks["process_id"]).all()
     assert found.exit_code == 0
-    assert found.capture.complete
-    assert found.capture.settings["build_kinds"]["libstandin.so"] == "release"
-    assert found.capture.settings["build_kinds"]["program"] == "debug"
+    assert found.captures[0].complete
+    assert found.captures[0].settings["build_kinds"]["libstandin.so"] == "release"
+    assert found.captures[0].settings["build_kinds"]["program"] == "debug"
     assert capfd.readouterr().out == "sum 6\n"
 
 
@@ -71,7 +71,7 @@ int cudnnConvolutionForward(int);
 static inline __attribute__((always_inline)) int glue(int n) { return cudnnConvolutionForward(n) * 3; }
 int main(void) { return glue(1) - 6; }
 """
-    frames = run(program(tmp_path, text, "-O2", "-g")).capture.tables["frames"]
+    frames = run(program(tmp_path, text, "-O2", "-g")).captures[0].tables["frames"]
     assert frames.select("function", "kind").rows() == [(SYMBOL, "native"), ("glue", "inline"), ("main", "native")]
 
 
@@ -95,7 +95,7 @@ def test_python_frames_stand_inside_the_loop_that_runs_them(tmp_path: Path) -> N
         pytest.skip("needs py-spy")
     (tmp_path / "net.py").write_text(PYTHON)
     found = run(sys.executable, tmp_path / "net.py", library(tmp_path))
-    frames = found.capture.tables["frames"]
+    frames = found.captures[0].tables["frames"]
     python = frames.filter(kind="python")
     # Names are qualified from Python 3.11 on, by newer versions of py-spy.
     unqualified = pl.col("function").str.strip_prefix("Net.")
@@ -110,25 +110,25 @@ def test_python_frames_stand_inside_the_loop_that_runs_them(tmp_path: Path) -> N
     levels = dict(python.select("function", "level").iter_rows())
     loops = frames.filter(pl.col("function") == "_PyEval_EvalFrameDefault")["level"].to_list()
     assert loops == [levels["<lambda>"] + 1, levels["<module>"] + 1]
-    stack = found.capture.tables["stacks"].row(0, named=True)
+    stack = found.captures[0].tables["stacks"].row(0, named=True)
     assert (stack["python_frames"], stack["implementation"]) == ("merged", "net")
     assert stack["depth"] == frames.height
     assert frames["level"].to_list() == list(range(frames.height))
-    (answer,) = found.capture.settings["python_answers"]
+    (answer,) = found.captures[0].settings["python_answers"]
     assert answer["outcome"] == "merged"
     assert [frame[:3] for frame in answer["frames"]] == [
         list(row) for row in python.select("function", "file", "line").rows()
     ]
-    assert found.capture.versions["py-spy"][0].isdigit()
+    assert found.captures[0].versions["py-spy"][0].isdigit()
 
 
 def test_without_py_spy_python_frames_are_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stops, "find_py_spy", lambda: None)
     (tmp_path / "net.py").write_text(PYTHON)
     found = run(sys.executable, tmp_path / "net.py", library(tmp_path))
-    assert found.capture.tables["stacks"]["python_frames"].to_list() == ["unavailable"]
-    assert found.capture.tables["frames"].filter(kind="python").is_empty()
-    (text,) = found.capture.diagnostics.frame().filter(code="python_frames_unavailable")["text"]
+    assert found.captures[0].tables["stacks"]["python_frames"].to_list() == ["unavailable"]
+    assert found.captures[0].tables["frames"].filter(kind="python").is_empty()
+    (text,) = found.captures[0].diagnostics.frame().filter(code="python_frames_unavailable")["text"]
     assert "pip install" in text
 
 
@@ -145,7 +145,7 @@ int main(void) {
 }
 """
     found = run(program(tmp_path, text, "-O0", "-g", "-pthread"))
-    first, second = found.capture.tables["stacks"].iter_rows(named=True)
+    first, second = found.captures[0].tables["stacks"].iter_rows(named=True)
     assert first["thread_id"] != first["process_id"]
     assert second["thread_id"] == second["process_id"]
     assert functions(found, 0)[:2] == [SYMBOL, "work"]
@@ -162,8 +162,8 @@ def test_a_call_forwarded_between_libraries_counts_once(tmp_path: Path, afterwar
     )
     found = run(main)
     # The first call opens the second library: until then the breakpoint is in one place.
-    assert found.capture.tables["stacks"]["hit"].to_list() == [1, 2, 3]
-    libraries = found.capture.tables["frames"].filter(level=0)["library"].to_list()
+    assert found.captures[0].tables["stacks"]["hit"].to_list() == [1, 2, 3]
+    libraries = found.captures[0].tables["frames"].filter(level=0)["library"].to_list()
     assert libraries == ["libforwarder.so"] * 3
     assert counted(found)["doubled_stop"] == 3
 
@@ -179,7 +179,7 @@ int main(void) { for (int i = 0; i < 6; i++) i % 2 ? one(i) : two(i); return 0; 
     both = (SYMBOL, "cudnnBackendExecute")
 
     def hits(**limits: object) -> list[tuple[object, ...]]:
-        return run(made, breaks=both, **limits).capture.tables["stacks"].select("symbol", "hit").rows()
+        return run(made, breaks=both, **limits).captures[0].tables["stacks"].select("symbol", "hit").rows()
 
     # Calls in order: forward 1 and execute 1 (by two), forward 2 (by one), forward 3 and execute 2, …
     assert hits(skip=2, hits=2) == [(SYMBOL, 3), (SYMBOL, 4), ("cudnnBackendExecute", 3)]
@@ -194,12 +194,12 @@ int descend(int n) { return n ? descend(n - 1) + 1 : cudnnConvolutionForward(n);
 int main(void) { return descend(15997) < 0; }
 """
     found = run(program(tmp_path, text, "-O0", "-g"))
-    stack = found.capture.tables["stacks"].row(0, named=True)
+    stack = found.captures[0].tables["stacks"].row(0, named=True)
     # main, descend for 15,997 down to 0, the library's
     assert (stack["depth"], stack["truncated"]) == (16_000, True)
-    assert found.capture.tables["frames"].height == 1000
+    assert found.captures[0].tables["frames"].height == 1000
     assert counted(found)["frames_cut"] == 1
-    assert not found.capture.complete
+    assert not found.captures[0].complete
 
 
 TORCH = """
@@ -221,7 +221,7 @@ def test_convolutions_of_torch_on_the_cpu(tmp_path: Path) -> None:
         breaks=gdb.PRESETS["cpu"],
         where_frame="ideep::convolution_forward::do_compute",
     )
-    frames = found.capture.tables["frames"].sort("stack_id", "level")
+    frames = found.captures[0].tables["frames"].sort("stack_id", "level")
     second = frames.filter(level=2).filter(pl.col("function") == "ideep::convolution_forward::do_compute")
     assert second.height == 4  # each convolution computes once, whatever it reorders before
     stack = frames.filter(stack_id=second["stack_id"][0])
@@ -229,8 +229,8 @@ def test_convolutions_of_torch_on_the_cpu(tmp_path: Path) -> None:
     assert names[:3] == ["dnnl_primitive_execute", "dnnl::primitive::execute", "ideep::convolution_forward::do_compute"]
     order = ["at::_ops::conv2d::call", "torch::autograd::THPVariable_conv2d", "_PyEval_EvalFrameDefault"]
     assert [names.index(name) for name in order] == sorted(names.index(name) for name in order)
-    assert set(found.capture.tables["stacks"]["build_kind"]) == {"release"}
-    assert found.capture.settings["build_kinds"]["libtorch_cpu.so"] == "release"
+    assert set(found.captures[0].tables["stacks"]["build_kind"]) == {"release"}
+    assert found.captures[0].settings["build_kinds"]["libtorch_cpu.so"] == "release"
     if targets.find_py_spy() is not None:
         # As torch.nn.Module calls its forward.
         assert stack.filter(kind="python")["function"].to_list() == [

@@ -8,12 +8,12 @@ import pytest
 
 import tracelens as tl
 from tests.torch_files import codes, read, rows, span, write
-from tracelens import live
 from tracelens.collectors import provenance
+from tracelens.collectors.torch import running
 from tracelens.collectors.torch.live.bootstrap import is_helper, is_spawned
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.errors import SourceError, UsageError
-from tracelens.running.nvml import Sampler
+from tracelens.trace.combine import combine
 
 MODULES = (
     span("nn.Module: Net_0", 0, 100, cat="python_function"), span("in net", 1, 1),
@@ -100,7 +100,8 @@ def test_of_two_processes_of_a_rank_one_is_kept_with_its_own_sidecars(tmp_path: 
         report = {"stage": "done", "process_id": number, "rank": None, "notes": [], "n_active": n_active}
         Path(f"{stem}.live.json").write_text(json.dumps(report))
         write(Path(f"{stem}.pt.trace.json"), (span("aten::mm", number, 1),))
-    trace, _ = live._read(tmp_path, Settings(str(tmp_path)), Sampler({}), ())
+    captures, _ = running._read(tmp_path, Settings(str(tmp_path)))
+    trace = combine(captures, is_one_run=True)
     assert trace.provenance["graph_key"].to_list() == ["of 7"]
     assert trace.spans.height == 1
     assert trace.diagnostics.filter(code="other_process")["count"].to_list() == [1]

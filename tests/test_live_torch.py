@@ -5,13 +5,14 @@ import json
 import sys
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
 
+from tracelens.collectors import run_program
 from tracelens.collectors.torch.live.settings import Settings
-from tracelens.live import LiveRun, capture_program
+from tracelens.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed")
@@ -65,6 +66,19 @@ for i, (batch,) in enumerate(loader):
 """
 
 
+class LiveRun(NamedTuple):
+    """A program that ran under the profiler: its exit code, its trace, and what the user was told."""
+
+    exit_code: int
+    trace: Trace
+    notes: list[str]
+
+
+def capture_program(command: list[str], settings: Settings) -> LiveRun:
+    trace, done = run_program("torch", command, settings=settings)
+    return LiveRun(done.exit_code, trace, list(done.remarks))
+
+
 def run(folder: Path, code: str, *words: str, **options: Any) -> LiveRun:
     """Capture a script; the options are those of Settings."""
     script = folder / "script.py"
@@ -97,7 +111,7 @@ print(json.dumps({n or type(m).__name__: [type(m).__name__, own(m)] for n, m in 
 """
     )
     done = run(tmp_path, code)
-    assert done.outcome.exit_code == 0
+    assert done.exit_code == 0
     assert steps(done) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"]
     # What the script itself says of its modules.
     named = json.loads(capfd.readouterr().out)
@@ -237,7 +251,7 @@ with torch.no_grad():
 """
     )
     done = run(tmp_path, code, wait=3, stacks=level == "scripted")
-    assert done.outcome.exit_code == 0
+    assert done.exit_code == 0
     # The scripted level's ten: the model's first call, its second with the first of what was made, eight more of that.
     n_steps = 10 if level == "scripted" else 9
     assert f"recorded steps 4 to 6 of {n_steps}, found from the outermost module" in done.notes

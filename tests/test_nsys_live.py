@@ -19,6 +19,7 @@ from tracelens.cli import doctor
 from tracelens.collectors.nsys import live, noting, tool
 from tracelens.errors import ToolError
 from tracelens.trace import Trace
+from tracelens.trace.collector import Run
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = ROOT / "samples" / "nsys" / "eager_resnet50.sqlite"
@@ -73,7 +74,7 @@ def without_importer(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return nsys
 
 
-def capture(*command: str, options: live.Options | None = None, keep: Path | None = None) -> live.Live:
+def capture(*command: str, options: live.Options | None = None, keep: Path | None = None) -> Run:
     return live.run(command or DONE, options or live.Options(), keep=keep, raw=Path("raw.qdstrm"))
 
 
@@ -103,7 +104,7 @@ def test_a_program_becomes_a_trace(tmp_path: Path) -> None:
 
 
 def test_kernels_stay_visible_under_cuda_graphs_and_nothing_samples_the_cpu(tmp_path: Path) -> None:
-    assert capture().capture.settings["cuda_graph_trace"] == "node"
+    assert capture().captures[0].settings["cuda_graph_trace"] == "node"
     options = json.loads((tmp_path / "options.json").read_text())
     assert options["cuda_graph_trace"] == "node"
     assert (options["trace"], options["sample"], options["cpuctxsw"]) == ("cuda,nvtx", "none", "none")
@@ -128,7 +129,7 @@ def test_the_exit_code_is_the_programs_whatever_nsys_says(
     monkeypatch.setenv("STAND_IN", behaviour)
     found = capture("sh", "-c", script)
     assert found.exit_code == code
-    assert found.capture.tables["kernels"].height == 717
+    assert found.captures[0].tables["kernels"].height == 717
 
 
 def test_the_exit_code_reaches_the_shell_and_the_trace_is_kept(tmp_path: Path) -> None:
@@ -153,7 +154,7 @@ def test_ctrl_c_reaches_the_program_and_what_was_recorded_is_kept(tmp_path: Path
 
 def test_an_nsys_that_cannot_write_parquet_writes_sqlite(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STAND_IN", "sqlite")
-    assert capture().capture.tables["kernels"].height == 717
+    assert capture().captures[0].tables["kernels"].height == 717
 
 
 def test_the_report_is_kept_where_asked_for(tmp_path: Path) -> None:
@@ -168,7 +169,7 @@ def test_the_report_is_kept_where_asked_for(tmp_path: Path) -> None:
 def test_a_raw_capture_is_imported(without_importer: Path) -> None:
     """Nsight Compute has the importer beside the folder of its nsys."""
     executable(without_importer.parents[1] / "linux-desktop-glibc_2_11_3-x64" / "QdstrmImporter", IMPORTER)
-    assert capture().capture.tables["kernels"].height == 717
+    assert capture().captures[0].tables["kernels"].height == 717
 
 
 @pytest.mark.usefixtures("without_importer")
@@ -240,7 +241,7 @@ def test_nothing_recorded(exports: Callable[..., None], tmp_path: Path) -> None:
 def test_calls_but_no_gpu_work(exports: Callable[..., None]) -> None:
     exports(**{RUNTIME: [call(10, 20, 1, 1)]})
     found = capture()
-    assert found.capture.tables["api_calls"].height == 1
+    assert found.captures[0].tables["api_calls"].height == 1
     assert found.remarks == ("no GPU work was captured: no kernel, copy or fill ran on a GPU while nsys recorded",)
     assert capture(options=live.Options(trace="nvtx")).remarks == ()
 

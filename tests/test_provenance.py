@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 from tests.cases import layers_with_kernels, make_trace
-from tracelens.collectors import collect, detect, provenance
+from tracelens.collectors import collect, provenance
 from tracelens.derive.layers.provenance import kernel_shares, split_kernels
 from tracelens.errors import SourceError
 from tracelens.trace import Trace
+from tracelens.trace.sources import detect
 
 KEY = "fabc"
 GRAPH = {"span_id": 0, "name": f"## Call CompiledFxGraph {KEY} ##", "kind": "annotation", "start_ns": 0}

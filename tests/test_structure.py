@@ -14,6 +14,7 @@ import pytest
 
 from tracelens.analyses import ANALYSES
 from tracelens.schemas import TABLES
+from tracelens.trace.collector import COLLECTORS
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {
@@ -106,6 +107,10 @@ def test_no_circles_inside_packages() -> None:
         assert circles(inside) == [], package
 
 
+SHARED = {"tracelens.analyses.analysis", "tracelens.analyses.chart"}
+"""What every analysis is declared with."""
+
+
 @pytest.mark.parametrize("folder", ["tracelens.collectors", "tracelens.analyses"])
 def test_siblings_never_import_each_other(folder: str) -> None:
     wrong = []
@@ -117,9 +122,32 @@ def test_siblings_never_import_each_other(folder: str) -> None:
         for name in imports(file):
             inside = name.split(".")
             is_sibling = ".".join(inside[:2]) == folder and len(inside) > 2 and ".".join(inside[:3]) in modules()
-            if is_sibling and ".".join(inside[:3]) != own:
+            if is_sibling and ".".join(inside[:3]) not in {own, *SHARED}:
                 wrong.append(f"{module} imports {name}")
     assert not wrong
+
+
+def test_general_code_names_no_collector() -> None:
+    """Only the commands with options of their own, the search for tools and `tl.capture` know one."""
+    allowed = {f"tracelens.cli.collect.{kind}" for kind in COLLECTORS}
+    allowed |= {"tracelens", "tracelens.cli.collect", "tracelens.cli.doctor"}
+    rooms = {"trace", "running", "plan", "report", "views", "exports", "cli"}
+    kinds = set(COLLECTORS) - set(TABLES)
+    wrong = []
+    for module, file in modules().items():
+        if module in allowed or module.startswith("tracelens.collectors"):
+            continue
+        if any(name.startswith("tracelens.collectors.") for name in imports(file) & set(modules())):
+            wrong.append(f"{module} imports a collector")
+        texts = [node.value for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Constant)]
+        wrong += [f"{module} names {text}" for text in texts if text in kinds and place(module)[1] in rooms]
+    assert not wrong
+
+
+def test_every_table_is_filled_by_a_collector() -> None:
+    filled = {table for collector in COLLECTORS.values() for table in collector.fills}
+    assert filled <= set(TABLES)
+    assert set(TABLES) - filled == {"diagnostics", "timings"}  # of every collector, and measured
 
 
 def test_optional_packages_stay_out_of_the_analyses() -> None:

@@ -14,7 +14,7 @@ from tracelens.errors import MissingTableError
 from tracelens.report import build_report
 from tracelens.schemas.results.layers import TIMING_METHODS
 from tracelens.trace import Trace
-from tracelens.views.charts import CHARTS
+from tracelens.views.charts import draw
 
 SAMPLE = Path(__file__).resolve().parents[1] / "samples" / "timings" / "small_cpu.tracelens"
 
@@ -169,7 +169,6 @@ def test_the_sample_shows_the_thesiss_validation_in_words_and_in_a_chart() -> No
     assert set(section.frame["n_rounds"]) == {10}
     assert set(section.frame["n_executions"]) == {20}
     assert any("the profiler alone" in note for note in section.notes)
-    (chart,) = CHARTS["timing_methods"](section)
-    assert chart is not None
+    (chart,) = draw(section)
     drawn = str(chart.chart.to_dict())
     assert all(f"'{variant}'" in drawn for variant in ("pure", "sync", "timed", "timed-sync"))

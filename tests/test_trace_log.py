@@ -9,11 +9,12 @@ import pytest
 
 from tests.cases import make_trace
 from tracelens.analyses import layer_attribution
-from tracelens.collectors import collect, detect, provenance, trace_log
+from tracelens.collectors import collect, provenance, trace_log
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 from tracelens.trace.combine import combine
+from tracelens.trace.sources import detect
 
 KEY = "fvtypsese5mqljhayerw55mdvwkn52ssscyigsl6jxkawmndtxiq"
 DYNAMO = """

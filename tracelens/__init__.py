@@ -2,7 +2,7 @@
 
 from tracelens import analyses
 from tracelens.collectors import collect
-from tracelens.live import capture
+from tracelens.collectors.torch.running import capture
 from tracelens.measuring import Protocol, measure
 from tracelens.plan import Plan, apply_plan, make_plan
 from tracelens.trace import Trace

@@ -25,6 +25,7 @@ from tracelens.derive.stacks.stack_tables import Stop, stack_tables
 from tracelens.errors import ToolError, UsageError
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
+from tracelens.trace.collector import Run
 
 _GRACE_S = 10.0
 _SETTINGS = (
@@ -43,16 +44,10 @@ _SETTINGS = (
 
 
 @dataclass(frozen=True, slots=True)
-class LiveStacks:
-    """What a run under gdb gave: the stacks, the program's exit code as a shell tells it, and remarks for the user.
+class LiveStacks(Run):
+    """What a run under gdb gave; `hit_seconds`: how long the program was held at each stack that was kept."""
 
-    `hit_seconds`: how long the program was held at each stack that was kept.
-    """
-
-    capture: Capture
-    exit_code: int
-    remarks: tuple[str, ...]
-    hit_seconds: tuple[float, ...]
+    hit_seconds: Sequence[float] = ()
 
 
 def run(
@@ -238,7 +233,7 @@ class _Live:
         remarks = [f"{outcome.said()}; a stack took {held_ms:.0f} ms ({of_which})"]
         remarks += [unreached] if unreached else []
         capture = self._capture(outcome, implementation)
-        return LiveStacks(capture, outcome.exit_code, tuple(remarks), tuple(self.hit_seconds))
+        return LiveStacks([capture], outcome.exit_code, tuple(remarks), tuple(self.hit_seconds))
 
     def _versions(self) -> dict[str, str]:
         spy = self.reader.python.version() if self.reader.python_answers else None
@@ -252,6 +247,7 @@ class _Live:
             source=SourceFile(implementation, KIND, 0, ""),
             tables=tables,
             producer="gdb",
+            rank=0,
             versions=self._versions(),
             complete=not outcome.was_cut and not any(stop.truncated for stop in self.stops),
             settings={

@@ -91,6 +91,7 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
             source=source,
             tables=tables,
             producer="gdb",
+            rank=0,  # logs of one program are of one rank, unless told otherwise
             versions={"gdb": version} if version else {},
             complete=not any(stop.truncated for stop in kept),
             reasons={

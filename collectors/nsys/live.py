@@ -16,6 +16,7 @@ from tracelens.errors import ToolError, TracelensError
 from tracelens.running.program import find_program, run_program
 from tracelens.schemas import DEVICE_WORK
 from tracelens.trace.capture import Capture
+from tracelens.trace.collector import Run
 
 _NAME = "capture"
 _FULL_BYTES = 1 << 20
@@ -48,24 +49,21 @@ class Options:
         return words
 
 
-@dataclass(frozen=True, slots=True)
-class Live:
-    """What came of it: the capture, the program's exit code, and what the user should know."""
-
-    capture: Capture
-    exit_code: int
-    remarks: tuple[str, ...] = ()
-
-
 def run(
-    command: Sequence[str], options: Options, *, nsys: str | None = None, keep: Path | None = None, raw: Path
-) -> Live:
+    command: Sequence[str],
+    options: Options | None = None,
+    *,
+    nsys: str | None = None,
+    keep: Path | None = None,
+    raw: Path = Path("capture.qdstrm"),
+) -> Run:
     """Run the command under nsys and read what was recorded.
 
     The report is left in the file `keep`, where one is named; one that could not be read beside the file `raw`, and
     what nsys recorded and nobody here could make a report, in that file. The program has this process's standard
     streams. Raises ToolError when nsys is absent, not right, or fails, and when nothing was recorded.
     """
+    options = options or Options()
     find_program(command[0])
     tool = find_nsys(nsys)
     if keep is not None and not keep.absolute().parent.is_dir():
@@ -89,7 +87,7 @@ def run(
         raise ToolError(_why_nothing(options, exit_code))
     capture.settings["nsys_options"] = options.own()
     capture.versions.setdefault("nsys", tool.version)
-    return Live(capture, exit_code, tuple(_remarks(capture, options)))
+    return Run([capture], exit_code, tuple(_remarks(capture, options)))
 
 
 def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Path) -> int:

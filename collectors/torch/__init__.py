@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
@@ -13,6 +13,7 @@ from typing import Any
 from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvents
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
 from tracelens.collectors.torch.reading import read_documents
+from tracelens.collectors.torch.running import run
 from tracelens.collectors.torch.sidecar import (
     describe_layers,
     exact_paths,
@@ -30,6 +31,7 @@ from tracelens.errors import NoTraceError, SourceError
 from tracelens.schemas import TABLES
 from tracelens.storage.store import Store
 from tracelens.trace.capture import Capture, Diagnostics
+from tracelens.trace.collector import Collector
 from tracelens.trace.same_run import WORLD_SIZE
 
 KIND = "torch"
@@ -209,4 +211,35 @@ def _rank(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
     return (int(match.group(1)), "file name") if match else (None, "input order")
 
 
-__all__ = ["KIND", "begins_as_trace", "read", "sniff", "trace_files"]
+def read_several(
+    files: Sequence[Path], folder: Path, limit_bytes: int | None, tell: Callable[[str], None]
+) -> list[list[Capture]]:
+    """The captures of each file, their large tables stored in the folder; several large files in processes."""
+    from tracelens.collectors.torch import apart  # noqa: PLC0415 - processes take time to import, and few need them
+
+    return apart.read_several(read, files, folder, limit_bytes, tell)
+
+
+COLLECTOR = Collector(
+    kind=KIND,
+    expects="a torch.profiler Chrome trace (.json, .json.gz)",
+    sniff=sniff,
+    read=read,
+    fills={
+        **dict.fromkeys(("spans", "sites", "steps", "activities", "counters", "devices"), ""),
+        **dict.fromkeys(("api_calls", "kernels", "memcpys", "memsets"), "of a run that used the GPU"),
+        "synchronizations": "with --cuda-sync",
+        "collectives": "of a run that used NCCL",
+        "allocations": "with --memory",
+        "layers": "of a profile taken with with_stack=True, with_modules=True",
+        "provenance": "with --compile-provenance",
+    },
+    is_profiler=True,
+    reads_stdin=True,
+    files_of=trace_files,
+    begins_as_one=begins_as_trace,
+    read_several=read_several,
+    run=run,
+)
+
+__all__ = ["COLLECTOR", "KIND", "begins_as_trace", "read", "sniff", "trace_files"]

@@ -5,18 +5,20 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import re
 import signal
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
-from tracelens.collectors import torch
-from tracelens.errors import SourceError, UsageError
+from tracelens.errors import SourceError
 from tracelens.trace.capture import Capture
+
+Read: TypeAlias = Callable[[Path, Path], list[Capture]]
+"""Reads a file, and stores its large tables in a folder."""
 
 WORTH_A_PROCESS = 32 << 20
 """A smaller file is read sooner than a process is started."""
@@ -24,8 +26,6 @@ WORTH_A_PROCESS = 32 << 20
 # Peak memory of a process that reads a torch trace: measured at 30 MB to 2 GB, and rounded up.
 _BASE_BYTES, _BYTES_A_BYTE = 400_000_000, 0.2
 _GZIP_FACTOR = 20
-_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) *((?:[KMGT]I?)?)B?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +55,30 @@ def needs_bytes(file: Path) -> int:
     return _BASE_BYTES + int(_BYTES_A_BYTE * size)
 
 
-def bytes_of(text: str) -> int:
-    """A size such as 2GB, 1.5 GiB or 800M in bytes. Raises UsageError for what is none."""
-    match = _SIZE.fullmatch(text.strip())
-    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
-    if not size:
-        raise UsageError(f"{text!r} is no size of memory; give one such as 2GB, 1.5GiB or 800MB")
-    return size
-
-
-def large_traces(sources: Sequence[tuple[str, Path]]) -> list[Path]:
-    """The torch traces that are worth a process each; none where it is only one."""
-    files = [path for kind, path in sources if kind == torch.KIND and str(path) != "-"]
-    large = [file for file in files if file.stat().st_size >= WORTH_A_PROCESS]
+def large_files(files: Sequence[Path]) -> list[Path]:
+    """The files that are worth a process each; none where it is only one."""
+    large = [file for file in files if str(file) != "-" and file.stat().st_size >= WORTH_A_PROCESS]
     return large if len(large) > 1 else []
 
 
-def read_apart(files: Sequence[Path], folder: Path, n_workers: int) -> list[list[Capture]]:
+def read_several(
+    read: Read, files: Sequence[Path], folder: Path, limit_bytes: int | None, tell: Callable[[str], None]
+) -> list[list[Capture]]:
+    """The captures of each file, their tables stored in the folder; large ones in processes of their own.
+
+    Says how many are read at a time.
+    """
+    large = large_files(files)
+    found: Iterator[list[Capture]] = iter(())
+    if large:
+        chosen = plan(large, limit_bytes)
+        each, allowed = (f"{size / 1e9:.1f} GB" for size in (chosen.bytes_each, chosen.limit_bytes))
+        tell(f"reading {len(large)} traces, {chosen.n_workers} at a time: up to {each} each, {allowed} allowed")
+        found = iter(read_apart(read, large, folder / "apart", chosen.n_workers))
+    return [next(found) if file in large else read(file, folder / str(i)) for i, file in enumerate(files)]
+
+
+def read_apart(read: Read, files: Sequence[Path], folder: Path, n_workers: int) -> list[list[Capture]]:
     """The captures in each of the torch traces, their tables stored in a folder that lives as long as they do.
 
     Raises what reading them raises, SourceError too where one of the processes is killed. They end when this one does,
@@ -83,7 +90,7 @@ def read_apart(files: Sequence[Path], folder: Path, n_workers: int) -> list[list
         signal.siginterrupt(signal.SIGINT, True)
     pool = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), initializer=_follow_parent)
     try:
-        begun = [pool.submit(torch.read, file, folder / str(i)) for i, file in enumerate(files)]
+        begun = [pool.submit(read, file, folder / str(i)) for i, file in enumerate(files)]
         return [future.result() for future in begun]
     except BrokenProcessPool as error:
         raise SourceError(

@@ -57,7 +57,7 @@ def main() -> None:
         program = Path(folder) / "convolution.py"
         program.write_text(_PROGRAM.format(turns=hits + 1))
         found = gdb.run([sys.executable, str(program)], gdb.PRESETS["cpu"], limits=gdb.Limits(hits=hits + 1))
-    stacks = found.capture.tables["stacks"]
+    stacks = found.captures[0].tables["stacks"]
     if set(stacks["python_frames"]) != {"merged"}:
         sys.exit("Python's frames were not merged: is py-spy installed?")
     first, *others = found.hit_seconds

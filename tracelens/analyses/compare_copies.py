@@ -6,6 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Chart, SplitBars, named
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COMPARE_COPIES
@@ -81,3 +83,30 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
 def _bytes_a_copy(row: dict[str, Any], which: str) -> str:
     n_sized = row[f"n_calls_{which}"] - row[f"n_unsized_{which}"]
     return f"{row[f'size_{which}_bytes'] / n_sized:,.0f} bytes a copy"
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    names = named(frame, "direction")
+    measures = {
+        "Copy time": ("duration_base_ns", "duration_other_ns"),
+        "Bytes copied": ("size_base_bytes", "size_other_bytes"),
+        "Bandwidth": ("bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s"),
+    }
+    return [
+        SplitBars(title, frame, names, {base: "base", other: "this trace"}, stacked=False)
+        for title, (base, other) in measures.items()
+    ]
+
+
+ANALYSIS = Analysis(
+    "How do the copies of two runs differ?",
+    COMPARE_COPIES,
+    compare_copies,
+    notes=notes,
+    shown=(
+        "rank", "direction", "speedup", "duration_base_ns", "duration_other_ns", "size_base_bytes", "size_other_bytes",
+        "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s", "memory_base", "memory_other",
+    ),
+    charts=_charts,
+    is_pair=True,
+)  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import TOP, Bars, Chart, SplitBars
 from tracelens.derive.kernels.grids import SHAPE, by_grid
 from tracelens.schemas.results.grids import COMPARE_GRIDS
 from tracelens.trace import Trace
@@ -135,3 +137,27 @@ def _ratio(column: str) -> pl.Expr:
 
 def _percent(part: int, total: int) -> str:
     return f"{part / total:.1%}" if total else "0.0%"
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    parts = {"base_duration_total_ns": "base", "other_duration_total_ns": "this trace"}
+    matched = frame.filter(pl.col("match").is_in(["kernel", "primitive"]))
+    matched = matched.sort("base_duration_total_ns", descending=True).head(TOP)
+    return [
+        SplitBars("GPU time by primitive", frame, ["primitive"], parts, stacked=False),
+        Bars("Speedup of what took most time in base", matched, ["name", "primitive"], "speedup"),
+    ]
+
+
+ANALYSIS = Analysis(
+    "How do the grids of two runs differ?",
+    COMPARE_GRIDS,
+    compare_grids,
+    notes=notes,
+    shown=(
+        "match", "name", "primitive", "base_duration_total_ns", "other_duration_total_ns", "speedup",
+        *(f"{side}_grid_{axis}" for side in ("base", "other") for axis in "xyz"), "base_n_calls", "other_n_calls",
+    ),
+    charts=_charts,
+    is_pair=True,
+)  # fmt: skip

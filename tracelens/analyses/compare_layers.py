@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import TOP, Bars, Chart, Density, named
 from tracelens.derive.layers.layer_pairs import layer_pairs
 from tracelens.derive.layers.layer_times import are_numbered, both_kernel_times
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
@@ -147,3 +149,32 @@ def _unplaced(kernels: pl.DataFrame, which: str) -> str:
 
 def _marks_steps(trace: Trace) -> bool:
     return trace.select("kernels", "step")["step"].count() > 0
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    both = frame.filter((pl.col("match") == "both") & ~pl.col("layer").str.starts_with("("))
+    way = pl.concat_str("method", "other_configuration", "compile_mode", separator=", ", ignore_nulls=True)
+    both = both.with_columns(timed_by=way)
+    names = named(both, "layer", "phase", "timed_by")
+    largest = both.sort("base_estimate_ns", descending=True).head(TOP)
+    worst = both.filter(pl.col("outcome") == "slower").sort("saved_ns").head(TOP).with_columns(-pl.col("saved_ns"))
+    title = "How the layers' speedups are distributed; right of 1, this trace is faster"
+    return [
+        Density(title, both, "speedup", "timed_by"),
+        Bars("Speedup of the layers that take most time in base", largest, names, "speedup"),
+        Bars("Time that layers lose in this trace", worst, names, "saved_ns"),
+    ]
+
+
+ANALYSIS = Analysis(
+    "Which layers does the other run make faster, and which slower?",
+    COMPARE_LAYERS,
+    compare_layers,
+    notes=notes,
+    shown=(
+        "rank", "layer", "class_name", "phase", "method", "other_configuration", "compile_mode", "base_estimate_ns",
+        "other_estimate_ns", "speedup", "speedup_low", "speedup_high", "outcome", "match",
+    ),
+    charts=_charts,
+    is_pair=True,
+)  # fmt: skip

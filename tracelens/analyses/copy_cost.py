@@ -6,6 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Bars, Chart, SplitBars, named
 from tracelens.derive.columns.intervals import covered_ns, durations
 from tracelens.derive.kernels.casts import casts_after_copies
 from tracelens.errors import MissingTableError
@@ -152,3 +154,29 @@ def _about_pinning(where: str, row: dict[str, Any]) -> str:
         f"{seen} At the pinned bandwidth seen the same bytes take {row['pinned_ns'] / 1e6:.3f} ms{both} instead of "
         f"{row['duration_total_ns'] / 1e6:.3f} ms: pinning would save {saved / 1e6:.3f} ms, and let the copy overlap."
     )
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    if frame["step"].null_count():  # rows over the whole trace, beside those of single steps
+        frame = frame.filter(pl.col("step").is_null())
+    frame = frame.with_columns(hidden_ns=pl.col("duration_total_ns") - pl.col("exposed_ns"))
+    names = named(frame, "direction", "source_memory", "destination_memory")
+    return [
+        SplitBars("Copy time", frame, names, {"exposed_ns": "exposed", "hidden_ns": "hidden behind kernels"}),
+        Bars("Bytes copied", frame, names, "size_bytes"),
+        Bars("Bandwidth", frame, names, "bandwidth_bytes_per_s"),
+    ]
+
+
+ANALYSIS = Analysis(
+    "What do copies cost, and what would better ones save?",
+    COPY_COST,
+    copy_cost,
+    notes=notes,
+    shown=(
+        "rank", "direction", "source_memory", "destination_memory", "step", "n_calls", "size_bytes",
+        "duration_total_ns", "bandwidth_bytes_per_s", "exposed_ns", "pinned_ns", "wasteful_dtype", "wasted_bytes",
+    ),
+    charts=_charts,
+    takes_base=True,
+)  # fmt: skip

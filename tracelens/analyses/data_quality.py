@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import grouped
 from tracelens.schemas.results.time import DATA_QUALITY
@@ -164,3 +165,12 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - eve
     """How many checks did not come out clean."""
     bad = frame.filter(pl.col("status").is_in(["error", "loss", "warning"])).height
     return ["All checks are clean." if not bad else f"{bad} of {frame.height} checks need attention; they stand first."]
+
+
+ANALYSIS = Analysis(
+    "What can this trace be trusted for?",
+    DATA_QUALITY,
+    data_quality,
+    notes=notes,
+    shown=("rank", "status", "check", "value", "unit", "text"),
+)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import TOP, Bars, Chart, SplitBars, named
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import grouped, rows_of
 from tracelens.derive.events.sites import depths
@@ -162,3 +164,27 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             "Native frames between op and driver are not in a profiler trace; tracelens collect gdb adds them."
         )
     return found
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    spans = frame.filter(pl.col("source") == "span").sort("n_launches", descending=True).head(TOP)
+    stacks = frame.filter((pl.col("source") == "stack") & pl.col("role").is_not_null())
+    parts = {"op_depth_median": "ops", "python_depth_median": "Python and module calls"}
+    title = "Median depth above a launch, call sites with the most launches"
+    return [
+        SplitBars(title, spans, named(spans, "op", "layer", "phase"), parts, in_order=True),
+        Bars("Frames by role", stacks, ["layer", "op", "role"], "total_depth_median", "role"),
+    ]
+
+
+ANALYSIS = Analysis(
+    "How deep is the path from a framework call to the device?",
+    DISPATCH_DEPTH,
+    dispatch_depth,
+    notes=notes,
+    shown=(
+        "rank", "op", "layer", "phase", "role", "n_launches", "total_depth_median", "op_depth_median",
+        "python_depth_median", "host_median_ns", "host_total_ns",
+    ),
+    charts=_charts,
+)  # fmt: skip

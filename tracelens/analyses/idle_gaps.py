@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Bars, Chart, named
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.completing import steps_of
 from tracelens.derive.time.idle_places import idle_places
@@ -65,3 +67,17 @@ def _calls_that_matter(trace: Trace) -> list[str]:
         for kind, what in _KINDS.items()
         if kind in told and told[kind][1] > _MATTERS * host
     ]
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    return [Bars("Idle time by cause and place", frame, named(frame, "cause", "what"), "idle_ns", "cause")]
+
+
+ANALYSIS = Analysis(
+    "Why was the device, or the process, idle?",
+    IDLE_GAPS,
+    idle_gaps,
+    notes=notes,
+    shown=("rank", "device_id", "cause", "what", "idle_ns", "share_frac", "n_gaps", "longest_ns"),
+    charts=_charts,
+)

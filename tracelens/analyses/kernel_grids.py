@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Bars, Chart, Points, named
 from tracelens.derive.kernels.grids import by_grid
 from tracelens.derive.kernels.occupancy import occupancy
 from tracelens.schemas.results.grids import KERNEL_GRIDS
@@ -67,3 +69,28 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _share(part: pl.DataFrame, total: int) -> str:
     """Share of the kernels' total time, in percent."""
     return f"{part['duration_total_ns'].sum() / total:.1%}" if total else "0.0%"
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    grid, block = (pl.concat_str([f"{what}_{axis}" for axis in "xyz"], separator="x") for what in ("grid", "block"))
+    frame = frame.with_columns(pl.format("<<<{},{}>>>", grid, block).alias("launch"))
+    names = named(frame, "name", "launch")
+    title = "How each launch fills the device; larger points took more time"
+    return [
+        Bars("GPU time by kernel and launch", frame, names, "duration_total_ns", "primitive"),
+        Points(title, frame, names, ("waves", "theoretical_occupancy_frac"), "primitive"),
+    ]
+
+
+ANALYSIS = Analysis(
+    "How well do the launched grids fill the device?",
+    KERNEL_GRIDS,
+    kernel_grids,
+    notes=notes,
+    shown=(
+        "rank", "name", *(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz"), "n_calls",
+        "duration_total_ns", "waves", "theoretical_occupancy_frac", "tail_frac", "occupancy_limiter",
+        "duration_median_ns",
+    ),
+    charts=_charts,
+)  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Chart, SplitBars, named
 from tracelens.derive.columns.lookup import grouped, is_each_once, rows_of
 from tracelens.schemas.results.time import LAUNCH_DELAY
 from tracelens.storage.coding import spelled
@@ -75,3 +77,18 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     if unlinked:
         found.append(f"{unlinked:,} kernels have no launching call in the trace and are left out.")
     return found
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    parts = {"api_median_ns": "median call", "delay_median_ns": "median wait from the call's end to the work's start"}
+    return [SplitBars("Calls, and waits after them", frame, named(frame, "api", "work"), parts, stacked=False)]
+
+
+ANALYSIS = Analysis(
+    "How long does work wait between its launch and the device?",
+    LAUNCH_DELAY,
+    launch_delay,
+    notes=notes,
+    shown=("rank", "api", "work", "n_calls", "api_median_ns", "delay_median_ns", "short_frac"),
+    charts=_charts,
+)

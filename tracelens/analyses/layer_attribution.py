@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Chart, SplitBars, named
 from tracelens.derive.layers.attribution import PRE_WINDOW, attribute_kernels
 from tracelens.derive.layers.replays import BASE_EVIDENCE, UNATTRIBUTED, has_replays
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
@@ -102,3 +104,26 @@ def _replays(trace: Trace, frame: pl.DataFrame) -> list[str]:
             "same program without graphs (--against), which places them by their order."
         )
     return [said]
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    found: list[Chart] = []
+    for what in ("primitive", "library"):
+        columns = [c for c in frame.columns if c.startswith(f"{what}_") and c.endswith("_ns")]
+        parts = {column: column.removeprefix(f"{what}_").removesuffix("_ns") for column in columns}
+        found.append(SplitBars(f"GPU time of each layer by {what}", frame, named(frame, "layer"), parts))
+    return found
+
+
+ANALYSIS = Analysis(
+    "What does each layer cost on the GPU?",
+    LAYER_ATTRIBUTION,
+    layer_attribution,
+    notes=notes,
+    shown=(
+        "rank", "layer", "class_name", "phase", "duration_total_ns", "share_frac", "layout_frac", "n_kernels", "low_ns",
+        "high_ns",
+    ),
+    charts=_charts,
+    takes_base=True,
+)  # fmt: skip

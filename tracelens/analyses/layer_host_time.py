@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Bars, Chart, named
 from tracelens.derive.layers.layer_ops import time_ops
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import LAYER_HOST_TIME
@@ -45,3 +47,19 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             "With a GPU this is the time to launch the layers' work; layer_attribution has what the GPU takes."
         )
     return found
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    frame = frame.with_columns(pl.col("phase").fill_null("no phase"))
+    return [Bars("Self time of each layer's ops", frame, named(frame, "layer", "phase"), "op_self_ns", "phase")]
+
+
+ANALYSIS = Analysis(
+    "What does each layer cost on the host?",
+    LAYER_HOST_TIME,
+    layer_host_time,
+    notes=notes,
+    shown=("rank", "layer", "class_name", "phase", "op_self_ns", "share_frac", "n_ops", "evidence"),
+    charts=_charts,
+    of_host=True,
+)

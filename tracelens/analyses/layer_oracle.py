@@ -6,6 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Chart, SplitBars, named
 from tracelens.derive.layers.compilation import EVIDENCE, compiled_sides, other_device
 from tracelens.derive.layers.layer_pairs import layer_pairs
 from tracelens.derive.layers.layer_times import are_numbered, both_kernel_times, region_cost
@@ -204,3 +206,24 @@ def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         "dynamic unless switch_cost_ns is given."
     )
     return found
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    totals = frame.filter(pl.col("position").is_null())
+    parts = {"base_ns": "base", "other_ns": "this trace", "chosen_ns": "chosen", "switch_ns": "changes"}
+    names = named(totals, "oracle")
+    return [SplitBars("Time of the layers by oracle", totals, names, parts, stacked=False, in_order=True)]
+
+
+ANALYSIS = Analysis(
+    "How fast could the model be, with each layer eager or compiled?",
+    LAYER_ORACLE,
+    layer_oracle,
+    notes=notes,
+    shown=(
+        "rank", "oracle", "position", "layer", "choice", "base_ns", "other_ns", "chosen_ns", "switch_ns",
+        "cumulative_ns", "speedup_over_base", "speedup_over_other", "speedup_over_best",
+    ),
+    charts=_charts,
+    is_pair=True,
+)  # fmt: skip

@@ -10,6 +10,8 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Chart, SplitBars
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
 from tracelens.derive.stacks.stack_tables import WELL_KNOWN_ENTRIES, find_function
 from tracelens.errors import TracelensError, UsageError
@@ -227,3 +229,23 @@ def _run(one: _Path, two: _Path) -> int:
     ):
         level += 1
     return level
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    frame = frame.filter(pl.col("role").is_not_null() & (pl.col("segment") != "entry_to_symbol"))
+    parts = {"n_edges_base": "base", "n_edges_other": "this trace"}
+    return [SplitBars("Calls by role", frame, ["segment", "role"], parts, stacked=False)]
+
+
+ANALYSIS = Analysis(
+    "Where do two implementations' stacks coincide and diverge?",
+    STACK_ALIGNMENT,
+    stack_alignment,
+    notes=notes,
+    shown=(
+        "segment", "role", "n_edges_base", "n_edges_other", "n_common", "start_base", "start_other", "diverges_base",
+        "diverges_other", "symbol_base", "symbol_other",
+    ),
+    charts=_charts,
+    is_pair=True,
+)  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Chart, SplitBars, named
 from tracelens.derive.time.thread_times import thread_times
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.time import THREADS
@@ -26,3 +28,27 @@ def threads(trace: Trace) -> pl.DataFrame:
     found = found.with_columns((pl.col(f"{part}_ns") / window).alias(f"{part}_frac") for part in parts)
     order = ["rank", "op_ns", "api_ns", "python_ns", "process_id", "thread_id"]
     return THREADS.conform(found.sort(order, descending=[False, True, True, True, False, False]))
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    parts = {
+        "op_ns": "ops",
+        "wait_ns": "waits",
+        "api_ns": "API calls",
+        "python_ns": "Python",
+        "unrecorded_ns": "nothing recorded",
+    }
+    return [SplitBars("What each thread did", frame, named(frame, "process_id", "thread_id"), parts)]
+
+
+ANALYSIS = Analysis(
+    "What does each host thread do?",
+    THREADS,
+    threads,
+    shown=(
+        "rank", "process_id", "thread_id", "op_frac", "wait_frac", "api_frac", "python_frac", "unrecorded_frac",
+        "op_ns", "n_ops",
+    ),
+    charts=_charts,
+    of_host=True,
+)  # fmt: skip

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Chart, SplitBars, named
 from tracelens.derive.time.breakdown import break_down
 from tracelens.derive.time.process_time import process_sentences, require_time
 from tracelens.derive.time.step_times import step_sentences
+from tracelens.schemas.events import CAUSES
+from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 
@@ -38,3 +42,31 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     if frame["step"].null_count() == frame.height:
         found.append("The trace marks no steps, so only the whole trace is broken down.")
     return found
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    steps = frame.filter(pl.col("step").is_not_null())
+    frame = frame if steps.is_empty() else steps
+    is_process = frame["device_id"].null_count() == frame.height
+    idle = "" if is_process else "idle: "
+    parts = {
+        "compute_ns": "compute",
+        "exposed_communication_ns": "exposed communication",
+        "exposed_copy_ns": "exposed copy",
+        **{f"idle_{cause}_ns": f"{idle}{cause}" for cause in CAUSES},
+    }
+    title = "What the process did" if is_process else "What the GPU did"
+    return [SplitBars(title, frame, named(frame, "step"), parts, in_order=True)]
+
+
+ANALYSIS = Analysis(
+    "Where did the time go?",
+    TIME_BREAKDOWN,
+    time_breakdown,
+    notes=notes,
+    shown=(
+        "rank", "device_id", "step", "window_ns", "compute_frac", "idle_frac", "exposed_copy_frac",
+        "exposed_communication_frac", *(f"idle_{cause}_ns" for cause in CAUSES), "collective_wait_ns",
+    ),
+    charts=_charts,
+)  # fmt: skip

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Bars, Chart, named
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.time.ranges import (
@@ -122,3 +124,21 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
                 "own thread did (other_threads_ns): autograd, for one, runs the backward pass on threads of its own."
             )
     return found
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    names = named(frame, "domain", "path")
+    return [Bars("Device time launched directly in each range", frame, names, "device_own_ns")]
+
+
+ANALYSIS = Analysis(
+    "Where do the program's own annotations say the time goes?",
+    TIME_BY_RANGE,
+    time_by_range,
+    notes=notes,
+    shown=(
+        "rank", "path", "domain", "n_calls", "host_total_ns", "device_total_ns", "device_own_ns", "projected_ns",
+        "idle_ns", "other_threads_ns", "host_own_ns", "n_launches",
+    ),
+    charts=_charts,
+)  # fmt: skip

@@ -6,6 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Bars, Chart, named
 from tracelens.derive.layers.planned import planned_outcome
 from tracelens.schemas.results.layers import TIMING_METHODS
 from tracelens.trace import Trace
@@ -110,3 +112,23 @@ def _cost(part: pl.DataFrame, variant: str, profiled: bool) -> dict[str, Any] | 
     rows = part.filter(variant=variant, profiled=profiled, quantity="wall").drop_nulls("cost_ratio")
     pure = part.filter(variant="pure", profiled=False, quantity="wall")
     return rows.row(0, named=True) | {"pure_low_ns": pure["low_ns"][0]} if rows.height else None
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    on = pl.when(pl.col("profiled")).then(pl.lit("profiled")).otherwise(pl.lit("not profiled"))
+    frame = frame.with_columns(profiler=on)
+    names = named(frame, "configuration", "compile_mode", "variant", "quantity", "profiler")
+    return [Bars("Time by each way of measuring", frame, names, "median_ns", "variant")]
+
+
+ANALYSIS = Analysis(
+    "What does measuring cost?",
+    TIMING_METHODS,
+    timing_methods,
+    notes=notes,
+    shown=(
+        "rank", "configuration", "compile_mode", "variant", "quantity", "profiled", "synchronized", "median_ns",
+        "cost_ratio", "low_ns", "high_ns", "n_rounds", "n_executions", "first_ns",
+    ),
+    charts=_charts,
+)  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Bars, Chart, named
 from tracelens.derive.columns.intervals import durations
 from tracelens.derive.columns.lookup import grouped
 from tracelens.schemas.results.time import TOP_KERNELS
@@ -43,3 +45,17 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - eve
             "of kernel time (a sum of durations: kernels that overlap count twice)."
         )
     return found
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    return [Bars("GPU time by kernel", frame, named(frame, "name"), "duration_total_ns", "primitive")]
+
+
+ANALYSIS = Analysis(
+    "Which kernels take the time?",
+    TOP_KERNELS,
+    top_kernels,
+    notes=notes,
+    shown=("rank", "name", "library", "primitive", "duration_total_ns", "share_frac", "n_calls"),
+    charts=_charts,
+)

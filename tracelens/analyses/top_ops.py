@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Chart, SplitBars, named
 from tracelens.derive.time.op_times import op_times
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.time import TOP_OPS
@@ -24,3 +26,17 @@ def top_ops(trace: Trace) -> pl.DataFrame:
         "rank", "cuda_total_ns", "cpu_self_ns", "name", descending=[False, True, True, False]
     )
     return TOP_OPS.conform(ordered)
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    parts = {"cuda_self_ns": "GPU work it launched itself", "cpu_self_ns": "CPU time in itself"}
+    return [SplitBars("Self time by op", frame, named(frame, "name"), parts, stacked=False)]
+
+
+ANALYSIS = Analysis(
+    "Which ops take the host's and the device's time?",
+    TOP_OPS,
+    top_ops,
+    shown=("rank", "name", "n_calls", "cuda_total_ns", "cuda_self_ns", "cpu_self_ns", "duration_total_ns"),
+    charts=_charts,
+)

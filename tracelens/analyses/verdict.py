@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.analyses.analysis import Analysis
 from tracelens.derive.time.advice import advise
 from tracelens.derive.time.idle_places import busy_places, idle_places
 from tracelens.derive.time.judging import RankTime, judged_ranks
@@ -136,3 +137,12 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     if not trace.manifest.complete:
         found.append("The trace is cut off; this judges the part that is there.")
     return found
+
+
+ANALYSIS = Analysis(
+    "What limits this program?",
+    VERDICT,
+    verdict,
+    notes=notes,
+    shown=("rank", "bound", "value", "unit", "evidence"),
+)

@@ -15,12 +15,13 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from tracelens.collectors import SKIPPED, collect
+from tracelens.collectors import collect
 from tracelens.derive.time.completing import mark_anew
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report
 from tracelens.trace import Trace
 from tracelens.trace.same_run import APART
+from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
 from tracelens.views.formats.format import WIDTH, Format, Screen
 from tracelens.views.values import printable
 
@@ -29,7 +30,6 @@ SUFFIXES = (
 )  # fmt: skip
 """Endings that say what a source is, not what it is of."""
 MAIN_TABLES = ("spans", "api_calls", "kernels", "memcpys", "stacks", "timings")
-STANDARD_INPUT = Path("-")
 
 
 Step = Annotated[
@@ -58,7 +58,7 @@ def _opened(paths: Sequence[Path]) -> Trace:
     if traces:
         return Trace.open(traces[0])
     with progress(f"reading {', '.join(path.name for path in paths)}"):
-        trace = collect(paths, kind="torch" if STANDARD_INPUT in paths else None)
+        trace = collect(paths)
     for text in trace.diagnostics.filter(pl.col("code").is_in([SKIPPED, APART]))["text"]:
         warn(text)
     return trace

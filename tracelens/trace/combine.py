@@ -15,32 +15,36 @@ from tracelens.schemas import EVENT_TABLES, ROW_IDS, SPAN_POINTERS, TABLES
 from tracelens.storage.table import Stored
 from tracelens.trace import Parts, Trace
 from tracelens.trace.capture import Capture, Manifest
+from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.same_run import refuse_unrelated
-
-PROFILERS = ("torch", "nsys")
 
 
 def combine(
-    captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: str = "torch", is_one_run: bool = False
+    captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: str | None = None, is_one_run: bool = False
 ) -> Trace:
-    """One trace of all captures: events from one profiler a rank, stacks from gdb, counters from all.
+    """One trace of all captures: events from one profiler a rank, stacks and counters from all.
 
     `ranks` settles the ranks of the profiler captures in order (one given for all stack captures too where it is one).
-    `events` names the profiler whose events are kept where both torch and nsys captured a rank. Raises SourceError when
-    two captures of one profiler claim the same rank, or cannot be ranks of one program and neither `ranks` insists nor
+    `events` names the profiler whose events are kept where several captured a rank. Raises SourceError when two
+    captures of one profiler claim the same rank, or cannot be ranks of one program and neither `ranks` insists nor
     `is_one_run` says that one program wrote them, UsageError when `ranks` does not fit.
     """
-    profiled = [capture for capture in captures if capture.kind in PROFILERS]
-    others = [capture for capture in captures if capture.kind not in PROFILERS]
+    profiled = [capture for capture in captures if _is_profile(capture)]
+    others = [capture for capture in captures if not _is_profile(capture)]
     settled = _settle(profiled or others, ranks)
     if profiled:
         settled += [(ranks[0] if len(ranks) == 1 else capture.rank or 0, capture) for capture in others]
     chosen = _one_profiler_a_rank(settled, events)
-    for kind in PROFILERS if not (ranks or is_one_run) else ():
+    for kind in dict.fromkeys(capture.kind for capture in profiled) if not (ranks or is_one_run) else ():
         refuse_unrelated([capture for capture in profiled if capture.kind == kind])
     firsts = _first_ids(settled, chosen)
     parts = {name: _parts(name, settled, chosen, firsts) for name in TABLES}
     return Trace.of_parts(_manifest(settled, parts), parts)
+
+
+def _is_profile(capture: Capture) -> bool:
+    """Whether a profiler recorded it."""
+    return capture.kind in COLLECTORS and COLLECTORS[capture.kind].is_profiler
 
 
 def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
@@ -61,20 +65,21 @@ def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int
         for capture in of_kind:
             rank = capture.rank
             if rank is None:
-                rank = next(r for r in range(len(captures) + len(taken) + 1) if r not in taken) if kind != "gdb" else 0
+                rank = next(r for r in range(len(captures) + len(taken) + 1) if r not in taken)
                 taken.add(rank)
-                if kind != "gdb" and len(of_kind) > 1:
+                if len(of_kind) > 1:
                     text = "sources that do not say their rank; it was taken from their order"
                     capture.diagnostics.add("warning", "rank_assumed", text)
             settled.append((rank, capture))
     return settled
 
 
-def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str) -> dict[int, Capture]:
+def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str | None) -> dict[int, Capture]:
     """The capture whose events each rank keeps."""
+    preferred = events or next((kind for kind, collector in COLLECTORS.items() if collector.is_profiler), None)
     chosen: dict[int, Capture] = {}
     for rank, capture in settled:
-        if capture.kind not in PROFILERS:
+        if not _is_profile(capture):
             continue
         other = chosen.get(rank)
         if other is not None and other.kind == capture.kind:
@@ -82,11 +87,11 @@ def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str) ->
                 f"{capture.source.name} and {other.source.name} both claim rank {rank} ({capture.rank_origin}); "
                 "give --rank once for each file, in their order, or collect them into two traces"
             )
-        if other is None or capture.kind == events:
+        if other is None or capture.kind == preferred:
             chosen[rank] = capture
     for rank, capture in settled:
         kept = chosen.get(rank)
-        if kept is not None and capture.kind in PROFILERS and capture is not kept:
+        if kept is not None and _is_profile(capture) and capture is not kept:
             capture.diagnostics.add(
                 "info", "events_of_other_profiler", f"{capture.kind}'s events were left out: {kept.kind}'s are kept"
             )
@@ -112,7 +117,7 @@ def _parts(
 def _kept(name: str, rank: int, capture: Capture, chosen: dict[int, Capture]) -> pl.DataFrame | Stored | None:
     """The capture's rows of a table; None without any, or where another profiler's are kept."""
     exclusive = name in EVENT_TABLES or name == "layers"
-    if exclusive and capture.kind in PROFILERS and chosen.get(rank) is not capture:
+    if exclusive and _is_profile(capture) and chosen.get(rank) is not capture:
         return None
     frame = _table(name, capture)
     return frame if frame is not None and frame.height else None
@@ -177,7 +182,7 @@ def _provenance_once(parts: list[_Part]) -> list[_Part]:
 
 def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Parts]) -> Manifest:
     captures = [capture for _, capture in settled]
-    profiled = [capture for capture in captures if capture.kind in PROFILERS]
+    profiled = [capture for capture in captures if _is_profile(capture)]
     timed = profiled or [capture for capture in captures if "counters" in capture.tables | capture.stored] or captures
     bases = {capture.time_base for capture in timed}
     return Manifest(

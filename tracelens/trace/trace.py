@@ -20,6 +20,7 @@ from tracelens.schemas import ROW_IDS, TABLES
 from tracelens.storage.coding import coded, has_values, read_columns, read_groups, rows_of
 from tracelens.storage.table import MANY_CELLS, Stored
 from tracelens.trace.capture import Manifest
+from tracelens.trace.collector import how_to_fill
 from tracelens.trace.directory import (
     PART,
     build_folder,
@@ -36,15 +37,6 @@ Parts: TypeAlias = Sequence[tuple[int, pl.DataFrame | Stored]]
 
 SUFFIX = ".tracelens"
 _WRITERS = 2  # of tables at a time: each holds some rows of one in their full width
-_COLLECTORS = {
-    "stacks": "tracelens collect gdb",
-    "frames": "tracelens collect gdb",
-    "provenance": "tracelens collect torch --compile-provenance (or, weaker, of a log that TORCH_TRACE wrote)",
-    "spans": "tracelens collect torch, or tracelens collect nsys with NVTX ranges",
-    "layers": "tracelens collect torch, of a profile taken with with_stack=True, with_modules=True",
-    "timings": "tracelens collect timings, or tl.measure",
-    "devices": "tracelens collect torch or nsys",
-}
 
 
 class Trace:
@@ -290,9 +282,8 @@ class Trace:
         for name in names:
             if not self.has(name):
                 why = self.manifest.empty_tables.get(name, "the capture holds none")
-                command = _COLLECTORS.get(name, "tracelens collect torch or nsys, of a run that used the GPU")
                 raise MissingTableError(
-                    f"{analysis} needs the table {name}, empty here: {why} (it comes from {command})"
+                    f"{analysis} needs the table {name}, empty here: {why} (it comes from {how_to_fill(name)})"
                 )
 
     def summary(self) -> pl.DataFrame:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import altair as alt
 import polars as pl
 
-from tracelens.report import Section
+from tracelens.analyses.chart import TOP, Bars, Density, Points, SplitBars
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
+from tracelens.storage.table import Table
 from tracelens.views.values import Scale, columns_of, label_of, largest_of, printable, scale_of, shorten
 
-Chart: TypeAlias = "alt.Chart | alt.LayerChart"
-
-TOP = 20
-"""Bars in one chart; the table has the rest."""
 _LABEL_WIDTH, _LEAST_NAME = 60, 24
 _MOST_POINTS = 500
 _BAR, _THIN_BAR = 20, 12
@@ -47,34 +44,21 @@ class Drawing:
     """A chart, and what it shows in words."""
 
     title: str
-    chart: Chart
+    chart: alt.Chart | alt.LayerChart
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What is drawn: rows of a section, the columns that they are called by, and what the chart is about.
-
-    `in_order` keeps the rows as they come; otherwise the largest are drawn first.
-    """
-
-    section: Section
-    frame: pl.DataFrame
-    names: Sequence[str]
-    title: str
-    in_order: bool = False
-
-
-def bars(subject: Subject, measure: str, color: str | None = None) -> Drawing | None:
-    """One bar a row for the largest values of `measure`; a speedup grows from 1, both ways, on a log axis."""
+def bars(asked: Bars, result: Table) -> Drawing | None:
+    """A speedup grows from 1, both ways, on a log axis."""
+    measure, color = asked.measure, asked.color
     is_ratio = measure.startswith("speedup")
-    frame = subject.frame.filter(pl.col(measure).is_not_null() & (pl.col(measure) > 0 if is_ratio else True))
+    frame = asked.frame.filter(pl.col(measure).is_not_null() & (pl.col(measure) > 0 if is_ratio else True))
     n_rows = frame.height
     frame = frame.sort(measure, descending=True, maintain_order=True).head(TOP)
     if frame.is_empty():
         return None
-    axis, scale = _axis(subject, [measure])
+    axis, scale = _axis(result, asked.frame, [measure])
     value = pl.Series("value", [_scaled(v, scale) for v in frame[measure]], pl.Float64)
-    label = pl.Series("label", labels(frame, subject.names), pl.String)
+    label = pl.Series("label", labels(frame, asked.names), pl.String)
     rows = frame.select(value, label, *([color] if color else [])).to_dicts()
     x = alt.X(
         "value:Q", title=axis, scale=alt.Scale(type="log", nice=False) if is_ratio else alt.Scale(), axis=_NUMBERS
@@ -85,24 +69,23 @@ def bars(subject: Subject, measure: str, color: str | None = None) -> Drawing | 
     if color is not None:
         encoding["color"] = _color(color, frame[color].unique(maintain_order=True).to_list())
     chart = _base(rows, frame.height * _BAR).mark_bar(color=PALETTE[0]).encode(**encoding)
-    return Drawing(_title(subject, n_rows), chart)
+    return Drawing(_title(asked.title, n_rows), chart)
 
 
-def split_bars(subject: Subject, parts: Mapping[str, str], *, stacked: bool) -> Drawing | None:
-    """Each row's columns of `parts` (column: word) as one bar of stacked pieces, or as bars below each other.
-
-    Rows with the same names are summed; those with the largest value, or sum where stacked, come first.
-    """
-    frame, names = subject.frame, subject.names
-    parts = {column: word for column, word in parts.items() if column in frame.columns and largest_of(frame[column])}
+def split_bars(asked: SplitBars, result: Table) -> Drawing | None:
+    """Parts that are nowhere more than zero are left out."""
+    frame, names, stacked = asked.frame, asked.names, asked.stacked
+    parts = {
+        column: word for column, word in asked.parts.items() if column in frame.columns and largest_of(frame[column])
+    }
     if not parts:
         return None
     across = pl.sum_horizontal(*parts) if stacked else pl.max_horizontal(*parts)
     wide = frame.group_by(names, maintain_order=True).agg(pl.col(list(parts)).sum())
     wide = wide.with_columns(size=across).filter(pl.col("size") > 0)
     n_rows = wide.height
-    wide = (wide if subject.in_order else wide.sort("size", descending=True, maintain_order=True)).head(TOP)
-    axis, scale = _axis(subject, list(parts))
+    wide = (wide if asked.in_order else wide.sort("size", descending=True, maintain_order=True)).head(TOP)
+    axis, scale = _axis(result, asked.frame, list(parts))
     words = list(parts.values())
     rows = [
         {"label": label, "part": word, "order": i, "value": _scaled(row[column], scale)}
@@ -120,20 +103,20 @@ def split_bars(subject: Subject, parts: Mapping[str, str], *, stacked: bool) -> 
     else:
         encoding["yOffset"] = alt.YOffset("part:N", sort=words)
     height = wide.height * (_BAR if stacked else _THIN_BAR * len(words) + 4)
-    return Drawing(_title(subject, n_rows), _base(rows, height).mark_bar().encode(**encoding))
+    return Drawing(_title(asked.title, n_rows), _base(rows, height).mark_bar().encode(**encoding))
 
 
-def points(subject: Subject, axes: tuple[str, str], color: str) -> Drawing | None:
-    """One point a row, the first of the axes logarithmic, as large as its total duration."""
-    size = "duration_total_ns"
-    frame = subject.frame.drop_nulls(axes).filter(pl.col(axes[0]) > 0).head(_MOST_POINTS)
+def points(asked: Points, result: Table) -> Drawing | None:
+    """Rows that cannot be placed are left out."""
+    axes, color, size = asked.axes, asked.color, "duration_total_ns"
+    frame = asked.frame.drop_nulls(axes).filter(pl.col(axes[0]) > 0).head(_MOST_POINTS)
     if frame.is_empty():
         return None
     drawn = dict(zip(("x", "y", "size"), (*axes, size), strict=True))
-    on = {field: _axis(subject, [column]) for field, column in drawn.items()}
+    on = {field: _axis(result, asked.frame, [column]) for field, column in drawn.items()}
     rows = [
         {"label": label, color: row[color], **{field: _scaled(row[c], on[field][1]) for field, c in drawn.items()}}
-        for label, row in zip(labels(frame, subject.names), frame.iter_rows(named=True), strict=True)
+        for label, row in zip(labels(frame, asked.names), frame.iter_rows(named=True), strict=True)
     ]
     said = [alt.Tooltip(f"{field}:Q", title=axis, format=",.4~g") for field, (axis, _) in on.items()]
     chart = _base(rows, 280).mark_circle(opacity=0.75)
@@ -144,16 +127,17 @@ def points(subject: Subject, axes: tuple[str, str], color: str) -> Drawing | Non
         color=_color(color, frame[color].unique(maintain_order=True).to_list()),
         tooltip=[alt.Tooltip("label:N", title="name"), *said],
     )
-    return Drawing(subject.title, chart)
+    return Drawing(asked.title, chart)
 
 
-def density(subject: Subject, measure: str, group: str) -> Drawing | None:
-    """How a ratio is distributed, a curve a group of three different values or more, on a log axis with a line at 1.
+def density(asked: Density, result: Table) -> Drawing | None:
+    """A curve a group of three different values or more, on a log axis with a line at 1.
 
     The density is of the logarithm, by Vega's Gaussian kernel with the bandwidth of Scott's rule.
     """
+    measure, group = asked.measure, asked.group
     finite = pl.col(measure).is_finite() & (pl.col(measure) > 0)
-    frame = subject.frame.filter(finite.fill_null(False)).filter(pl.col(measure).n_unique().over(group) >= 3)
+    frame = asked.frame.filter(finite.fill_null(False)).filter(pl.col(measure).n_unique().over(group) >= 3)
     if frame.is_empty():
         return None
     rows = [
@@ -163,7 +147,7 @@ def density(subject: Subject, measure: str, group: str) -> Drawing | None:
     lowest, highest = min(row["log2"] for row in rows), max(row["log2"] for row in rows)
     margin = max((highest - lowest) / 4, 0.1)
     words = list(dict.fromkeys(row["group"] for row in rows))
-    axis, _ = _axis(subject, [measure])
+    axis, _ = _axis(result, asked.frame, [measure])
     curves = (
         alt.Chart()
         .transform_density(
@@ -183,7 +167,7 @@ def density(subject: Subject, measure: str, group: str) -> Drawing | None:
     )
     even = alt.Chart().mark_rule(strokeDash=[4, 4], color=_GREY).encode(x=alt.XDatum(1))
     chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=[curves, even])
-    return Drawing(subject.title, chart.properties(width="container", height=220, background="transparent"))
+    return Drawing(asked.title, chart.properties(width="container", height=220, background="transparent"))
 
 
 def labels(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
@@ -206,14 +190,14 @@ def _word(name: str, value: Any) -> str:
     return f"{name.removesuffix('_id')} {value}" if name in {"rank", "step", "device_id"} else printable(str(value))
 
 
-def _title(subject: Subject, n_rows: int) -> str:
-    return f"{subject.title} ({TOP} of {n_rows:,})" if n_rows > TOP else subject.title
+def _title(title: str, n_rows: int) -> str:
+    return f"{title} ({TOP} of {n_rows:,})" if n_rows > TOP else title
 
 
-def _axis(subject: Subject, measures: Sequence[str]) -> tuple[str, Scale]:
+def _axis(result: Table, frame: pl.DataFrame, measures: Sequence[str]) -> tuple[str, Scale]:
     """One scale for all the measures, and the axis title that says it."""
-    column = columns_of(subject.section.analysis.result, subject.frame)[measures[0]]
-    scale = scale_of(column, max(largest_of(subject.frame[name]) for name in measures))
+    column = columns_of(result, frame)[measures[0]]
+    scale = scale_of(column, max(largest_of(frame[name]) for name in measures))
     words = [label_of(column)] if len(measures) == 1 else []
     return " ".join([*words, f"({scale.symbol})"] if words and scale.symbol else [*words, scale.symbol]).strip(), scale
 

@@ -16,7 +16,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from tracelens.report import Report, Section
-from tracelens.views.charts import draw, whole_trace
+from tracelens.views.charts import draw
 from tracelens.views.columns import PROSE, UNANSWERED, ordered
 from tracelens.views.values import printable, quantity, show
 
@@ -90,7 +90,9 @@ def _hash(code: str) -> str:
 
 def _cards(verdict: Section) -> list[dict[str, Any]]:
     """What bounds the run, a card a rank; rows of single steps are left to the text and JSON reports."""
-    frame = whole_trace(verdict.frame)
+    frame = verdict.frame
+    if "step" in frame.columns and frame["step"].null_count():
+        frame = frame.filter(frame["step"].is_null())
     named = ("rank", "step") if frame.height > 1 else ()
     return [
         {

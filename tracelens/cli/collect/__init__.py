@@ -1,14 +1,20 @@
-"""`tracelens collect`: sources in, or a program to capture from, and a trace directory out. One module a command."""
+"""`tracelens collect`: sources in, or a program to capture from, and a trace directory out.
+
+A collector has its command by itself; one with options of its own has a module here, and a line in _OWN.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import typer
 
-from tracelens.cli.collect.files import collect_files
+from tracelens.cli.collect.files import collect_files, collect_one_kind
 from tracelens.cli.collect.gdb import collect_gdb
 from tracelens.cli.collect.nsys import collect_nsys
 from tracelens.cli.collect.timings import collect_timings
 from tracelens.cli.collect.torch import collect_torch
+from tracelens.trace.collector import COLLECTORS
 
 app = typer.Typer(
     name="collect",
@@ -16,8 +22,11 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-app.command("torch")(collect_torch)
-app.command("nsys")(collect_nsys)
-app.command("gdb")(collect_gdb)
+_OWN: dict[str, Callable[..., None]] = {"torch": collect_torch, "nsys": collect_nsys, "gdb": collect_gdb}
+for name, command in _OWN.items():
+    app.command(name)(command)
+for name, collector in COLLECTORS.items():
+    if name not in _OWN:
+        app.command(name, help=f"Collect {collector.expects}.")(collect_one_kind)
 app.command("timings")(collect_timings)
 app.command("files")(collect_files)

@@ -1,23 +1,19 @@
-"""`tracelens collect files`."""
+"""`tracelens collect files`, and the commands of collectors that have no options of their own."""
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tracelens.cli.collect.request import Force, MaxMemory, Out, Rank, Request, write_files
-from tracelens.cli.io import STANDARD_INPUT, Step
+from tracelens.cli.collect.request import Force, MaxMemory, Out, Rank, Request, read_or_run, write_files
+from tracelens.cli.io import Step
 from tracelens.errors import UsageError
+from tracelens.trace.collector import COLLECTORS
+from tracelens.trace.sources import STANDARD_INPUT, stdin_kind
 
-
-class Profiler(StrEnum):
-    """Profilers whose events a trace can keep."""
-
-    torch = "torch"
-    nsys = "nsys"
+_PROFILERS = [kind for kind, collector in COLLECTORS.items() if collector.is_profiler]
 
 
 def collect_files(  # noqa: PLR0913 - one parameter an option
@@ -32,10 +28,27 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
     max_memory: MaxMemory = None,
     step: Step = None,
     events: Annotated[
-        Profiler, typer.Option(help="Whose events are kept where both profilers captured the same rank.")
-    ] = Profiler.torch,
+        str,
+        typer.Option(
+            metavar="|".join(_PROFILERS), help="Whose events are kept where several profilers captured the same rank."
+        ),
+    ] = _PROFILERS[0],
 ) -> None:
     """Collect several sources of one program into one trace."""
     if STANDARD_INPUT in paths:
-        raise UsageError("standard input is read by tracelens collect torch only")
-    write_files(paths, None, Request(out, force, rank, events.value, max_memory, step))
+        raise UsageError(f"standard input is read by tracelens collect {stdin_kind()} only")
+    if events not in _PROFILERS:
+        raise UsageError(f"--events {events}: the profilers are {', '.join(_PROFILERS)}")
+    write_files(paths, None, Request(out, force, rank, events, max_memory, step))
+
+
+def collect_one_kind(
+    context: typer.Context,
+    files: Annotated[list[Path] | None, typer.Argument(metavar="FILES", help="What to read.")] = None,
+    *,
+    out: Out = None,
+    force: Force = False,
+    rank: Rank = None,
+) -> None:
+    """Collect sources of one kind, or run a program under their collector."""
+    read_or_run(context, files, Request(out, force, rank))

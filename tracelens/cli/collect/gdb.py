@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tracelens.cli.collect.request import (
-    Force,
-    Out,
-    Rank,
-    Request,
-    command_target,
-    refuse_options,
-    tell_of,
-    words_of,
-    write_files,
-)
-from tracelens.cli.io import tell
+from tracelens.cli.collect.request import Force, Out, Rank, Request, read_or_run
 from tracelens.collectors import gdb as collector
 from tracelens.errors import UsageError
-from tracelens.running.nvml import Sampler
-from tracelens.trace.combine import combine
 
-_LIVE_ONLY = ("break_", "preset", "hits", "skip", "where_frame", "timeout", "gdb")
+_OF_A_COMMAND = ("break_", "preset", "hits", "skip", "where_frame", "timeout", "gdb")
 _DEFAULTS = collector.Limits()
 _PRESETS = "; ".join(f"{name}: {', '.join(symbols)}" for name, symbols in collector.PRESETS.items())
 
@@ -80,21 +67,12 @@ def collect_gdb(  # noqa: PLR0913 - one parameter an option
 
     tracelens collect gdb --preset cudnn -- python train.py
     """
-    paths, command = words_of(context, files)
-    request = Request(out, force, rank)
-    if not command:
-        refuse_options(context, _LIVE_ONLY, "a program")
-        write_files(paths, "gdb", request)
-        return
-    limits = collector.Limits(hits, skip, where_frame, timeout)
-    target = command_target(command, request)
-    with Sampler() as sampler:
-        live = collector.run(command, _symbols(break_, preset), limits=limits, gdb=gdb)
-    trace = combine([live.capture, sampler.capture()], ranks=request.ranks or ())
-    for remark in live.remarks:
-        tell(remark)
-    tell_of(trace.write(target, force=force), target)
-    raise typer.Exit(live.exit_code)
+
+    def options(_: Path) -> dict[str, Any]:
+        limits = collector.Limits(hits, skip, where_frame, timeout)
+        return {"breaks": _symbols(break_, preset), "limits": limits, "gdb": gdb}
+
+    read_or_run(context, files, Request(out, force, rank), _OF_A_COMMAND, options)
 
 
 def _symbols(breaks: list[str] | None, presets: list[str] | None) -> list[str]:

@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tracelens.cli.collect.request import (
-    Force,
-    Out,
-    Rank,
-    Request,
-    command_target,
-    marked,
-    refuse_options,
-    tell_of,
-    words_of,
-    write_files,
-)
-from tracelens.cli.io import Step, tell
+from tracelens.cli.collect.request import Force, Out, Rank, Request, read_or_run
+from tracelens.cli.io import Step
 from tracelens.collectors.nsys import live
-from tracelens.running.nvml import Sampler
-from tracelens.trace.combine import combine
 
 _OF_A_COMMAND = ("trace", "capture_range", "nsys_option", "nsys", "keep")
 
@@ -70,18 +57,9 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
 
     Kernels stay visible under CUDA graphs. Exits with the program's own code, with 1 when nothing was captured.
     """
-    paths, command = words_of(context, files)
-    request = Request(out, force, rank, step=step)
-    if not command:
-        refuse_options(context, _OF_A_COMMAND, "a COMMAND")
-        write_files(paths, "nsys", request)
-        return
-    target = command_target(command, request)
-    options = live.Options(trace, capture_range, tuple(nsys_option or ()))
-    with Sampler() as sampler:
-        found = live.run(command, options, nsys=nsys, keep=keep, raw=target.with_suffix(".qdstrm"))
-    combined = combine([found.capture, sampler.capture()], ranks=request.ranks or ())
-    tell_of(marked(combined, request).write(target, force=force), target)
-    for remark in found.remarks:
-        tell(remark)
-    raise typer.Exit(found.exit_code)
+
+    def options(target: Path) -> dict[str, Any]:
+        recorded = live.Options(trace, capture_range, tuple(nsys_option or ()))
+        return {"options": recorded, "nsys": nsys, "keep": keep, "raw": target.with_suffix(".qdstrm")}
+
+    read_or_run(context, files, Request(out, force, rank, step=step), _OF_A_COMMAND, options)

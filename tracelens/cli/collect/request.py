@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tracelens.cli.io import STANDARD_INPUT, default_target, losses, progress, summary_line, tell, warn
-from tracelens.collectors import COLLECTORS, note_skipped, sources_of, torch
-from tracelens.collectors.torch.apart import bytes_of, large_traces, plan, read_apart
+from tracelens.cli.io import default_target, losses, progress, summary_line, tell, warn
+from tracelens.collectors import run_program
 from tracelens.derive.time.completing import mark_anew
 from tracelens.errors import SourceError, UsageError
 from tracelens.trace import Trace
-from tracelens.trace.capture import Capture
+from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.combine import combine
 from tracelens.trace.directory import build_folder, check_target
+from tracelens.trace.sources import STANDARD_INPUT, note_skipped, read_into, sources_of, stdin_kind
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) *((?:[KMGT]I?)?)B?", re.IGNORECASE)
 
 Out = Annotated[
     Path | None,
@@ -53,27 +57,44 @@ class Request:
     out: Path | None
     force: bool
     ranks: list[int] | None
-    events: str = "torch"
+    events: str | None = None
     max_memory: str | None = None
     step: str | None = None
 
 
-def words_of(context: typer.Context, files: list[Path] | None) -> tuple[list[Path], list[str]]:
-    """The FILES to read or the words of the COMMAND to run, the other one empty.
+def read_or_run(
+    context: typer.Context,
+    files: list[Path] | None,
+    request: Request,
+    of_a_command: Sequence[str] = (),
+    options: Callable[[Path], Mapping[str, Any]] = lambda _: {},
+) -> None:
+    """What a collector's command does: collect the FILES, or run the COMMAND under it, and write the trace.
 
-    Raises UsageError where both were given, or neither.
+    `of_a_command`: parameters that FILES have no use for; `options` gives the collector's own ones of a run, by where
+    the trace goes. Raises UsageError where FILES and a COMMAND were both given, or neither.
     """
-    name, command = context.info_name, context.obj or []
+    collector, command = COLLECTORS[str(context.info_name)], context.obj or []
+    name = collector.kind
     if files and command:
         raise UsageError("FILES and a COMMAND were both given; give one of them")
     if not files and not command:
-        raise UsageError(
-            f"nothing to collect; give FILES: tracelens collect {name} FILES..., "
-            f"or a program: tracelens collect {name} -- COMMAND..."
-        )
-    if files and STANDARD_INPUT in files and (name != "torch" or len(files) > 1):
-        raise UsageError("standard input is read by tracelens collect torch only, and alone")
-    return files or [], command
+        program = f", or a program: tracelens collect {name} -- COMMAND..." if collector.run else ""
+        raise UsageError(f"nothing to collect; give FILES: tracelens collect {name} FILES...{program}")
+    if files and STANDARD_INPUT in files and (not collector.reads_stdin or len(files) > 1):
+        raise UsageError(f"standard input is read by tracelens collect {stdin_kind()} only, and alone")
+    if files:
+        refuse_options(context, of_a_command, "a COMMAND")
+        write_files(files, name, request)
+        return
+    target = request.out or command_target(command)
+    more = options(target)
+    check_target(target, force=request.force)
+    trace, done = run_program(name, command, ranks=request.ranks or (), **more)
+    tell_of(marked(trace, request).write(target, force=request.force), target)
+    for remark in done.remarks:
+        tell(remark)
+    raise typer.Exit(done.exit_code)
 
 
 def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> None:
@@ -95,7 +116,7 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     sources = sources_of(paths, kind, skipped)
     with progress(f"reading {', '.join(path.name for path in paths)}"), build_folder(target) as folder:
         try:
-            captures = _captures(sources, folder, limit)
+            captures = read_into(folder, sources, limit, tell)
         except OSError as error:
             raise SourceError(f"{target}: cannot be written: {error}") from error
         note_skipped(captures, skipped)
@@ -106,27 +127,13 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     tell_of(trace, target)
 
 
-def _captures(sources: Sequence[tuple[str, Path]], folder: Path, limit: int | None) -> list[Capture]:
-    """What the sources hold; large tables of torch traces lie in the folder. Large traces are read apart."""
-    large = large_traces(sources)
-    read = iter(_apart(large, folder / "apart", limit) if large else ())
-    captures: list[Capture] = []
-    for i, (kind, path) in enumerate(sources):
-        if path in large:
-            captures += next(read)
-        elif kind == torch.KIND:
-            captures += torch.read(path, folder / str(i))
-        else:
-            captures += COLLECTORS[kind].read(path)
-    return captures
-
-
-def _apart(files: Sequence[Path], folder: Path, limit: int | None) -> list[list[Capture]]:
-    """The captures of each file, read in processes of their own; says how many at a time."""
-    chosen = plan(files, limit)
-    each, allowed = (f"{size / 1e9:.1f} GB" for size in (chosen.bytes_each, chosen.limit_bytes))
-    tell(f"reading {len(files)} traces, {chosen.n_workers} at a time: up to {each} each, {allowed} allowed")
-    return read_apart(files, folder, chosen.n_workers)
+def bytes_of(text: str) -> int:
+    """A size such as 2GB, 1.5 GiB or 800M in bytes. Raises UsageError for what is none."""
+    match = _SIZE.fullmatch(text.strip())
+    size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
+    if not size:
+        raise UsageError(f"{text!r} is no size of memory; give one such as 2GB, 1.5GiB or 800MB")
+    return size
 
 
 def marked(trace: Trace, request: Request) -> Trace:
@@ -147,8 +154,8 @@ def tell_of(trace: Trace, target: Path) -> None:
         warn(loss)
 
 
-def command_target(command: Sequence[str], request: Request) -> Path:
-    """Where the trace of a program goes, checked before it runs: as asked, else named for the script it runs.
+def command_target(command: Sequence[str]) -> Path:
+    """Where the trace of a program goes unless --out says: named for the script that it runs.
 
     `python train.py` gives train.tracelens, `python -m pkg.train` train.tracelens, anything else the program's name.
     """
@@ -156,6 +163,4 @@ def command_target(command: Sequence[str], request: Request) -> Path:
     if script is None and "-m" in command[:-1]:
         script = command[command.index("-m") + 1].rpartition(".")[2]
     name = PurePath(script or command[0]).name.removesuffix(".py")
-    target = request.out or Path(f"{name}.tracelens")
-    check_target(target, force=request.force)
-    return target
+    return Path(f"{name}.tracelens")

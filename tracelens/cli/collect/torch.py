@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tracelens.cli.collect.request import (
-    Force,
-    MaxMemory,
-    Out,
-    Rank,
-    Request,
-    command_target,
-    marked,
-    refuse_options,
-    tell_of,
-    words_of,
-    write_files,
-)
-from tracelens.cli.io import Step, tell
+from tracelens.cli.collect.request import Force, MaxMemory, Out, Rank, Request, read_or_run, refuse_options
+from tracelens.cli.io import Step
 from tracelens.collectors.torch.live.settings import Settings
+from tracelens.collectors.torch.running import COMPILE_PROVENANCE
 from tracelens.errors import UsageError
-from tracelens.live import COMPILE_PROVENANCE, capture_program
 
 _OF_A_COMMAND = (
     "wait", "warmup", "active", "window", "shapes", "stacks", "modules", "memory", "cuda_sync",
@@ -79,24 +67,18 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
     The program is not changed: python train.py, python -m pkg, torchrun. Its steps are found from the optimizer, the
     data loader or the outermost module's calls. Exits with the program's own code, with 1 when nothing was captured.
     """
-    paths, command = words_of(context, files)
+
+    def options(_: Path) -> dict[str, Any]:
+        if window is not None:
+            refuse_options(context, ("wait", "warmup", "active"), "steps, not of a --window of time")
+        settings = Settings(
+            "", wait, warmup, active, _window(window), shapes, stacks, modules, memory, cuda_sync,
+            recorders=[COMPILE_PROVENANCE] if compile_provenance else [],
+        )  # fmt: skip
+        return {"settings": settings, "keep": keep}
+
     request = Request(out, force, rank, max_memory=max_memory, step=step)
-    if not command:
-        refuse_options(context, _OF_A_COMMAND, "a COMMAND")
-        write_files(paths, "torch", request)
-        return
-    if window is not None:
-        refuse_options(context, ("wait", "warmup", "active"), "steps, not of a --window of time")
-    settings = Settings(
-        "", wait, warmup, active, _window(window), shapes, stacks, modules, memory, cuda_sync,
-        recorders=[COMPILE_PROVENANCE] if compile_provenance else [],
-    )  # fmt: skip
-    target = command_target(command, request)
-    run = capture_program(command, settings, ranks=rank or (), keep=keep)
-    tell_of(marked(run.trace, request).write(target, force=force), target)
-    for note in run.notes:
-        tell(note)
-    raise typer.Exit(run.outcome.exit_code)
+    read_or_run(context, files, request, _OF_A_COMMAND, options)
 
 
 def _window(text: str | None) -> tuple[float, float | None] | None:

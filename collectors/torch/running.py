@@ -10,25 +10,26 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypedDict, TypeVar, Unpack
 
-from tracelens.collectors import read_captures
 from tracelens.collectors.torch.live.report import DONE, RECORDING, SUFFIX, TORCH, Report
 from tracelens.collectors.torch.live.settings import VARIABLE, Settings
 from tracelens.errors import SourceError, ToolError, UsageError
 from tracelens.running.nvml import Sampler
-from tracelens.running.program import Outcome, run_program
+from tracelens.running.program import run_program
 from tracelens.trace import Trace
 from tracelens.trace.capture import Capture
+from tracelens.trace.collector import Run
 from tracelens.trace.combine import combine
 from tracelens.trace.directory import check_target
+from tracelens.trace.sources import read_captures
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_SITE = Path(__file__).parent / "collectors" / "torch" / "live" / "site"
+_SITE = Path(__file__).parent / "live" / "site"
 COMPILE_PROVENANCE = "compile_provenance"
 _OPENING = (
     "no step was found, or the program ended before the steps asked for: the ops from torch's import to the end of the "
@@ -38,36 +39,24 @@ _OPENING = (
 _OTHER_PROCESS = "another process of the same rank recorded too, with fewer steps; its trace was left out"
 
 
-@dataclass(frozen=True, slots=True)
-class LiveRun:
-    """What running a program gave: how it ended, the trace in memory, and what to tell the user of it."""
-
-    outcome: Outcome
-    trace: Trace
-    notes: list[str]
-
-
-def capture_program(
-    command: Sequence[str], settings: Settings, *, ranks: Sequence[int] = (), keep: Path | None = None
-) -> LiveRun:
-    """Run the command with torch.profiler in its Python processes, GPU counters sampled meanwhile.
+def run(command: Sequence[str], settings: Settings | None = None, *, keep: Path | None = None) -> Run:
+    """Run the command with torch.profiler in its Python processes.
 
     `settings.folder` is replaced. `keep` is a folder to which the profiler's own files are copied. Raises ToolError
     when the command cannot be run, and when nothing was captured: why, and with which code the program ended.
     """
     with tempfile.TemporaryDirectory(prefix="tracelens-") as folder:
-        asked = replace(settings, folder=folder)
+        asked = replace(settings or Settings(""), folder=folder)
         paths = [str(_SITE), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {VARIABLE: asked.to_text(), "PYTHONPATH": os.pathsep.join(paths)}
-        with Sampler() as sampler:
-            outcome = run_program(command, environment=environment)
+        outcome = run_program(command, environment=environment)
         try:
-            trace, notes = _read(Path(folder), asked, sampler, ranks)
+            captures, notes = _read(Path(folder), asked)
         except ToolError as error:
             raise ToolError(f"{error} (the program ended with exit code {outcome.exit_code})") from error
         finally:
             _keep(Path(folder), keep)
-    return LiveRun(outcome, trace, notes)
+    return Run(captures, outcome.exit_code, notes)
 
 
 def _keep(folder: Path, keep: Path | None) -> None:
@@ -77,8 +66,8 @@ def _keep(folder: Path, keep: Path | None) -> None:
             shutil.copy2(file, keep / file.name)
 
 
-def _read(folder: Path, settings: Settings, sampler: Sampler, ranks: Sequence[int]) -> tuple[Trace, list[str]]:
-    """The trace of what the processes left in the folder, and notes. Raises ToolError when they left nothing."""
+def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
+    """The captures of what the processes left in the folder, and notes. Raises ToolError when they left nothing."""
     reports = [json.loads(path.read_text()) for path in sorted(folder.glob(f"*{SUFFIX}"))]
     notes = list(dict.fromkeys(note for report in reports for note in report["notes"]))
     read: list[tuple[dict[str, Any], Capture]] = []
@@ -96,13 +85,11 @@ def _read(folder: Path, settings: Settings, sampler: Sampler, ranks: Sequence[in
             capture.diagnostics.add("warning", "opening_only", _OPENING)
         elif report["stage"] != DONE:
             capture.diagnostics.add("info", "killed_later", "the process was killed after its trace had been written")
-    lowest = min((capture.rank or 0 for _, capture in chosen), default=0)
     # Sidecars of processes that were left out would tell of graphs that the trace does not hold.
     stems = tuple(f"{_stem(report)}." for report, _ in chosen)
     others = [path for path in folder.iterdir() if path.name.startswith(stems) and not _is_ours(path)]
     captures = [capture for _, capture in chosen] + (read_captures(others) if others else [])
-    trace = combine([*captures, sampler.capture(lowest)], ranks=ranks, is_one_run=True)
-    return trace, [*notes, *_of_steps(chosen[0][0], settings)]
+    return captures, [*notes, *_of_steps(chosen[0][0], settings)]
 
 
 def _is_ours(path: Path) -> bool:
@@ -291,8 +278,9 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         self._sampler.stop()
         try:
             with suppress(*((ToolError, SourceError) if error is not None else ())):
-                read, self.notes = _read(Path(self._folder.name), self._settings, self._sampler, ())
-                self.trace = read.write(self.path, force=self.force)
+                captures, self.notes = _read(Path(self._folder.name), self._settings)
+                made = combine([*captures, self._sampler.capture(captures[0].rank)], is_one_run=True)
+                self.trace = made.write(self.path, force=self.force)
         finally:
             self._folder.cleanup()
 

@@ -1,0 +1,69 @@
+"""What a chart of a result is to show; `views` draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import polars as pl
+
+TOP = 20
+"""Bars in one chart; the table has the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """One bar a row for the largest values of `measure`, coloured by the column `color`."""
+
+    title: str
+    frame: pl.DataFrame
+    names: Sequence[str]
+    measure: str
+    color: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SplitBars:
+    """The columns of `parts` (column: word) as one bar of stacked pieces a row, or as bars below each other.
+
+    Rows with the same names are summed. Those with the largest value, or sum where stacked, come first, unless
+    `in_order`.
+    """
+
+    title: str
+    frame: pl.DataFrame
+    names: Sequence[str]
+    parts: Mapping[str, str]
+    stacked: bool = True
+    in_order: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """One point a row, the first of the axes logarithmic, as large as its total duration."""
+
+    title: str
+    frame: pl.DataFrame
+    names: Sequence[str]
+    axes: tuple[str, str]
+    color: str
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """How a ratio is distributed, a curve a group."""
+
+    title: str
+    frame: pl.DataFrame
+    measure: str
+    group: str
+
+
+Chart: TypeAlias = Bars | SplitBars | Points | Density
+
+
+def named(frame: pl.DataFrame, *names: str) -> list[str]:
+    """The columns that rows are called by, led by the rank and device where there are several."""
+    several = [c for c in ("rank", "device_id") if c in frame.columns and frame[c].n_unique() > 1]
+    return [*several, *names]

@@ -1,0 +1,125 @@
+"""From paths to captures: which collector reads a file, judged by its content, and what a folder holds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+from tracelens.errors import SourceError, UsageError
+from tracelens.trace.capture import Capture
+from tracelens.trace.collector import COLLECTORS, Collector, Tell
+
+Paths: TypeAlias = Sequence[str | os.PathLike[str]] | str | os.PathLike[str]
+
+STANDARD_INPUT = Path("-")
+SKIPPED = "file_skipped"
+"""Code of the diagnostic that counts files of a folder that are no traces."""
+_HEAD_BYTES = 1 << 16
+_NAMED = 3
+
+
+def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
+    """What each source holds, before `combine` makes a trace of it. Raises SourceError, and UsageError."""
+    skipped: list[Path] = []
+    sources = sources_of(paths, kind, skipped)
+    captures = [capture for collector, path in sources for capture in collector.read(path)]
+    note_skipped(captures, skipped)
+    return captures
+
+
+def read_into(
+    folder: Path, sources: Sequence[tuple[Collector, Path]], limit_bytes: int | None, tell: Tell
+) -> list[Capture]:
+    """What each source holds; large tables lie in the folder, where its collector can store them."""
+    read: dict[str, Iterator[list[Capture]]] = {}
+    for collector in dict.fromkeys(collector for collector, _ in sources):
+        own = [path for other, path in sources if other is collector]
+        if collector.read_several is None:
+            read[collector.kind] = map(collector.read, own)
+        else:
+            read[collector.kind] = iter(collector.read_several(own, folder / collector.kind, limit_bytes, tell))
+    return [capture for collector, _ in sources for capture in next(read[collector.kind])]
+
+
+def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> None:
+    """Count, with the first capture, the files of folders that were left out."""
+    names = ", ".join(path.name for path in skipped[:_NAMED]) + (", …" if len(skipped) > _NAMED else "")
+    text = f"files of the folder that are no traces were skipped: {names}"
+    captures[0].diagnostics.add("warning", SKIPPED, text, len(skipped))
+
+
+def sources_of(
+    paths: Paths, kind: str | None = None, skipped: list[Path] | None = None
+) -> list[tuple[Collector, Path]]:
+    """The sources that the paths stand for, one by one, each with its collector.
+
+    Files of a folder that are no traces are left out, and put into `skipped`; one that is named itself is an error.
+    """
+    given = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
+    if not given:
+        raise UsageError("no source was named; give at least one file or directory")
+    if kind is not None and kind not in COLLECTORS:
+        raise UsageError(f"no collector is called {kind!r}; the collectors are {', '.join(COLLECTORS)}")
+    sources: list[tuple[Collector, Path]] = []
+    skipped = [] if skipped is None else skipped
+    for path in given:
+        if path != STANDARD_INPUT and not path.exists():
+            raise SourceError(f"{path}: no such file or directory")
+        for member in _members(path, kind):
+            collector = COLLECTORS[kind or detect(member)]
+            for file in collector.files_of(member):
+                if file == path or collector.begins_as_one(file):
+                    sources.append((collector, file))
+                else:
+                    skipped.append(file)
+        if path.is_dir() and not any(file.is_relative_to(path) for _, file in sources):
+            raise SourceError(f"{path}: found a directory with nothing to collect, expected: {_expected()}")
+    return sources
+
+
+def stdin_kind() -> str:
+    """The collector that reads standard input."""
+    return next(collector.kind for collector in COLLECTORS.values() if collector.reads_stdin)
+
+
+def detect(path: Path) -> str:
+    """Which collector reads the source, judged by content. Raises SourceError when none does."""
+    if path == STANDARD_INPUT:
+        return stdin_kind()
+    head = _head(path)
+    for collector in COLLECTORS.values():
+        if collector.sniff(path, head):
+            return collector.kind
+    raise SourceError(f"{path}: found {_described(path, head)}, expected one of: {_expected()}")
+
+
+def _members(path: Path, kind: str | None) -> list[Path]:
+    """The sources a path stands for: itself, or for a plain directory every file and export in it."""
+    if kind is not None or not path.is_dir() or any(c.sniff(path, b"") for c in COLLECTORS.values()):
+        return [path]
+    members = sorted(p for p in path.iterdir() if not p.name.startswith("."))
+    return [p for p in members if any(c.sniff(p, _head(p)) for c in COLLECTORS.values())]
+
+
+def _head(path: Path) -> bytes:
+    if path.is_dir():
+        return b""
+    try:
+        with path.open("rb") as stream:
+            return stream.read(_HEAD_BYTES)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _expected() -> str:
+    return "; ".join(collector.expects for collector in COLLECTORS.values())
+
+
+def _described(path: Path, head: bytes) -> str:
+    if path.is_dir():
+        return "a directory"
+    if not head.strip():
+        return "an empty file"
+    return f"a file that starts with {head[:24]!r}"
