@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("tracelens", "collectors", "schemas", "docs")
-BLOCK = re.compile(r"^ *```python (\S+)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^ *```(?:python|text) (\S+)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 
 
 def recipe(title: str) -> dict[str, str]:
