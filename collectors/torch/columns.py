@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
@@ -18,8 +19,18 @@ from tracelens.trace.capture import Diagnostics
 
 # What these tell stands in other events too, or is of the profiler itself.
 _NOTHING_LOST = {"gpu_user_annotation", "Trace", "cuda_event", "cuda_profiler_range", "external_correlation"}
+_IGNORED = ("M", "s", "t", "f")
+"""Phases of names of tracks, and of flows, which the links of tables tell."""
 _NO_ARGS = Args()
 _MANY_PARTS = 64
+# Frames of a few events cost as much as frames of thousands.
+_AT_ONCE = 1 << 16
+_RAW = (fields.TIME, fields.JSON, fields.TRIPLE)
+_KEYS = {
+    name: {key: attrgetter(attribute(key)) for of in table for key in (of.key, of.second) if key}
+    for name, table in fields.TABLES.items()
+}
+"""The keys that each table is made of, and how their values are got."""
 _Refused = tuple[Event, dict[str, int]]
 
 
@@ -35,19 +46,26 @@ class RawEvents:
         """Whether any start is written with a fraction of a microsecond."""
         self._diagnostics = diagnostics
         self._parts: dict[str, list[pl.DataFrame]] = {}
-        self._waiting: dict[str, list[Event]] = {name: [] for name in fields.NAMES}
-        self._of_category = {category: self._waiting[name] for category, name in fields.CATEGORIES.items()}
+        self._waiting: dict[str, list[dict[str, list[Any]]]] = {}
+        self._n_waiting = 0
         self._unplaced: Counter[tuple[str, bool]] = Counter()
 
     def add(self, events: list[Event]) -> None:
-        """Take a batch of events."""
-        of_category = self._of_category
+        """Take a batch of events, of which nothing is kept but their values: events hold on to the text around them."""
+        placed: dict[str, list[Event]] = {name: [] for name in fields.NAMES}
+        of_category = {category: placed[name] for category, name in fields.CATEGORIES.items()}
         for event in events:
             if event.ph == "X" and isinstance(event.cat, str) and event.cat in of_category:
                 of_category[event.cat].append(event)
-            else:
+            elif event.ph not in _IGNORED:
                 for name, one in self._placed(event):
-                    self._waiting[name].append(one)
+                    placed[name].append(one)
+        for name, own in placed.items():
+            if own:
+                self._waiting.setdefault(name, []).append(_values(name, own))
+                self._n_waiting += len(own)
+        if self._n_waiting > _AT_ONCE:
+            self.flush()
 
     def add_frames(self, frames: dict[str, list[pl.DataFrame]], refused: Sequence[_Refused]) -> None:
         """Take the rows that the parser in C made of a block, and the events of it that the parser refused.
@@ -63,7 +81,7 @@ class RawEvents:
             parts = frames.get(name, [])
             if name in among:
                 events, places = zip(*among[name], strict=True)
-                own = self._frame(name, events, pl.Series("place", places, pl.Int64))
+                own = self._frame(name, [_values(name, events)], pl.Series("place", places, pl.Int64))
                 rows = [pl.concat(parts).with_columns(place=pl.int_range(pl.len()))] if parts else []
                 # An event stands before the row whose number is its place.
                 both = pl.concat([own, *rows], how="vertical_relaxed").sort("place", maintain_order=True)
@@ -71,11 +89,10 @@ class RawEvents:
             self._parts.setdefault(name, []).extend(parts)
 
     def flush(self) -> None:
-        """Make frames of the events taken so far; until then each holds on to the text that it was read in."""
-        for name, events in self._waiting.items():
-            if events:
-                self._parts.setdefault(name, []).append(self._frame(name, events))
-                events.clear()
+        """Make frames of the events taken so far."""
+        for name, batches in self._waiting.items():
+            self._parts.setdefault(name, []).append(self._frame(name, batches))
+        self._waiting, self._n_waiting = {}, 0
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Raw frames by table name, and the count of unplaced events handed to the diagnostics."""
@@ -91,7 +108,7 @@ class RawEvents:
         if phase == "X":
             category = _word(category)
             self._unplaced[category, category not in _NOTHING_LOST] += n
-        elif phase not in ("M", "s", "t", "f"):  # no set: what stands there may not be hashable
+        elif phase not in _IGNORED:  # no set: what stands there may not be hashable
             self._unplaced[f"{_word(category)} (ph {_word(phase)})", False] += n
 
     def _placed(self, event: Event) -> list[tuple[str, Event]]:
@@ -102,11 +119,13 @@ class RawEvents:
             return []
         return [(name, one) for one in (event.series() if isinstance(event, CounterEvent) else [event])]
 
-    def _frame(self, name: str, events: Sequence[Event], places: pl.Series | None = None) -> pl.DataFrame:
-        """A raw frame of events, as far as they have times; what they lack is counted."""
-        self.has_fractions = self.has_fractions or any(b"." in bytes(event.ts) for event in events)
-        args = [event.args or _NO_ARGS for event in events]
-        frame = pl.DataFrame([_column(of, events, args).alias(of.name) for of in fields.TABLES[name]])
+    def _frame(
+        self, name: str, batches: Sequence[dict[str, list[Any]]], places: pl.Series | None = None
+    ) -> pl.DataFrame:
+        """A raw frame of events' values, as far as they have times; what they lack is counted."""
+        values = {key: list(chain.from_iterable(batch[key] for batch in batches)) for key in _KEYS[name]}
+        self.has_fractions = self.has_fractions or any(b"." in start for start in values["ts"])
+        frame = pl.DataFrame([_column(of, values).alias(of.name) for of in fields.TABLES[name]])
         self._count_unsized(name, frame)
         good = pl.col("start_ns").is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS)
         if "duration_ns" in frame.columns:
@@ -136,11 +155,22 @@ def _word(value: Any) -> str:
     return value if isinstance(value, str) and value else "none"
 
 
-def _column(of: fields.Column, events: Sequence[Event], args: list[Any]) -> pl.Series:
+def _values(name: str, events: Sequence[Event]) -> dict[str, list[Any]]:
+    """Of events of a table the values of each of its keys; what is no value yet but JSON, as bytes."""
+    args = [event.args or _NO_ARGS for event in events]
+    found = {}
+    for key, get in _KEYS[name].items():
+        kind = fields.KEYS[key]
+        values = map(get, events if key in fields.EVENT_KEYS else args)
+        found[key] = list(map(bytes, values) if kind in _RAW else values)
+    return found
+
+
+def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
     """A column of a raw frame."""
-    found = _values(of.key, of.axis, events, args)
+    found = _read(of.key, of.axis, values)
     if of.second:
-        other = _values(of.second, of.axis, events, args)
+        other = _read(of.second, of.axis, values)
         if of.how == fields.UNLESS_ZERO:
             return found.set((other == 0).fill_null(value=False), None)
         is_there = found.is_not_null() if of.how != fields.WORD else (found != "").fill_null(value=False)
@@ -150,18 +180,17 @@ def _column(of: fields.Column, events: Sequence[Event], args: list[Any]) -> pl.S
     return found.cast(pl.Categorical) if of.how in fields.STRINGS else found
 
 
-def _values(key: str, axis: int, events: Sequence[Event], args: list[Any]) -> pl.Series:
-    """The values of a key, of each event one, null where it is none of the key's kind."""
-    kind = fields.EVENT_KEYS.get(key) or fields.ARG_KEYS[key]
-    values = list(map(attrgetter(attribute(key)), events if key in fields.EVENT_KEYS else args))
-    match kind:
+def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
+    """The values of a key, null where one is not of the key's kind; of a triple those on an axis."""
+    values = of_keys[key]
+    match fields.KEYS[key]:
         case fields.TIME:
-            return nanoseconds(list(map(bytes, values)))
-        case fields.JSON | fields.TRIPLE:
-            written = decoded(list(map(bytes, values)))
-            if kind == fields.JSON:
-                return written.set(written == "", None)
-            return each_once(written, lambda text: text.map_elements(lambda t: _part(t, axis), pl.Int64))
+            return nanoseconds(values)
+        case fields.JSON:
+            written = decoded(values)
+            return written.set(written == "", None)
+        case fields.TRIPLE:
+            return each_once(decoded(values), lambda text: text.map_elements(lambda t: _part(t, axis), pl.Int64))
         case fields.TEXT:
             return texts(values)
         case fields.REAL:

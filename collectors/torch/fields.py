@@ -36,6 +36,7 @@ ARG_KEYS = {
     "In msg nelems": NUMERAL, "Out msg nelems": NUMERAL, "value": REAL,
 }  # fmt: skip
 """Keys of an event's args; other keys are skipped."""
+KEYS = EVENT_KEYS | ARG_KEYS
 
 CATEGORIES = {
     # Kineto's words of 2022-05 on, and those before.
@@ -143,7 +144,7 @@ def fields() -> dict[str, int]:
     """The place of each key's value among an event's fields; a triple takes three places."""
     places: dict[str, int] = {}
     at = 0
-    for key, kind in (EVENT_KEYS | ARG_KEYS).items():
+    for key, kind in KEYS.items():
         places[key] = at
         at += 3 if kind == TRIPLE else 1
     return places

@@ -14,8 +14,6 @@ from tracelens.errors import SourceError
 from tracelens.trace.capture import Diagnostics
 
 Reader = Callable[[Text, Diagnostics], ReadEvents]
-# Frames of a few events cost as much as frames of thousands.
-_AT_ONCE = 16 << 20
 
 
 def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
@@ -24,12 +22,8 @@ def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
     Raises NoTraceError when this is no Chrome trace.
     """
     document, collected = Document(text, diagnostics), RawEvents(diagnostics)
-    begun = text.place
     for events in document.events():
         collected.add(events)
-        if text.place - begun >= _AT_ONCE:
-            collected.flush()
-            begun = text.place
     frames = collected.frames()
     return ReadEvents(frames, document.facts, document.complete, document.n_events, collected.has_fractions, "msgspec")
 
