@@ -62,7 +62,7 @@ class CounterEvent(Event):
     values: dict[str, Any] = {}
 
     def series(self) -> list[Event]:
-        """An event a series, named for the counter and, unless that is `value`, the number; itself where it has none."""
+        """An event a series, named for the counter and, unless that is `value`, the number; itself without any."""
         counter = text(self.name) or ""
         return [
             Event("C", self.cat, counter if name == "value" else f"{counter} {name}".strip(), self.pid, self.tid,

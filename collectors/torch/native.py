@@ -48,8 +48,9 @@ def read_native(
         return None
     document, collected = Document(text, diagnostics), RawEvents(diagnostics)
     document.find_list()
-    with ThreadPoolExecutor(n_threads or min(_MOST_THREADS, os.cpu_count() or 1)) as pool:
-        blocks = _Blocks(text, block_bytes, pool)
+    n_threads = n_threads or min(_MOST_THREADS, os.cpu_count() or 1)
+    with ThreadPoolExecutor(n_threads) as pool:
+        blocks = _Blocks(text, block_bytes, pool, n_threads)
         place = text.place
         for block in blocks:
             if place < block.end:
@@ -121,15 +122,15 @@ def _take(block: _Block, collected: RawEvents, document: Document) -> int:
 class _Blocks:
     """The blocks of a text in order, parsed ahead of the one that is used, by as many parsers as there are threads."""
 
-    def __init__(self, text: Text, block_bytes: int, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, text: Text, block_bytes: int, pool: ThreadPoolExecutor, n_threads: int) -> None:
         self.is_parsing = True
         self._start = text.place
         self._texts = _cut(text.rest(), block_bytes)
         self._pool = pool
-        self._n_ahead = pool._max_workers + 1
+        self._n_ahead = n_threads + 1
         self._ahead: deque[_Block] = deque()
         self._idle: SimpleQueue[_Parser] = SimpleQueue()
-        for _ in range(pool._max_workers):
+        for _ in range(n_threads):
             self._idle.put(_Parser())
 
     def __iter__(self) -> Iterator[_Block]:
@@ -164,9 +165,10 @@ class _Blocks:
             self._idle.put(parser)
 
 
-def _cut(pieces: Iterable[bytes], block_bytes: int) -> Iterator[memoryview]:
+def _cut(pieces: Iterable[bytes | memoryview], block_bytes: int) -> Iterator[memoryview]:
     """The text in blocks that end where an event seems to start; somewhere, where there is no such place."""
-    held, size = [], 0
+    held: list[bytes | memoryview] = []
+    size = 0
     for piece in pieces:
         if size and size + len(piece) > block_bytes:
             text = b"".join(held)
@@ -249,7 +251,7 @@ class _Parser:
             named = values.filter(values >= fields.TRACK_BASE).unique()
             names = self._texts[(named - fields.TRACK_BASE).cast(pl.UInt32)].cast(pl.String)
             return values.replace(named, pl.Series([integer(name) for name in names], dtype=pl.Int64))
-        return values.cast(pl.Int32, wrap_numerical=True) if -(2**31) < low and high < 2**31 else values
+        return values.cast(pl.Int32, wrap_numerical=True) if low > -(2**31) and high < 2**31 else values
 
 
 def _extended(known: pl.Series, ends: bytes, text: bytes, *, is_json: bool) -> pl.Series:

@@ -128,10 +128,3 @@ def text(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, (int, float)) else None
-
-
-def triple(value: Any) -> tuple[int | None, int | None, int | None]:
-    """x, y, z of a grid or block; Nones where it is not three integers."""
-    if isinstance(value, list) and len(value) == 3 and all(type(part) is int and 0 <= part < 2**31 for part in value):
-        return value[0], value[1], value[2]
-    return None, None, None
