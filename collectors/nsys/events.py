@@ -36,15 +36,12 @@ def api_calls(session: Session) -> pl.DataFrame:
 
 def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     name = session.named(raw["nameId"]).fill_null("unknown").alias("raw_api")
-    source = codes.each_word(raw["eventClass"], codes.API_CLASSES)
-    if source.null_count():
-        # Before schema 2.x had eventClass, only the name told: cuLaunchKernel, but cudaLaunchKernel.
-        is_driver = pl.col("raw_api").cast(pl.String).str.contains("^cu[A-Z]")
-        by_name = name.to_frame().select(
-            pl.when(is_driver).then(codes.constant("driver")).otherwise(codes.constant("runtime"))
-        )
-        source = source.zip_with(source.is_not_null(), by_name.to_series())
-    calls = session.intervals(table, raw.with_columns(source.alias("source_api"), name))
+    # Before schema 2.x had eventClass, only the name told: cuLaunchKernel, but cudaLaunchKernel.
+    is_driver = pl.col("raw_api").cast(pl.String).str.contains("^cu[A-Z]")
+    by_name = pl.when(is_driver).then(codes.constant("driver")).otherwise(codes.constant("runtime"))
+    told = codes.word(pl.col("eventClass"), codes.API_CLASSES, default=None)
+    source = told if raw["eventClass"].is_in(list(codes.API_CLASSES)).all() else pl.coalesce(told, by_name)
+    calls = session.intervals(table, raw.with_columns(name).with_columns(source_api=source))
     process, thread = owners(calls["globalTid"])
     return narrow(
         calls.select(

@@ -13,7 +13,15 @@ import polars as pl
 
 from tracelens.collectors.torch import fields
 from tracelens.collectors.torch.events import Args, CounterEvent, Event, attribute
-from tracelens.collectors.torch.values import TIME_LIMIT_NS, decoded, integers, nanoseconds, numbers, texts
+from tracelens.collectors.torch.values import (
+    TIME_LIMIT_NS,
+    decoded,
+    integers,
+    nanoseconds,
+    numbers,
+    spaced_alike,
+    texts,
+)
 from tracelens.derive.columns.distinct import each_once
 from tracelens.trace.capture import Diagnostics
 
@@ -22,7 +30,6 @@ _NOTHING_LOST = {"gpu_user_annotation", "Trace", "cuda_event", "cuda_profiler_ra
 _IGNORED = ("M", "s", "t", "f")
 """Phases of names of tracks, and of flows, which the links of tables tell."""
 _NO_ARGS = Args()
-_MANY_PARTS = 64
 # Frames of a few events cost as much as frames of thousands.
 _AT_ONCE = 1 << 16
 _RAW = (fields.TIME, fields.JSON, fields.TRIPLE)
@@ -147,8 +154,15 @@ class RawEvents:
 
 
 def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """The parts as one frame; many small ones are copied together, as each look-up would search all of them."""
-    return pl.concat(parts, how="vertical_relaxed", rechunk=len(parts) > _MANY_PARTS)
+    """The parts as one frame in one piece, column by column: what they hold is let go as it is copied."""
+    return pl.DataFrame(
+        [
+            pl.concat([part.drop_in_place(name).to_frame() for part in parts], how="vertical_relaxed", rechunk=True)[
+                name
+            ]
+            for name in parts[0].columns
+        ]
+    )
 
 
 def _word(value: Any) -> str:
@@ -187,8 +201,7 @@ def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
         case fields.TIME:
             return nanoseconds(values)
         case fields.JSON:
-            written = decoded(values)
-            return written.set(written == "", None)
+            return each_once(decoded(values), spaced_alike)
         case fields.TRIPLE:
             return each_once(decoded(values), lambda text: text.map_elements(lambda t: _part(t, axis), pl.Int64))
         case fields.TEXT:

@@ -21,7 +21,7 @@ from tracelens.collectors.torch.damage import LOST
 from tracelens.collectors.torch.document import Document, ReadEvents, last_boundary
 from tracelens.collectors.torch.repair import mended
 from tracelens.collectors.torch.text import Text
-from tracelens.collectors.torch.values import decoded, integer
+from tracelens.collectors.torch.values import decoded, integer, spaced_alike
 from tracelens.native import LIBRARY
 from tracelens.native.columns import series
 from tracelens.trace.capture import Diagnostics
@@ -259,7 +259,10 @@ def _extended(known: pl.Series, ends: bytes, text: bytes, *, is_json: bool) -> p
     if not ends:
         return known
     written = [text[begin:end] for begin, end in pairwise([0, *array("q", ends)])]
-    new = decoded(written) if is_json else pl.Series(map(_unescaped, written), dtype=pl.String)
+    if is_json:
+        new = decoded(written).to_frame("json").select(spaced_alike(pl.col("json"))).to_series()
+    else:
+        new = pl.Series(map(_unescaped, written), dtype=pl.String)
     return pl.concat([known, new.cast(pl.Categorical)], rechunk=True)
 
 

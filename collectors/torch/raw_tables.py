@@ -82,36 +82,27 @@ def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _spans(spans: pl.DataFrame) -> pl.DataFrame:
     """Spans with their kind, their recorded Python caller as a row number, and names without addresses and folders."""
-    kind = each_pair_once(spans["category"], spans["name"], _kinds).to_series()
-    bare = each_once(spans["name"], _without_folders)
     callers = _callers(spans.select("process_id", "python_id", "python_parent_id"))
     return spans.with_columns(
-        bare.zip_with(kind == "python", spans["name"]).alias("name"),
-        kind.alias("kind"),
+        *each_pair_once(spans["category"], spans["name"], _named),
         callers.alias("parent_hint"),
         pl.col("process_id", "thread_id").fill_null(-1),
-        *(each_once(spans[name], _spaced_alike) for name in ("input_shapes", "input_dtypes")),
     ).drop("python_id", "python_parent_id")
 
 
-def _kinds(spans: pl.DataFrame) -> pl.DataFrame:
-    """The kind of spans by their category and name."""
+def _named(spans: pl.DataFrame) -> pl.DataFrame:
+    """The kind of spans by their category and name; and the name, of a Python call without addresses and folders."""
+    is_call, is_module = pl.col("category") == "python_function", pl.col("name").str.starts_with(_MODULE)
     # The profiler's own step annotation was an Operator until 2022.
     is_step = (pl.col("category") == "Operator") & pl.col("name").str.contains(_STEP)
-    is_module = pl.col("name").str.starts_with(_MODULE)
-    return spans.select(
-        kind=pl.when(pl.col("category") == "python_function")
-        .then(pl.when(is_module).then(pl.lit("module")).otherwise(pl.lit("python")))
-        .when(is_step)
-        .then(pl.lit("annotation"))
+    kind = (
+        pl.when(is_call & is_module).then(pl.lit("module"))
+        .when(is_call).then(pl.lit("python"))
+        .when(is_step).then(pl.lit("annotation"))
         .otherwise(pl.col("category").replace_strict(_KINDS, default=None))
-    )
-
-
-def _spaced_alike(json: pl.Expr) -> pl.Expr:
-    """JSON lists as text, spaced alike whatever layout the file has; null where nothing is written."""
-    alike = json.str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ", literal=True)
-    return pl.when(alike != "").then(alike)
+    )  # fmt: skip
+    bare = pl.when(is_call & ~is_module).then(_without_folders(pl.col("name"))).otherwise("name")
+    return spans.select(name=bare, kind=kind)
 
 
 def _without_folders(name: pl.Expr) -> pl.Expr:

@@ -37,6 +37,12 @@ def _utf8(value: bytes) -> str | None:
         return None
 
 
+def spaced_alike(json: pl.Expr) -> pl.Expr:
+    """JSON lists as text, spaced alike whatever layout the file has; null where nothing is written."""
+    alike = json.str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ", literal=True)
+    return pl.when(alike != "").then(alike)
+
+
 def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
     """Microseconds in decimal digits → Int64 nanoseconds, exactly; null where the text is no number.
 

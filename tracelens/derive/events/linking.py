@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import polars as pl
-
-from tracelens.derive.columns.lookup import is_each_once
 
 _HAS_ID = pl.col("correlation_id").fill_null(0) != 0
 """0 is CUPTI's word for no correlation."""
 _STARTS_WORK = pl.col("kind").is_in(["kernel_launch", "graph_launch", "memcpy", "memset"])
-_SPARSE, _FEW = 4, 1 << 10
 
 
 def link_work(work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -64,16 +62,20 @@ class _Process:
 
     def __init__(self, calls: pl.DataFrame) -> None:
         self._launches = _RowsById(calls.filter(_HAS_ID & _STARTS_WORK))
-        self._others = calls.lazy().filter(_HAS_ID & ~_STARTS_WORK)
+        self._calls = calls
         ids = calls["correlation_id"]
         self._first_id = ids.filter(ids > 0).min()
         self._first_ns = calls["start_ns"].min()
+
+    @cached_property
+    def _others(self) -> _RowsById:
+        return _RowsById(self._calls.filter(_HAS_ID & ~_STARTS_WORK))
 
     def rows_of(self, ids: pl.Series) -> pl.Series:
         """The row of the call that each id names, null where none does."""
         rows = self._launches.find(ids)
         left = (rows.is_null() & (ids.fill_null(0) != 0)).arg_true()
-        return rows.scatter(left, _RowsById(self._others.collect()).find(ids.gather(left))) if len(left) else rows
+        return rows.scatter(left, self._others.find(ids.gather(left))) if len(left) else rows
 
     def is_before(self, work: pl.DataFrame) -> pl.Series:
         """Whether the work's call came before the first recorded one."""
@@ -82,34 +84,25 @@ class _Process:
 
 
 class _RowsById:
-    """The first of the calls with an id, the outer of two that start together.
+    """The first of the calls with an id, the outer of two that start together; found by halving.
 
-    Ids mostly count up by one, and are then looked up in a list by id: a million in 0.06 s, where a join takes 0.3 s.
+    Ids count up, and work is asked for in the order of its start, so that neighbours are found in the same memory: a
+    million takes 0.05 s, where a join takes 0.2 s.
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
-        ids = calls["correlation_id"].cast(pl.Int64)
-        first, last = ids.min(), ids.max()
-        is_dense = isinstance(first, int) and isinstance(last, int) and last - first < _SPARSE * len(ids) + _FEW
-        self._first = first if isinstance(first, int) and is_dense else 0
-        if not is_each_once(ids - self._first) if is_dense else ids.is_duplicated().any():
-            calls = calls.sort("start_ns", pl.col("duration_ns").neg(), maintain_order=True)
+        calls = calls.with_columns(pl.col("correlation_id").cast(pl.Int64))
+        if not calls["correlation_id"].is_sorted() or (calls["correlation_id"].diff() == 0).any():
+            calls = calls.sort("correlation_id", "start_ns", pl.col("duration_ns").neg(), maintain_order=True)
             calls = calls.unique("correlation_id", keep="first", maintain_order=True)
-        self._calls = calls.select(pl.col("correlation_id").cast(pl.Int64), "row")
-        self._rows = self._calls["row"].clear()
-        if isinstance(last, int) and is_dense:
-            empty = pl.repeat(None, last - self._first + 1, dtype=self._rows.dtype, eager=True)
-            self._rows = empty.scatter(self._calls["correlation_id"] - self._first, self._calls["row"])
+        self._ids, self._rows = calls["correlation_id"], calls["row"]
 
     def find(self, ids: pl.Series) -> pl.Series:
         """The row for each id, null where there is none."""
-        wanted = ids.cast(pl.Int64).alias("correlation_id")
-        if not len(self._rows):
-            found = wanted.to_frame().join(self._calls, on="correlation_id", how="left", maintain_order="left")
-            return found["row"].cast(pl.get_index_type())
-        place = wanted - self._first
-        place = place.set((place < 0) | (place >= len(self._rows)), None)
-        return self._rows.gather(place.cast(pl.get_index_type()))
+        wanted = ids.cast(pl.Int64).fill_null(0)
+        place = self._ids.search_sorted(wanted)
+        place = place.set(place >= len(self._ids), None)
+        return self._rows.gather(place.set(self._ids.gather(place).ne_missing(wanted), None))
 
 
 def _by_process(frame: pl.DataFrame, columns: tuple[str, ...]) -> Iterator[tuple[object, pl.DataFrame]]:
