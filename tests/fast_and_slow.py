@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from tracelens.collectors.torch.document import ReadEvents
-from tracelens.collectors.torch.fast.reader import read_fast
-from tracelens.collectors.torch.reading import read_documents
-from tracelens.collectors.torch.slow import read_slow
+from tracelens.collectors.torch.native import read_native
+from tracelens.collectors.torch.reading import read_documents, read_plainly
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.errors import SourceError
@@ -54,7 +53,7 @@ Found = list[tuple[ReadEvents, Diagnostics]] | SourceError
 def read_slowly(source: ByteSource) -> Found:
     """The traces as the slow path reads them, or its error."""
     try:
-        return list(read_documents(source, source.diagnostics, read_slow))
+        return list(read_documents(source, source.diagnostics, read_plainly))
     except SourceError as error:
         return error
 
@@ -63,7 +62,7 @@ def assert_read_fast(source: ByteSource, expected: Found, **how: Any) -> None:
     """The fast path reads the same, trace by trace; an error of one must be the other's, word for word."""
 
     def fast(text: Text, said: Diagnostics) -> ReadEvents:
-        read = read_fast(text, said, **how)
+        read = read_native(text, said, **how)
         assert read is not None
         return read
 
@@ -115,7 +114,7 @@ NAMES = ('"aten::mm"', '"nn.Module: Linear_0"', '"ProfilerStep#12"', '"[memory]"
 @st.composite
 def events(draw: st.DrawFn) -> bytes:
     """An event, usually whole, with values of all sorts behind known and unknown keys."""
-    from tracelens.collectors.torch.fast.fields import ARG_KEYS, EVENT_KEYS  # noqa: PLC0415
+    from tracelens.collectors.torch.fields import ARG_KEYS, EVENT_KEYS  # noqa: PLC0415
 
     values = st.sampled_from(VALUES).map(str.encode) | st.sampled_from(BYTES)
     known = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.conftest import examples
 from tests.torch_files import CAPTURES
 from tracelens.collectors.torch.raw_tables import raw_tables
-from tracelens.collectors.torch.slow import read_slow
+from tracelens.collectors.torch.reading import read_plainly
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.derive.events.nesting_fast import nest_fast
@@ -52,6 +52,6 @@ def test_any_spans_and_calls(
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.parent.name + "-" + p.name.split(".")[0])
 def test_real_traces(path: Path) -> None:
     said = Diagnostics()
-    raw = raw_tables(read_slow(Text(ByteSource(path, said).blocks(1 << 20)), said).frames, 0, said)
+    raw = raw_tables(read_plainly(Text(ByteSource(path, said).blocks(1 << 20)), said).frames, 0, said)
     calls = raw.get("api_calls", pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.Int64)))
     same(raw["spans"], calls)

@@ -37,7 +37,7 @@ def test_each_loss_is_shown_by_kind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], fast: bool
 ) -> None:
     if not fast:
-        monkeypatch.setattr("tracelens.collectors.torch.reading.read_fast", lambda *_: None)
+        monkeypatch.setattr("tracelens.collectors.torch.reading.read_native", lambda *_: None)
     events = [GOOD[0], *filter(None, DAMAGE.values()), GOOD[1]]
     content = '{"distributedInfo": {bad, "traceEvents": [' + ",\n".join(events) + '], "traceName": "x"}\ngarbage'
     path, out = write(tmp_path / "t.json", content), str(tmp_path / "t.tracelens")

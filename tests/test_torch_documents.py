@@ -19,7 +19,7 @@ Read = Callable[[Path], list[Capture]]
 @pytest.fixture(params=["compiled", "msgspec"])
 def read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Read:
     if request.param == "msgspec":
-        monkeypatch.setattr("tracelens.collectors.torch.reading.read_fast", lambda *_: None)
+        monkeypatch.setattr("tracelens.collectors.torch.reading.read_native", lambda *_: None)
     return torch.read
 
 

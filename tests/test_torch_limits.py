@@ -67,7 +67,7 @@ def read_either(path: Path, monkeypatch: pytest.MonkeyPatch, *, fast: bool) -> C
     if fast and LIBRARY is None:
         pytest.skip("the native library was not compiled or is off: both ways would be the same")
     if not fast:
-        monkeypatch.setattr("tracelens.collectors.torch.reading.read_fast", lambda *_: None)
+        monkeypatch.setattr("tracelens.collectors.torch.reading.read_native", lambda *_: None)
     return read(path)
 
 

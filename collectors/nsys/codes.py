@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import told_apart
-
 PUSH_POP, START_END, MARK = (59, 70), (60, 71), (34,)
 """NVTX event types of a range or mark, with their twins from nvtxt files; all other types are bookkeeping."""
 
@@ -36,18 +34,10 @@ NONE_U32 = 2**32 - 1
 """What CUPTI puts where a synchronization has no stream, device or event."""
 
 
-def word(code: pl.Expr, words: dict[int, str]) -> pl.Expr:
-    """The word for a code, `unknown` for one that is absent or not listed; Categorical."""
+def word(code: pl.Expr, words: dict[int, str], default: str | None = "unknown") -> pl.Expr:
+    """The word for a code, Categorical; the default for one that is absent or not listed."""
     named = code.replace_strict(list(words), as_words(words.values()), default=None, return_dtype=pl.Categorical)
-    return named.fill_null("unknown")
-
-
-def each_word(codes: pl.Series, words: dict[int, str]) -> pl.Series:
-    """The word for each code, null for one that is absent or not listed; Categorical."""
-    rows, places = told_apart(codes)
-    distinct = codes.gather(rows)
-    named = distinct.replace_strict(list(words), as_words(words.values()), default=None, return_dtype=pl.Categorical)
-    return named.gather(places)
+    return named if default is None else named.fill_null(default)
 
 
 def as_words(words: Iterable[str]) -> pl.Series:

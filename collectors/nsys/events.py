@@ -7,7 +7,7 @@ from itertools import chain
 import polars as pl
 
 from tracelens.collectors.nsys import codes
-from tracelens.collectors.nsys.session import Session, owners, process_of, thread_of
+from tracelens.collectors.nsys.session import Session, process_of, thread_of
 from tracelens.collectors.nsys.whole import narrow, together
 
 API_TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER")
@@ -36,24 +36,22 @@ def api_calls(session: Session) -> pl.DataFrame:
 
 def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     name = session.named(raw["nameId"]).fill_null("unknown").alias("raw_api")
-    source = codes.each_word(raw["eventClass"], codes.API_CLASSES)
-    if source.null_count():
-        # Before schema 2.x had eventClass, only the name told: cuLaunchKernel, but cudaLaunchKernel.
-        is_driver = pl.col("raw_api").cast(pl.String).str.contains("^cu[A-Z]")
-        by_name = name.to_frame().select(
-            pl.when(is_driver).then(codes.constant("driver")).otherwise(codes.constant("runtime"))
-        )
-        source = source.zip_with(source.is_not_null(), by_name.to_series())
-    calls = session.intervals(table, raw.with_columns(source.alias("source_api"), name))
-    process, thread = owners(calls["globalTid"])
+    # Before schema 2.x had eventClass, only the name told: cuLaunchKernel, but cudaLaunchKernel.
+    is_driver = pl.col("raw_api").cast(pl.String).str.contains("^cu[A-Z]")
+    by_name = pl.when(is_driver).then(codes.constant("driver")).otherwise(codes.constant("runtime"))
+    told = codes.word(pl.col("eventClass"), codes.API_CLASSES, default=None)
+    source = (
+        told if raw["eventClass"].is_in(list(codes.API_CLASSES)).all(ignore_nulls=False) else pl.coalesce(told, by_name)
+    )
+    calls = session.intervals(table, raw.with_columns(name).with_columns(source_api=source))
     return narrow(
         calls.select(
             "source_api",
             "raw_api",
             "start_ns",
             "duration_ns",
-            process.alias("process_id"),
-            thread.alias("thread_id"),
+            process_of("globalTid").alias("process_id"),
+            thread_of("globalTid").alias("thread_id"),
             _correlation().alias("correlation_id"),
         )
     )
@@ -182,14 +180,13 @@ def _waits(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 def _work(session: Session, table: str, raw: pl.DataFrame, *needed: str, device: bool = True) -> pl.DataFrame:
     """Device events with the columns that all kinds of work share; process_id is null where the export has none."""
     frame = session.intervals(table, raw, [*needed, *(["deviceId"] if device else [])])
-    pid = frame["globalPid"]
     return frame.with_columns(
         device_id=pl.col("deviceId"),
         context_id=pl.col("contextId"),
         stream_id=pl.col("streamId"),
         correlation_id=_correlation(),
         graph_node_id=pl.col("graphNodeId").replace(0, None),
-        process_id=owners(pid)[0].set(pid.is_null(), None),
+        process_id=pl.when(pl.col("globalPid").is_not_null()).then(process_of("globalPid")),
     )
 
 

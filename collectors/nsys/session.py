@@ -79,13 +79,3 @@ def process_of(column: str) -> pl.Expr:
 def thread_of(column: str) -> pl.Expr:
     """The thread in a packed id; 0 where the export has none."""
     return (pl.col(column) & 0xFFFFFF).fill_null(0).cast(pl.Int32)
-
-
-def owners(ids: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """What `process_of` and `thread_of` say, of a column; that of one process is said at once."""
-    lowest, highest = ids.min(), ids.max()
-    if isinstance(lowest, int) and isinstance(highest, int) and not ids.null_count() and lowest >> 24 == highest >> 24:
-        process = pl.repeat(lowest >> 24 & 0xFFFFFF, len(ids), dtype=pl.Int32, eager=True)
-        return process, (ids - (lowest >> 24 << 24)).cast(pl.Int32, wrap_numerical=True)
-    both = ids.to_frame("ids").select(process_of("ids").alias("process"), thread_of("ids").alias("thread"))
-    return both["process"], both["thread"]

@@ -1,113 +1,147 @@
-"""Events of a Chrome trace into raw frames, one a sort of event; every event that fits none is counted."""
+"""Events of a Chrome trace into raw frames, one a table of `fields`; every event that fits none is counted."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
+import msgspec
 import polars as pl
 
-from tracelens.collectors.torch.events import Args, CounterEvent, Event
+from tracelens.collectors.torch import fields
+from tracelens.collectors.torch.events import Args, CounterEvent, Event, attribute
 from tracelens.collectors.torch.values import (
     TIME_LIMIT_NS,
     decoded,
     integers,
     nanoseconds,
-    number,
     numbers,
-    text,
+    spaced_alike,
     texts,
-    triple,
 )
 from tracelens.derive.columns.distinct import each_once
 from tracelens.trace.capture import Diagnostics
 
-# Kineto's words of 2022-05 on, and those before.
-_GROUPS = {
-    "cpu_op": "spans", "Operator": "spans", "user_annotation": "spans", "python_function": "spans",
-    "overhead": "spans", "cuda_runtime": "api_calls", "cuda_driver": "api_calls", "Runtime": "api_calls",
-    "kernel": "kernels", "Kernel": "kernels", "gpu_memcpy": "memcpys", "Memcpy": "memcpys",
-    "gpu_memset": "memsets", "Memset": "memsets", "cuda_sync": "synchronizations",
-    # Other makers' host calls; their kernels and copies mostly have the names above. MTIA's device events are its own.
-    "mtia_runtime": "api_calls", "xpu_runtime": "api_calls", "xpu_driver": "api_calls", "hpu_op": "api_calls",
-    "glow_runtime": "api_calls", "privateuse1_runtime": "api_calls", "privateuse1_driver": "api_calls",
-    "mtia_ccp_events": "kernels",
-}  # fmt: skip
-DRIVERS = ("cuda_driver", "xpu_driver", "privateuse1_driver")
-"""Categories of calls of a driver; those of other calls are a runtime's."""
 # What these tell stands in other events too, or is of the profiler itself.
 _NOTHING_LOST = {"gpu_user_annotation", "Trace", "cuda_event", "cuda_profiler_range", "external_correlation"}
-_STEP = re.compile(r"ProfilerStep#[0-9]+")
+_IGNORED = ("M", "s", "t", "f")
+"""Phases of names of tracks, and of flows, which the links of tables tell."""
 _NO_ARGS = Args()
-_KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
+# Frames of a few events cost as much as frames of thousands.
+_AT_ONCE = 1 << 16
+_RAW = (fields.TIME, fields.JSON, fields.TRIPLE)
+_KEYS = {
+    name: {key: attrgetter(attribute(key)) for of in table for key in (of.key, of.second) if key}
+    for name, table in fields.TABLES.items()
+}
+"""The keys that each table is made of, and how their values are got."""
+_Refused = tuple[Event, dict[str, int]]
 
 
 class RawEvents:
-    """Collects events batch by batch; `frames()` gives what came in as one raw frame a table."""
+    """Collects events in the order of the file; `frames()` gives what came in as one raw frame a table.
+
+    A raw frame has the columns that `fields` declares, strings as categories, integers as narrow as their values allow.
+    """
 
     def __init__(self, diagnostics: Diagnostics) -> None:
         """Start empty."""
-        self._parts: dict[str, list[pl.DataFrame]] = {}
-        self._waiting: dict[str, list[Event]] = {}
-        self._diagnostics = diagnostics
-        self._unknown: Counter[tuple[str, bool]] = Counter()
         self.has_fractions = False
+        """Whether any start is written with a fraction of a microsecond."""
+        self._diagnostics = diagnostics
+        self._parts: dict[str, list[pl.DataFrame]] = {}
+        self._waiting: dict[str, list[dict[str, list[Any]]]] = {}
+        self._n_waiting = 0
+        self._unplaced: Counter[tuple[str, bool]] = Counter()
 
-    def add(self, batch: list[Event]) -> None:
-        """Take a batch of events."""
-        waiting = self._waiting
-        for event in batch:
-            group = self._group(event)
-            if group == "counters":
-                waiting.setdefault(group, []).extend(series_of(event))
-            elif group in waiting:
-                waiting[group].append(event)
-            elif group:
-                waiting[group] = [event]
+    def add(self, events: list[Event]) -> None:
+        """Take a batch of events, of which nothing is kept but their values: events hold on to the text around them."""
+        placed: dict[str, list[Event]] = {name: [] for name in fields.NAMES}
+        of_category = {category: placed[name] for category, name in fields.CATEGORIES.items()}
+        for event in events:
+            if event.ph == "X" and isinstance(event.cat, str) and event.cat in of_category:
+                of_category[event.cat].append(event)
+            elif event.ph not in _IGNORED:
+                for name, one in self._placed(event):
+                    placed[name].append(one)
+        for name, own in placed.items():
+            if own:
+                self._waiting.setdefault(name, []).append(_values(name, own))
+                self._n_waiting += len(own)
+        if self._n_waiting > _AT_ONCE:
+            self.flush()
+
+    def add_frames(self, frames: dict[str, list[pl.DataFrame]], refused: Sequence[_Refused]) -> None:
+        """Take the rows that the parser in C made of a block, and the events of it that the parser refused.
+
+        Each refused event comes with the number of rows that stand before it in each table.
+        """
+        self.flush()
+        among: dict[str, list[tuple[Event, int]]] = {}
+        for event, n_before in refused:
+            for name, one in self._placed(event):
+                among.setdefault(name, []).append((one, n_before[name]))
+        for name in {*frames, *among}:
+            parts = frames.get(name, [])
+            if name in among:
+                events, places = zip(*among[name], strict=True)
+                own = self._frame(name, [_values(name, events)], pl.Series("place", places, pl.Int64))
+                rows = [pl.concat(parts).with_columns(place=pl.int_range(pl.len()))] if parts else []
+                # An event stands before the row whose number is its place.
+                both = pl.concat([own, *rows], how="vertical_relaxed").sort("place", maintain_order=True)
+                parts = [both.drop("place")]
+            self._parts.setdefault(name, []).extend(parts)
 
     def flush(self) -> None:
-        """Make frames of the events taken so far; until then each holds on to the text that it was read in."""
-        for name in list(self._waiting):
-            self._make(name)
+        """Make frames of the events taken so far."""
+        for name, batches in self._waiting.items():
+            self._parts.setdefault(name, []).append(self._frame(name, batches))
+        self._waiting, self._n_waiting = {}, 0
 
     def frames(self) -> dict[str, pl.DataFrame]:
         """Raw frames by table name, and the count of unplaced events handed to the diagnostics."""
         self.flush()
-        for (category, is_lost), count in self._unknown.most_common():
+        for (category, is_lost), count in self._unplaced.most_common():
             lost = "events of a category that is not read: they are in no table and no total"
             severity, said = ("loss", lost) if is_lost else ("info", "events that no table holds")
             self._diagnostics.add(severity, f"category_{category}"[:80], said, count)
-        return {name: pl.concat(parts, how="vertical_relaxed") for name, parts in self._parts.items()}
+        return {name: _joined(self._parts.pop(name)) for name in fields.NAMES if name in self._parts}
 
-    def _make(self, name: str) -> None:
-        """A frame of the events that wait for it."""
-        events = self._waiting.pop(name)
-        starts, durations = (list(map(bytes, written)) for written in _fields(events, "ts", "dur"))
-        frame = _MAKERS[name](events).with_columns(start_ns=nanoseconds(starts))
-        if name not in {"allocations", "counters"}:
-            frame = frame.with_columns(duration_ns=nanoseconds(durations))
-        self.has_fractions = self.has_fractions or any(b"." in start for start in starts)
+    def count_unplaced(self, phase: Any, category: Any, n: int = 1) -> None:
+        """Count events that belong to no table; some kinds of them are known to add nothing."""
+        if phase == "X":
+            category = _word(category)
+            self._unplaced[category, category not in _NOTHING_LOST] += n
+        elif phase not in _IGNORED:  # no set: what stands there may not be hashable
+            self._unplaced[f"{_word(category)} (ph {_word(phase)})", False] += n
+
+    def _placed(self, event: Event) -> list[tuple[str, Event]]:
+        """The event with its table, a counter's a series; nothing where it belongs to none, which is counted."""
+        name = fields.table_of(event.ph, event.cat, event.name)
+        if not name:
+            self.count_unplaced(event.ph, event.cat)
+            return []
+        return [(name, one) for one in (event.series() if isinstance(event, CounterEvent) else [event])]
+
+    def _frame(
+        self, name: str, batches: Sequence[dict[str, list[Any]]], places: pl.Series | None = None
+    ) -> pl.DataFrame:
+        """A raw frame of events' values, as far as they have times; what they lack is counted."""
+        values = {key: list(chain.from_iterable(batch[key] for batch in batches)) for key in _KEYS[name]}
+        self.has_fractions = self.has_fractions or any(b"." in start for start in values["ts"])
+        frame = pl.DataFrame([_column(of, values).alias(of.name) for of in fields.TABLES[name]])
         self._count_unsized(name, frame)
-        self._parts.setdefault(name, []).append(self._timed(frame))
-
-    def _group(self, event: Event) -> str:
-        """Which raw frame the event belongs to; empty when it is known to add nothing, or was counted."""
-        if event.ph == "X":
-            group = _GROUPS.get(event.cat) if isinstance(event.cat, str) else None
-            if group:
-                return group
-            category = _word(event.cat)
-            self._unknown[category, category not in _NOTHING_LOST] += 1
-        elif event.ph == "i" and event.name == "[memory]":
-            return "allocations"
-        elif event.ph == "C":
-            return "counters"
-        elif event.ph not in ("M", "s", "t", "f"):  # no set: what stands there may not be hashable
-            self._unknown[f"{_word(event.cat)} (ph {_word(event.ph)})", False] += 1
-        return ""
+        good = pl.col("start_ns").is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS)
+        if "duration_ns" in frame.columns:
+            good &= pl.col("duration_ns").is_between(0, TIME_LIMIT_NS).fill_null(value=False)
+        frame = frame.with_columns([] if places is None else [places])
+        kept = frame.filter(good)
+        text = "events whose start or duration is missing or wrong"
+        self._diagnostics.add("loss", "event_without_time", text, frame.height - kept.height)
+        return kept.with_columns(column.shrink_dtype() for column in kept.get_columns() if column.dtype == pl.Int64)
 
     def _count_unsized(self, name: str, frame: pl.DataFrame) -> None:
         """Count the events without the number that they are about."""
@@ -118,196 +152,70 @@ class RawEvents:
             n = frame["value"].null_count()
             self._diagnostics.add("loss", "counter_without_value", "counter events without a number", n)
 
-    def _timed(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """The rows with a start, and with a duration that is not negative."""
-        good = pl.col("start_ns").is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS)
-        if "duration_ns" in frame.columns:
-            good &= pl.col("duration_ns").is_between(0, TIME_LIMIT_NS).fill_null(value=False)
-        kept = frame.filter(good)
-        self._diagnostics.add(
-            "loss",
-            "event_without_time",
-            "events whose start or duration is missing or wrong",
-            frame.height - kept.height,
-        )
-        return kept
 
-
-def series_of(event: Event) -> list[Event]:
-    """The event; for a counter one a series, named for the counter and, unless that is `value`, the number in it."""
-    if not isinstance(event, CounterEvent):
-        return [event]
-    numbers = {name: found for name, value in event.values.items() if (found := number(value)) is not None}
-    of = text(event.name) or ""
-    return [
-        Event("C", event.cat, of if name == "value" else f"{of} {name}".strip(), event.pid, event.tid, event.ts,
-              args=Args(counter_value=value))
-        for name, value in numbers.items()
-    ] or [Event("C", event.cat, event.name, event.pid, event.tid, event.ts)]  # fmt: skip
+def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    """The parts as one frame in one piece, column by column: what they hold is let go as it is copied."""
+    return pl.DataFrame(
+        [
+            pl.concat([part.drop_in_place(name).to_frame() for part in parts], how="vertical_relaxed", rechunk=True)[
+                name
+            ]
+            for name in parts[0].columns
+        ]
+    )
 
 
 def _word(value: Any) -> str:
     return value if isinstance(value, str) and value else "none"
 
 
-def _fields(records: list[Any], *names: str) -> list[list[Any]]:
-    """The fields of the records, a list each. Without a tuple a record, which garbage collection would look at."""
-    return [list(map(attrgetter(name), records)) for name in names]
+def _values(name: str, events: Sequence[Event]) -> dict[str, list[Any]]:
+    """Of events of a table the values of each of its keys; what is no value yet but JSON, as bytes."""
+    args = [event.args or _NO_ARGS for event in events]
+    found = {}
+    for key, get in _KEYS[name].items():
+        kind = fields.KEYS[key]
+        values = map(get, events if key in fields.EVENT_KEYS else args)
+        found[key] = list(map(bytes, values) if kind in _RAW else values)
+    return found
 
 
-def _args(events: list[Event]) -> list[Args]:
-    """The args of each event; those of one without say nothing."""
-    return [e.args or _NO_ARGS for e in events]
+def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
+    """A column of a raw frame."""
+    found = _read(of.key, of.axis, values)
+    if of.second:
+        other = _read(of.second, of.axis, values)
+        if of.how == fields.UNLESS_ZERO:
+            return found.set((other == 0).fill_null(value=False), None)
+        is_there = found.is_not_null() if of.how != fields.WORD else (found != "").fill_null(value=False)
+        found = found.zip_with(is_there | other.is_null(), other)
+    if of.how == fields.NAME:
+        found = found.fill_null("")
+    return found.cast(pl.Categorical) if of.how in fields.STRINGS else found
 
 
-def _first(values: Sequence[Any], others: Sequence[Any]) -> list[Any]:
-    return [other if value is None else value for value, other in zip(values, others, strict=True)]
+def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
+    """The values of a key, null where one is not of the key's kind; of a triple those on an axis."""
+    values = of_keys[key]
+    match fields.KEYS[key]:
+        case fields.TIME:
+            return nanoseconds(values)
+        case fields.JSON:
+            return each_once(decoded(values), spaced_alike)
+        case fields.TRIPLE:
+            return each_once(decoded(values), lambda text: text.map_elements(lambda t: _part(t, axis), pl.Int64))
+        case fields.TEXT:
+            return texts(values)
+        case fields.REAL:
+            return numbers(values)
+    return integers(values)
 
 
-def _spans(events: list[Event]) -> pl.DataFrame:
-    names, processes, threads, categories = _fields(events, "name", "pid", "tid", "cat")
-    ids, old_ids, sequences, forward, python, parents, backends, dims, old_dims, types = _fields(
-        _args(events), "external_id", "external_id_old", "sequence", "forward_thread", "python_id", "python_parent",
-        "kernel_backend", "dims", "dims_old", "types",
-    )  # fmt: skip
-    shapes = [shape or old for shape, old in zip(map(bytes, dims), map(bytes, old_dims), strict=True)]
-    return pl.DataFrame(
-        {
-            "name": texts(names).fill_null(""),
-            "process_id": integers(processes),
-            "thread_id": integers(threads),
-            "kind": pl.Series(map(_span_kind, categories, names), dtype=pl.String),
-            "category": pl.Series(categories, dtype=pl.String),
-            "external_id": integers(_first(ids, old_ids)),
-            "sequence_number": integers(sequences),
-            "forward_thread_id": integers(forward),
-            "python_id": integers(python),
-            "python_parent_id": integers(parents),
-            "backend": texts(backends),
-            "input_shapes": _json_text(shapes),
-            "input_dtypes": _json_text(list(map(bytes, types))),
-        }
-    )
-
-
-def _span_kind(category: str, name: Any) -> str:
-    if category == "python_function":
-        return "module" if isinstance(name, str) and name.startswith("nn.Module: ") else "python"
-    # The profiler's own step annotation was an Operator until 2022.
-    if category == "Operator" and isinstance(name, str) and _STEP.fullmatch(name):
-        return "annotation"
-    return _KINDS[category]
-
-
-def _json_text(values: Sequence[bytes]) -> pl.Series:
-    """JSON as text, spaced alike whatever layout the file has."""
-    return each_once(decoded(values), _spaced_alike)
-
-
-def _spaced_alike(text: pl.Expr) -> pl.Expr:
-    alike = text.str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ", literal=True)
-    return pl.when(alike != "").then(alike)
-
-
-def _api_calls(events: list[Event]) -> pl.DataFrame:
-    names, processes, threads, categories = _fields(events, "name", "pid", "tid", "cat")
-    return pl.DataFrame(
-        {
-            "raw_api": texts(names).fill_null(""),
-            "process_id": integers(processes),
-            "thread_id": integers(threads),
-            "source_api": pl.Series(["driver" if c in DRIVERS else "runtime" for c in categories]),
-            "correlation_id": integers([a.correlation for a in _args(events)]),
-        }
-    )
-
-
-def _work(events: list[Event]) -> dict[str, pl.Series]:
-    """Columns of every sort of device work; the device falls back to the track the event stands on."""
-    names, processes, threads = _fields(events, "name", "pid", "tid")
-    devices, streams, contexts, correlations, nodes = _fields(
-        _args(events), "device", "stream", "context", "correlation", "graph_node"
-    )
-    return {
-        "name": texts(names).fill_null(""),
-        "device_id": integers(devices).fill_null(integers(processes)),
-        "stream_id": integers(streams).fill_null(integers(threads)),
-        "context_id": integers(contexts),
-        "correlation_id": integers(correlations),
-        "graph_node_id": integers(nodes),
-    }
-
-
-def _kernels(events: list[Event]) -> pl.DataFrame:
-    columns = _work(events)
-    grids, blocks, registers, shared, blocks_per_sm, warps_per_sm, occupancy = _fields(
-        _args(events), "grid", "block", "registers", "shared", "blocks_per_sm", "warps_per_sm", "occupancy"
-    )
-    collectives, descriptions, names, sizes, dtypes, in_elements, out_elements = _fields(
-        _args(events), "collective", "group_description", "group_name", "group_size", "dtype", "in_elements",
-        "out_elements",
-    )  # fmt: skip
-    for what, values in (("grid", grids), ("block", blocks)):
-        for axis, found in zip("xyz", zip(*map(triple, values), strict=True), strict=True):
-            columns[f"{what}_{axis}"] = pl.Series(found, dtype=pl.Int64)
-    groups = [text(description) or text(name) for description, name in zip(descriptions, names, strict=True)]
-    columns |= {
-        "registers_per_thread": integers(registers),
-        "shared_bytes": integers(shared),
-        "grid_blocks_per_sm": numbers(blocks_per_sm),
-        "grid_warps_per_sm": numbers(warps_per_sm),
-        "occupancy_percent": numbers(occupancy),
-        "collective": texts(collectives),
-        "group": pl.Series(groups, dtype=pl.String),
-        "group_size": integers(sizes),
-        "dtype": texts(dtypes),
-        "in_elements": integers(in_elements),
-        "out_elements": integers(out_elements),
-    }
-    return pl.DataFrame(columns)
-
-
-def _sized(events: list[Event]) -> pl.DataFrame:
-    return pl.DataFrame(_work(events) | {"size_bytes": integers([a.bytes for a in _args(events)])})
-
-
-def _synchronizations(events: list[Event]) -> pl.DataFrame:
-    kinds = [text(e.args.sync_kind) if e.args and e.args.sync_kind else text(e.name) for e in events]
-    return pl.DataFrame(_work(events) | {"what": pl.Series(kinds, dtype=pl.String)})
-
-
-def _allocations(events: list[Event]) -> pl.DataFrame:
-    addresses, sizes, allocated, reserved, devices, types = _fields(
-        _args(events), "addr", "memory_bytes", "allocated", "reserved", "device_id", "device_type"
-    )
-    on_device = [None if kind == 0 else device for device, kind in zip(devices, types, strict=True)]
-    return pl.DataFrame(
-        {
-            "address": integers(addresses),
-            "size_bytes": integers(sizes),
-            "allocated_bytes": integers(allocated),
-            "reserved_bytes": integers(reserved),
-            "device_id": integers(on_device),
-        }
-    )
-
-
-def _counters(events: list[Event]) -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            "name": texts([e.name for e in events]).fill_null(""),
-            "value": numbers([a.counter_value for a in _args(events)]),
-        }
-    )
-
-
-_MAKERS = {
-    "spans": _spans,
-    "api_calls": _api_calls,
-    "kernels": _kernels,
-    "memcpys": _sized,
-    "memsets": _sized,
-    "synchronizations": _synchronizations,
-    "allocations": _allocations,
-    "counters": _counters,
-}
+def _part(written: str, axis: int) -> int | None:
+    """The part of a grid or block on an axis; None where it is not three integers."""
+    try:
+        parts = msgspec.json.decode(written)
+    except msgspec.DecodeError:
+        return None
+    is_triple = isinstance(parts, list) and len(parts) == 3
+    return parts[axis] if is_triple and all(type(part) is int and 0 <= part < 2**31 for part in parts) else None

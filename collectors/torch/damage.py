@@ -39,7 +39,7 @@ _TAIL_KEYS = {key.encode() for key in (*KEYS, "traceName", "displayTimeUnit", "t
 _END = re.compile(rb'\](?<=[}\s]\])\s*(?:,\s*"\w+"\s*:|(\}?\s*(?:\Z|[\[{\0])))')
 _SURE_END = re.compile(rb'\](?<=[}\s]\])\s*,\s*"(?:' + b"|".join(sorted(_TAIL_KEYS)) + rb')"\s*:')
 _SCAN = json.JSONDecoder().scan_once  # type: ignore[attr-defined]  # not in its types
-_LOST = "events that are not JSON and could not be repaired"
+LOST = "events that are not JSON and could not be repaired"
 
 
 class Recovery:
@@ -212,7 +212,7 @@ class Recovery:
             what = "the file ends inside an event; the event is lost"
             self._diagnostics.add("loss", "event_cut", what)
         elif not self.in_remains:
-            self._diagnostics.add("loss", "event_damaged", _LOST)
+            self._diagnostics.add("loss", "event_damaged", LOST)
         self.in_remains = True
         if glued is not None:
             text.at = glued.start()
@@ -242,4 +242,4 @@ class _EndFinder:
         return None
 
 
-__all__ = ["KEYS", "LONG", "SEPARATORS", "Recovery"]
+__all__ = ["KEYS", "LONG", "LOST", "SEPARATORS", "Recovery"]

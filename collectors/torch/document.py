@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.collectors.torch.damage import KEYS, LONG, SEPARATORS, Recovery
+from tracelens.collectors.torch.damage import KEYS, LONG, LOST, SEPARATORS, Recovery
 from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, decode_lines, decode_whole, root_end
 from tracelens.collectors.torch.text import Text
 from tracelens.errors import NoTraceError
@@ -27,7 +27,7 @@ _BOM = b"\xef\xbb\xbf"
 _SEARCH_BACK = 1 << 16
 _OVERLAP = 4096
 _MOST_AT_ONCE = 2 << 20
-FEWEST_AT_ONCE = 4 << 10
+_FEWEST_AT_ONCE = 4 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +44,24 @@ class ReadEvents:
 
 @dataclass(slots=True)
 class Document:
-    """Reads one trace out of a text, which is left after its end: iterate `events()`, then the rest is set."""
+    """Reads one trace out of a text, which is left after its end: iterate `events()`, then the rest is set.
+
+    Or, where somebody else reads a part of the events: `find_list`, `events_to` for the other parts, and `finish`.
+    """
 
     text: Text
     diagnostics: Diagnostics
     facts: dict[str, Any] = field(default_factory=dict)
     complete: bool = False
     n_events: int = 0
+    is_closed: bool = False
+    """Whether the end of the event list was read."""
     _recovery: Recovery = field(init=False)
     _head: bytes = b""
     _is_lines: bool = False
     _at_once: int = _MOST_AT_ONCE
     _no_sound_before: int = 0
+    _end: int | None = None
 
     def __post_init__(self) -> None:
         """Set up what reads on where an event is no JSON."""
@@ -64,19 +70,25 @@ class Document:
     def events(self) -> Iterator[list[Event]]:
         """The events in file order, in batches. Raises NoTraceError when this is no Chrome trace."""
         self.find_list()
-        is_closed = False
-        while not is_closed:
+        yield from self.events_to(None)
+        self.finish()
+
+    def events_to(self, end: int | None) -> Iterator[list[Event]]:
+        """The events up to where the list is over, or, from a place of the text on, the next one begins."""
+        text, self._end = self.text, end
+        while not self.is_closed and (end is None or text.place < end or self._recovery.in_remains):
             if not self._recovery.in_remains:
                 while batch := self._sound():
                     self.n_events += len(batch)
                     yield batch
-            if not self.text.left and not self.text.more():
-                break
-            is_closed, event = self.after_sound()
+                if end is not None and text.place >= end:
+                    return
+            if not text.left and not text.more():
+                return
+            event = self._after_sound()
             if event is not None:
                 self.n_events += 1
                 yield [event]
-        self.finish(is_closed=is_closed)
 
     def find_list(self) -> None:
         """Move the text to the first event. Raises NoTraceError when there is no event list."""
@@ -100,31 +112,29 @@ class Document:
             raise NoTraceError(f"{text.name}: {_what_it_is(bytes(text.data[text.at :]))}")
         self._is_lines, text.at = True, lines.end()
 
-    def after_sound(self) -> tuple[bool, Event | None]:
-        """Take the text on from what is no sound event: whether the list ends here, and the event read if one was."""
-        text = self.text
-        if not self._recovery.in_remains:
-            text.skip(SEPARATORS)
-            if not text.left:
-                return False, None
-            if text.data[text.at] == ord("]"):
-                if self._closes():
-                    text.at += 1
-                    return True, None
-                what = "events that are not JSON and could not be repaired"
-                self.diagnostics.add("loss", "event_damaged", what)
-                text.at += 1
-                return False, None
-        return False, self._recovery.step()
-
-    def finish(self, *, is_closed: bool) -> None:
+    def finish(self) -> None:
         """Read what follows the list, to the document's end."""
-        tail, is_whole = b"", is_closed or (self._is_lines and not self._recovery.in_remains)
-        if is_closed and self._head:
+        tail, is_whole = b"", self.is_closed or (self._is_lines and not self._recovery.in_remains)
+        if self.is_closed and self._head:
             tail, is_whole = self._tail()
         self.facts = read_facts(self._head, tail, self.diagnostics) if self._head else {}
         self.complete = is_whole
         self.text.skip(_BETWEEN)
+
+    def _after_sound(self) -> Event | None:
+        """Take the text on from what is no sound event; the event if one could be read all the same."""
+        text = self.text
+        if not self._recovery.in_remains:
+            text.skip(SEPARATORS)
+            if not text.left:
+                return None
+            if text.data[text.at] == ord("]"):
+                self.is_closed = self._closes()
+                if not self.is_closed:
+                    self.diagnostics.add("loss", "event_damaged", LOST)
+                text.at += 1
+                return None
+        return self._recovery.step()
 
     def _sound(self) -> list[Event]:
         """The next events that are JSON through and through; none where something else comes first."""
@@ -136,6 +146,7 @@ class Document:
         size = self._at_once
         # Where an event has just turned out not to end, the other reader takes none that is long.
         most = LONG if text.place < self._recovery.short_until else _MOST_AT_ONCE
+        most = most if self._end is None else min(most, self._end - text.place)
         has_failed = False
         while True:
             size = min(size, most)
@@ -153,16 +164,17 @@ class Document:
                 text.at = cut[1]
                 self._at_once = min(2 * size, _MOST_AT_ONCE)
                 return batch
-            if size <= FEWEST_AT_ONCE or last_boundary(text.data, text.at, cut[0]) is None:
-                self._at_once = FEWEST_AT_ONCE
+            if size <= _FEWEST_AT_ONCE or last_boundary(text.data, text.at, cut[0]) is None:
+                self._at_once = _FEWEST_AT_ONCE
                 return []
             has_failed = True
-            size = max(FEWEST_AT_ONCE, min(size, cut[0] - text.at) // 8)
+            size = max(_FEWEST_AT_ONCE, min(size, cut[0] - text.at) // 8)
 
     def _sound_lines(self) -> list[Event]:
         """The same of events that stand on lines of their own, without a list around them."""
         text, size = self.text, self._at_once
-        while True:
+        size = size if self._end is None else min(size, self._end - text.place)
+        while size > 0:
             text.reach(size)
             end = text.data.rfind(b"\n", text.at, text.at + size) + 1
             if end > 0:
@@ -171,10 +183,11 @@ class Document:
                     text.at = end
                     self._at_once = min(2 * size, _MOST_AT_ONCE)
                     return batch
-            if size <= FEWEST_AT_ONCE:
+            if size <= _FEWEST_AT_ONCE:
                 self._at_once = size
                 return []
             size //= 8
+        return []
 
     def _closes(self) -> bool:
         """Whether the bracket at `at` closes the list; a stray one is followed by another event."""

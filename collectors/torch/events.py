@@ -11,87 +11,35 @@ from typing import Any
 
 import msgspec
 
+from tracelens.collectors.torch.fields import ARG_KEYS, JSON, TRIPLE
+from tracelens.collectors.torch.values import number, text
+
 _ABSENT = msgspec.Raw()
 _DEEPEST = 32
-_ARG_NAMES = {
-    "external_id": "External id",
-    "external_id_old": "external id",
-    "sequence": "Sequence number",
-    "forward_thread": "Fwd thread id",
-    "dims": "Input Dims",
-    "dims_old": "Input dims",
-    "types": "Input type",
-    "python_id": "Python id",
-    "python_parent": "Python parent id",
-    "registers": "registers per thread",
-    "shared": "shared memory",
-    "blocks_per_sm": "blocks per SM",
-    "warps_per_sm": "warps per SM",
-    "occupancy": "est. achieved occupancy %",
-    "graph_node": "graph node id",
-    "sync_kind": "cuda_sync_kind",
-    "addr": "Addr",
-    "device_type": "Device Type",
-    "device_id": "Device Id",
-    "memory_bytes": "Bytes",
-    "allocated": "Total Allocated",
-    "reserved": "Total Reserved",
-    "collective": "Collective name",
-    "group_name": "Process Group Name",
-    "group_description": "Process Group Description",
-    "group_size": "Group size",
-    "in_elements": "In msg nelems",
-    "out_elements": "Out msg nelems",
-    "counter_value": "value",
-}
 
 
-class Args(msgspec.Struct, rename=_ARG_NAMES, gc=False):
-    """Of an event's args, what the tables hold. Values are unchecked; shapes and types stay the bytes they were."""
-
-    external_id: Any = None
-    external_id_old: Any = None
-    sequence: Any = None
-    forward_thread: Any = None
-    dims: msgspec.Raw = _ABSENT
-    dims_old: msgspec.Raw = _ABSENT
-    types: msgspec.Raw = _ABSENT
-    python_id: Any = None
-    python_parent: Any = None
-    kernel_backend: Any = None
-    correlation: Any = None
-    cbid: Any = None
-    device: Any = None
-    context: Any = None
-    stream: Any = None
-    grid: Any = None
-    block: Any = None
-    registers: Any = None
-    shared: Any = None
-    blocks_per_sm: Any = None
-    warps_per_sm: Any = None
-    occupancy: Any = None
-    graph_node: Any = None
-    bytes: Any = None
-    sync_kind: Any = None
-    addr: Any = None
-    device_type: Any = None
-    device_id: Any = None
-    memory_bytes: Any = None
-    allocated: Any = None
-    reserved: Any = None
-    collective: Any = None
-    group_name: Any = None
-    group_description: Any = None
-    group_size: Any = None
-    dtype: Any = None
-    in_elements: Any = None
-    out_elements: Any = None
-    counter_value: Any = None
+def attribute(key: str) -> str:
+    """The attribute of an Event or of Args that holds the value of a key."""
+    return re.sub(r"\W", "_", key)
 
 
-class Event(msgspec.Struct, gc=False):
-    """An event; times stay the bytes they were written as, because a float would not hold them exactly."""
+Args = msgspec.defstruct(
+    "Args",
+    [
+        (attribute(key), *((msgspec.Raw, _ABSENT) if kind in (JSON, TRIPLE) else (Any, None)))
+        for key, kind in ARG_KEYS.items()
+    ],
+    rename={attribute(key): key for key in ARG_KEYS},
+    gc=False,
+)
+"""Of an event's args, what the tables hold. Values are unchecked; shapes, types and grids stay the bytes they were."""
+
+
+class BareEvent(msgspec.Struct, gc=False):
+    """An event whose args are not looked into.
+
+    Times stay the bytes they were written as, because a float would not hold them exactly.
+    """
 
     ph: Any = None
     cat: Any = None
@@ -100,13 +48,28 @@ class Event(msgspec.Struct, gc=False):
     tid: Any = None
     ts: msgspec.Raw = _ABSENT
     dur: msgspec.Raw = _ABSENT
-    args: Args | None = None
+
+
+class Event(BareEvent):
+    """An event as far as the tables hold it."""
+
+    args: Args | None = None  # type: ignore[valid-type]  # made by msgspec
 
 
 class CounterEvent(Event):
     """A counter event with all of its args: each number among them is a series, whatever it is called."""
 
     values: dict[str, Any] = {}
+
+    def series(self) -> list[Event]:
+        """An event a series, named for the counter and, unless that is `value`, the number; itself without any."""
+        counter = text(self.name) or ""
+        return [
+            Event("C", self.cat, counter if name == "value" else f"{counter} {name}".strip(), self.pid, self.tid,
+                  self.ts, args=Args(value=value))
+            for name, value in self.values.items()
+            if number(value) is not None
+        ] or [self]  # fmt: skip
 
 
 class _RawArgs(msgspec.Struct, gc=False):
@@ -116,23 +79,11 @@ class _RawArgs(msgspec.Struct, gc=False):
     args: msgspec.Raw = _ABSENT
 
 
-class _LooseEvent(msgspec.Struct, gc=False):
-    """An event whose args are not looked into."""
-
-    ph: Any = None
-    cat: Any = None
-    name: Any = None
-    pid: Any = None
-    tid: Any = None
-    ts: msgspec.Raw = _ABSENT
-    dur: msgspec.Raw = _ABSENT
-
-
 _DECODE_MANY = msgspec.json.Decoder(list[Event]).decode
 _DECODER = msgspec.json.Decoder(Event)
 _DECODE_ONE = _DECODER.decode
 _DECODE_ANY = msgspec.json.Decoder(msgspec.Raw).decode
-_DECODE_LOOSE = msgspec.json.Decoder(_LooseEvent).decode
+_DECODE_BARE = msgspec.json.Decoder(BareEvent).decode
 _RAW_ARGS = msgspec.json.Decoder(_RawArgs)
 _DECODE_MANY_RAW = msgspec.json.Decoder(list[_RawArgs]).decode
 _DECODE_OBJECT = msgspec.json.Decoder(dict[str, Any]).decode
@@ -173,34 +124,23 @@ def decode_one(piece: bytes) -> Event | None:
 
 
 def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) -> list[Event]:
-    """The events, counters among them with all of their args; most runs of events have none and are read once."""
-    if all(event.ph != "C" or event.args is None for event in events):
-        return events
-    return [
-        CounterEvent(
-            event.ph,
-            event.cat,
-            event.name,
-            event.pid,
-            event.tid,
-            event.ts,
-            event.dur,
-            event.args,
-            _DECODE_OBJECT(raw.args),
-        )
-        if event.ph == "C" and event.args is not None
-        else event
-        for event, raw in zip(events, raw_args(), strict=True)
-    ]
+    """The events, counters among them with all of their args; most runs of events have none, and are read once."""
+    counters = [i for i, event in enumerate(events) if event.ph == "C" and event.args is not None]
+    if counters:
+        raw = raw_args()
+        for i in counters:
+            event = events[i]
+            values = _DECODE_OBJECT(raw[i].args)
+            events[i] = CounterEvent(event.ph, event.cat, event.name, event.pid, event.tid, event.ts, values=values)
+    return events
 
 
 def decode_without_args(piece: bytes) -> Event | None:
     """The event without its args; None when it is not JSON all the same."""
     try:
-        loose = _DECODE_LOOSE(piece)
+        return Event(*msgspec.structs.astuple(_DECODE_BARE(piece)))
     except _NOT_JSON:
         return None
-    return Event(loose.ph, loose.cat, loose.name, loose.pid, loose.tid, loose.ts, loose.dur)
 
 
 def is_json(piece: bytes) -> bool:

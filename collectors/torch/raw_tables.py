@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
-from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.columns.distinct import each_once, each_pair_once
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Diagnostics
 
@@ -20,7 +20,7 @@ _DIRECTION = r"(?i)\b(HtoD|DtoH|DtoD|PtoP|HtoH|HtoA|AtoH|AtoA|AtoD|DtoA)\b"
 # CopyHostToDevice of roctracer, HostToDeviceCopy and MEMORY_COPY_HOST_TO_DEVICE of rocprofiler-sdk.
 _ROCM_DIRECTION = r"(?i)(Host|Device|Peer)_?To_?(Host|Device|Peer)"
 # CUPTI has static kinds too, which Kineto writes as `Device Static` and `Managed Static`.
-_KINDS = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*->\s*(\w+?)(?:[ _-]?Static)?\s*\)"
+_ENDS = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*->\s*(\w+?)(?:[ _-]?Static)?\s*\)"
 _FILLED = r"(?i)\(\s*(\w+?)(?:[ _-]?Static)?\s*\)"
 _ADDRESS = r" at 0x[0-9a-fA-F]+"
 # A call is named `FILE(LINE): FUNCTION`; folders may hold brackets and colons too.
@@ -31,6 +31,11 @@ _DTYPE_BYTES = {
     "float": 4, "double": 8, "half": 2, "bfloat16": 2, "int": 4, "long": 8, "short": 2, "char": 1, "byte": 1, "bool": 1,
     "float8_e4m3fn": 1, "float8_e5m2": 1, "uint8": 1, "c10::bfloat16": 2, "c10::half": 2,
 }  # fmt: skip
+_KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
+_STEP = r"^ProfilerStep#[0-9]+$"
+_MODULE = "nn.Module: "
+_DRIVERS = ["cuda_driver", "xpu_driver", "privateuse1_driver"]
+"""Categories of calls of a driver; those of other calls are a runtime's."""
 _SPARSE, _FEW = 8, 1 << 16
 _SYNC = (
     ("event", r"(?i)event sync"),
@@ -52,11 +57,7 @@ def raw_tables(frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagn
         base_ns = 0
     raw = {}
     for name in list(frames):
-        frame = frames.pop(name).with_columns(
-            # Strings repeat: as categories they take a few bytes a row, and are judged once for each distinct one.
-            pl.selectors.string().cast(pl.Categorical),
-            pl.col("start_ns") + base_ns,
-        )
+        frame = frames.pop(name).with_columns(pl.col("start_ns").cast(pl.Int64) + base_ns)
         raw[name] = _CONVERT[name](_fitting(name, frame))
     if "kernels" in raw:
         raw["kernels"] = raw["kernels"].sort("start_ns", maintain_order=True)
@@ -80,13 +81,28 @@ def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _spans(spans: pl.DataFrame) -> pl.DataFrame:
-    """Spans with their recorded Python caller as a row number, and names freed of addresses and absolute folders."""
-    named = {"name": spans["name"], "bare": each_once(spans["name"], _without_folders), "kind": spans["kind"]}
-    names = pl.DataFrame(named).select(pl.when(pl.col("kind") == "python").then("bare").otherwise("name").alias("name"))
+    """Spans with their kind, their recorded Python caller as a row number, and names without addresses and folders."""
     callers = _callers(spans.select("process_id", "python_id", "python_parent_id"))
     return spans.with_columns(
-        names["name"], callers.alias("parent_hint"), pl.col("process_id", "thread_id").fill_null(-1)
+        *each_pair_once(spans["category"], spans["name"], _named),
+        callers.alias("parent_hint"),
+        pl.col("process_id", "thread_id").fill_null(-1),
     ).drop("python_id", "python_parent_id")
+
+
+def _named(spans: pl.DataFrame) -> pl.DataFrame:
+    """The kind of spans by their category and name; and the name, of a Python call without addresses and folders."""
+    is_call, is_module = pl.col("category") == "python_function", pl.col("name").str.starts_with(_MODULE)
+    # The profiler's own step annotation was an Operator until 2022.
+    is_step = (pl.col("category") == "Operator") & pl.col("name").str.contains(_STEP)
+    kind = (
+        pl.when(is_call & is_module).then(pl.lit("module"))
+        .when(is_call).then(pl.lit("python"))
+        .when(is_step).then(pl.lit("annotation"))
+        .otherwise(pl.col("category").replace_strict(_KINDS, default=None))
+    )  # fmt: skip
+    bare = pl.when(is_call & ~is_module).then(_without_folders(pl.col("name"))).otherwise("name")
+    return spans.select(name=bare, kind=kind)
 
 
 def _without_folders(name: pl.Expr) -> pl.Expr:
@@ -127,7 +143,12 @@ def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Se
 
 
 def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
-    return calls.with_columns(pl.col("process_id", "thread_id").fill_null(-1))
+    """Calls with the sort of interface that they are of."""
+    source = each_once(
+        calls["category"],
+        lambda category: pl.when(category.is_in(_DRIVERS)).then(pl.lit("driver")).otherwise(pl.lit("runtime")),
+    )
+    return calls.with_columns(pl.col("process_id", "thread_id").fill_null(-1), source_api=source).drop("category")
 
 
 def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
@@ -153,7 +174,7 @@ def _direction_and_memory(name: pl.Expr) -> pl.Expr:
     )
     # Arrays are device memory, so A counts as D for the direction.
     direction = pl.coalesce(letters, rocm).str.replace_all("A", "D").str.replace("TO", "2").str.to_lowercase()
-    kinds = [name.str.extract(_KINDS, i).str.to_lowercase().replace_strict(_MEMORY, default=None) for i in (1, 2)]
+    kinds = [name.str.extract(_ENDS, i).str.to_lowercase().replace_strict(_MEMORY, default=None) for i in (1, 2)]
     by_letter = {"h": "unknown", "d": "device", "p": "device"}
     ends = [direction.str.slice(i, 1).replace_strict(by_letter, default="unknown") for i in (0, 2)]
     known = direction.is_in(["h2d", "d2h", "d2d", "p2p", "h2h"])

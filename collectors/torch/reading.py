@@ -1,13 +1,13 @@
-"""The traces of a file one after another, each by compiled kernels where they are there, else by msgspec."""
+"""The traces of a file one after another, each by the parser in C where that is there, else by msgspec."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tracelens.collectors.torch.document import BLOCK_BYTES, ReadEvents, what_follows
-from tracelens.collectors.torch.fast import read_fast
-from tracelens.collectors.torch.slow import read_slow
+from tracelens.collectors.torch.columns import RawEvents
+from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvents, what_follows
+from tracelens.collectors.torch.native import read_native
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.errors import SourceError
@@ -16,9 +16,21 @@ from tracelens.trace.capture import Diagnostics
 Reader = Callable[[Text, Diagnostics], ReadEvents]
 
 
+def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
+    """One trace out of the text, which is left at what follows it, every event by msgspec: what a trace means.
+
+    Raises NoTraceError when this is no Chrome trace.
+    """
+    document, collected = Document(text, diagnostics), RawEvents(diagnostics)
+    for events in document.events():
+        collected.add(events)
+    frames = collected.frames()
+    return ReadEvents(frames, document.facts, document.complete, document.n_events, collected.has_fractions, "msgspec")
+
+
 def read_either(text: Text, diagnostics: Diagnostics) -> ReadEvents:
-    """One trace out of the text, whichever way it can be read; the frames are the same."""
-    return read_fast(text, diagnostics) or read_slow(text, diagnostics)
+    """The same, by the parser in C where it is there."""
+    return read_native(text, diagnostics) or read_plainly(text, diagnostics)
 
 
 def read_documents(

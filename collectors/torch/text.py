@@ -19,7 +19,7 @@ class Text:
         self.over = False
         self.start = 0
         """How much text there was before `data`."""
-        self._pieces: Iterator[bytes] = iter(pieces)
+        self._pieces: Iterator[bytes | memoryview] = iter(pieces)
 
     @property
     def place(self) -> int:
@@ -62,7 +62,7 @@ class Text:
                 return
             step *= 4
 
-    def rest(self) -> Iterator[bytes]:
+    def rest(self) -> Iterator[bytes | memoryview]:
         """All text from `at` on; the window is empty afterwards."""
         begun, pieces = bytes(self.data[self.at :]), self._pieces
         self.start += len(self.data)
@@ -70,7 +70,7 @@ class Text:
         yield begun
         yield from pieces
 
-    def resume(self, begun: bytes | bytearray, pieces: Iterator[bytes], start: int) -> None:
+    def resume(self, begun: bytes | bytearray, pieces: Iterator[bytes | memoryview], start: int) -> None:
         """Go on with text that was taken by `rest` and not needed."""
         self.data, self.at, self.start, self.over = bytearray(begun), 0, start, False
         self._pieces = pieces

@@ -37,6 +37,12 @@ def _utf8(value: bytes) -> str | None:
         return None
 
 
+def spaced_alike(json: pl.Expr) -> pl.Expr:
+    """JSON lists as text, spaced alike whatever layout the file has; null where nothing is written."""
+    alike = json.str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ", literal=True)
+    return pl.when(alike != "").then(alike)
+
+
 def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
     """Microseconds in decimal digits → Int64 nanoseconds, exactly; null where the text is no number.
 
@@ -128,10 +134,3 @@ def text(value: Any) -> str | None:
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, (int, float)) else None
-
-
-def triple(value: Any) -> tuple[int | None, int | None, int | None]:
-    """x, y, z of a grid or block; Nones where it is not three integers."""
-    if isinstance(value, list) and len(value) == 3 and all(type(part) is int and 0 <= part < 2**31 for part in value):
-        return value[0], value[1], value[2]
-    return None, None, None

@@ -15,7 +15,7 @@ from array import array
 from pathlib import Path
 
 from tests.fast_and_slow import BYTES, CHANGES, VALUES
-from tracelens.collectors.torch.fast import fields
+from tracelens.collectors.torch import fields
 
 ROOT = Path(__file__).resolve().parents[2]
 _NATIVE = ROOT / "tracelens" / "native"

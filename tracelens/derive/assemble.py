@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import as_categories, told_apart
+from tracelens.derive.columns.distinct import as_categories, each_once
 from tracelens.derive.events.ancestry import nearest
 from tracelens.derive.events.api_names import api_kind, strip_version
 from tracelens.derive.events.graph_nodes import mark_nodes, spans_of_nodes
-from tracelens.derive.events.linking import Callers
+from tracelens.derive.events.linking import Callers, fill_process
 from tracelens.derive.events.modules import list_layers, mark_modules
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.events.phases import mark_phases
@@ -27,6 +27,7 @@ from tracelens.trace.capture import Diagnostics
 _WORK_IDS = {
     "kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id", "synchronizations": "synchronization_id",
 }  # fmt: skip
+_ORDERS = {"allocations": "time_ns", "counters": "time_ns", "collectives": "kernel_id"}
 _NOTHING = pl.DataFrame()
 _OVERFLOW_NS = 86_400 * 10**9
 
@@ -43,94 +44,142 @@ def assemble(
     The tables are as `Table.conform` takes them: integers may be narrower than declared, strings Categorical. With a
     store, spans, calls and device work go there as they are finished, and the tables given back are the others.
     """
+    rank = _Rank(raw, diagnostics, store)
+    for stage in _STAGES:
+        stage(rank)
+    return {name: rank.tables[name] for name in TABLES if name in rank.tables and rank.tables[name].height}
+
+
+@dataclass(slots=True)
+class _Rank:
+    """The events of one rank while they become tables: what the source gave, and what was found so far."""
+
+    raw: dict[str, pl.DataFrame]
+    diagnostics: Diagnostics
+    store: Store | None
+    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
+    spans: pl.DataFrame = field(default_factory=pl.DataFrame)
+    calls: pl.DataFrame = field(default_factory=pl.DataFrame)
+    main_process: int = 0
+    marks: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """Where steps begin, as `find_marks` gives them."""
+    contexts: pl.Series | None = None
+    """The op around each span, by which kernels are classified."""
+    nodes: pl.DataFrame = field(default_factory=pl.DataFrame)
+    """The span that each node of a CUDA graph was made in."""
+
+    def finish(self, name: str, frame: pl.DataFrame) -> None:
+        """Take a table that may be large, as far as its columns are declared."""
+        if self.store is None:
+            self.tables[name] = _declared(name, frame)
+        elif frame.height:
+            self.store.put(TABLES[name], _declared(name, frame))
+
+
+def _order(rank: _Rank) -> None:
+    """Take spans and calls in order of time."""
     derived_from = ("sequence_number", "forward_thread_id", "backend", "exact_path")
-    spans = _filled(_in_order(raw.pop("spans", _NOTHING)), "spans", derived_from)
-    calls = _by_start(_filled(raw.pop("api_calls", _NOTHING), "api_calls", ("correlation_id",)))
-    main_process = _most_frequent((calls if calls.height else spans)["process_id"])
-    has_ops = bool((spans["kind"] == "op").any())
-    with ThreadPoolExecutor(1) as pool:
-        said = pool.submit(_said_of_calls, calls["raw_api"])
-        ahead = None if store else pool.submit(_look_ahead, raw, calls, said, main_process, has_ops=has_ops)
-        spans, enclosing = _nested(spans, calls, diagnostics)
-        marks = find_marks(spans)
-        spans, calls = mark_steps(spans, marks), mark_steps(calls, marks)
-        sites, at = find_sites(spans, enclosing, calls["start_ns"])
-    calls = calls.with_columns(*said.result(), enclosing, *at).with_row_index("api_call_id")
-    contexts = _contexts(spans) if has_ops and "kernels" in raw else None
-    tables = _Tables(store)
-    tables.small["layers"] = list_layers(spans)
-    tables.small["sites"] = sites
-    tables.small["activities"] = list_activities(spans, calls, marks)
-    steps = StepTimes(marks, calls["start_ns"])
-    made = spans_of_nodes(nodes, spans) if (nodes := raw.pop("graph_nodes", _NOTHING)).height else _NOTHING
-    finished = [_declared("spans", spans)]
-    del spans
-    tables.add("spans", finished.pop())
-    callers, found = ahead.result() if ahead else (Callers(calls), {})
-    callers.tell(calls)
-    for name, number in _WORK_IDS.items():
-        if name not in raw:
-            continue
-        work = _of_processes(raw.pop(name), name, callers, main_process)
-        work = callers.link(work, found.get(name)).with_row_index(number)
-        days = work.filter(pl.col("duration_ns") > _OVERFLOW_NS).height
-        diagnostics.add(
-            "warning", "duration_overflow", "durations of more than a day: the profiler's counter overflowed", days
+    rank.spans = _filled(_in_order(rank.raw.pop("spans", _NOTHING)), "spans", derived_from)
+    rank.calls = _by_start(_filled(rank.raw.pop("api_calls", _NOTHING), "api_calls", ("correlation_id",)))
+    rank.main_process = _most_frequent((rank.calls if rank.calls.height else rank.spans)["process_id"])
+
+
+def _nest(rank: _Rank) -> None:
+    """Give spans ids, parents, depth and self time, and calls ids and the span around each."""
+    result = nest(_times(rank.spans), _times(rank.calls))
+    text = "spans that start inside another and outlast it; not nested in it"
+    rank.diagnostics.add("info", "spans_overlap", text, result.n_overlaps)
+    text = "Python calls still open at the end though their caller went on"
+    rank.diagnostics.add("info", "calls_unreturned", text, result.n_unreturned)
+    rank.spans = (
+        rank.spans.drop("parent_hint", strict=False)
+        .with_row_index("span_id")
+        .with_columns(
+            _none_below(result.parent).alias("parent_id"),
+            pl.Series("depth", result.depth, dtype=pl.Int32).shrink_dtype(),
+            pl.Series("self_ns", result.self_ns, dtype=pl.Int64).shrink_dtype(),
         )
+    )
+    around = _none_below(result.call_span).alias("span_id")
+    rank.calls = rank.calls.with_columns(around).with_row_index("api_call_id")
+
+
+def _mark_spans(rank: _Rank) -> None:
+    """Give spans their module and phase, where the source does not."""
+    spans, parent = rank.spans, rank.spans["parent_id"]
+    if "module_path" not in spans.columns or spans["module_path"].null_count() == spans.height:
+        paths, n_ambiguous = mark_modules(spans, parent)
+        text = "autograd nodes whose forward op could be on several threads"
+        rank.diagnostics.add("info", "backward_ambiguous", text, n_ambiguous)
+        spans = spans.with_columns(paths.alias("module_path"))
+    rank.spans = spans.with_columns(mark_phases(spans, parent))
+
+
+def _name_calls(rank: _Rank) -> None:
+    """Give calls the name of the function, and what it does."""
+    api = each_once(rank.calls["raw_api"], strip_version).alias("api")
+    rank.calls = rank.calls.with_columns(api, each_once(api, api_kind).alias("kind"))
+
+
+def _step(rank: _Rank) -> None:
+    """Give spans and calls the step that they are in."""
+    rank.marks = find_marks(rank.spans)
+    rank.spans, rank.calls = mark_steps(rank.spans, rank.marks), mark_steps(rank.calls, rank.marks)
+
+
+def _list(rank: _Rank) -> None:
+    """List modules, the sites that calls are made at, and what threads do."""
+    sites, at = find_sites(rank.spans, rank.calls["span_id"], rank.calls["start_ns"])
+    rank.calls = rank.calls.with_columns(at)
+    rank.tables["layers"] = list_layers(rank.spans)
+    rank.tables["sites"] = sites
+    rank.tables["activities"] = list_activities(rank.spans, rank.calls, rank.marks)
+
+
+def _leave_spans(rank: _Rank) -> None:
+    """Keep of spans what device work is judged by, and finish them: with a store, their memory is free from here on."""
+    if "kernels" in rank.raw and (rank.spans["kind"] == "op").any():
+        rank.contexts = _ops_around(rank.spans)
+    nodes = rank.raw.pop("graph_nodes", _NOTHING)
+    if nodes.height:
+        rank.nodes = spans_of_nodes(nodes, rank.spans)
+    spans, rank.spans = rank.spans, _NOTHING
+    rank.finish("spans", spans)
+
+
+def _link(rank: _Rank) -> None:
+    """Tie device work to calls, classify kernels, and end the steps where their work does."""
+    callers, steps = Callers(rank.calls), StepTimes(rank.marks, rank.calls["start_ns"])
+    for name, number in _WORK_IDS.items():
+        if name not in rank.raw:
+            continue
+        work = _by_start(_filled(rank.raw.pop(name), name, ("correlation_id",)))
+        work = callers.link(fill_process(work, rank.calls, rank.main_process)).with_row_index(number)
+        days = work.filter(pl.col("duration_ns") > _OVERFLOW_NS).height
+        text = "durations of more than a day: the profiler's counter overflowed"
+        rank.diagnostics.add("warning", "duration_overflow", text, days)
         if name == "kernels":
-            work = _classified(mark_nodes(work, made) if made.height else work, contexts)
+            work = mark_nodes(work, rank.nodes) if rank.nodes.height else work
+            around = None if rank.contexts is None else rank.contexts.gather(work["span_id"])
+            work = work.with_columns(classify(work["name"], around).drop("primitive_source"))
         if name != "synchronizations":
             steps.take(name, work)
-        tables.add(name, _declared(name, work))
-    tables.small["steps"] = steps.steps()
-    tables.add("api_calls", _declared("api_calls", calls))
-    tables.small |= _as_given(raw)
-    return {name: tables.small[name] for name in TABLES if name in tables.small and tables.small[name].height}
+        rank.finish(name, work)
+    rank.tables["steps"] = steps.steps()
 
 
-def _as_given(raw: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """The tables that need no more than an order, and what is known of devices."""
-    orders = {"allocations": "time_ns", "counters": "time_ns", "collectives": "kernel_id"}
-    tables = {name: _declared(name, raw.pop(name).sort(order)) for name, order in orders.items() if name in raw}
-    if "devices" in raw:
-        tables["devices"] = complete_devices(TABLES["devices"].without("rank").conform(raw["devices"]))
-    return tables
+def _take_others(rank: _Rank) -> None:
+    """Finish calls, the tables that need no more than an order, and what is known of devices."""
+    rank.finish("api_calls", rank.calls)
+    for name, order in _ORDERS.items():
+        if name in rank.raw:
+            rank.tables[name] = _declared(name, rank.raw.pop(name).sort(order))
+    if "devices" in rank.raw:
+        rank.tables["devices"] = complete_devices(TABLES["devices"].without("rank").conform(rank.raw.pop("devices")))
 
 
-def _look_ahead(
-    raw: dict[str, pl.DataFrame], calls: pl.DataFrame, said: Future[pl.DataFrame], main_process: int, *, has_ops: bool
-) -> tuple[Callers, dict[str, pl.DataFrame]]:
-    """What linking needs, said by a thread of its own while calls are placed in spans: callers, and each table's calls.
-
-    Leaves device work as it is linked, kernels classified where no op could tell more than their names. For tables that
-    are held anyway: it is as much as a tenth of them.
-    """
-    callers = Callers(calls.with_columns(*said.result()))
-    for name in _WORK_IDS.keys() & raw.keys():
-        raw[name] = _of_processes(raw[name], name, callers, main_process)
-    if "kernels" in raw and not has_ops:
-        raw["kernels"] = _classified(raw["kernels"], None)
-    return callers, {name: callers.find(raw[name]) for name in _WORK_IDS if name in raw}
-
-
-def _of_processes(work: pl.DataFrame, name: str, callers: Callers, main_process: int) -> pl.DataFrame:
-    """Device work in order, with its process."""
-    return callers.fill_process(_by_start(_filled(work, name, ("correlation_id",))), main_process)
-
-
-class _Tables:
-    """Finished tables: the small ones here, the others in the store where there is one."""
-
-    def __init__(self, store: Store | None) -> None:
-        self.small: dict[str, pl.DataFrame] = {}
-        self._store = store
-
-    def add(self, name: str, frame: pl.DataFrame) -> None:
-        """Take a finished table that may be large."""
-        if self._store is None:
-            self.small[name] = frame
-        elif frame.height:
-            self._store.put(TABLES[name], frame)
+_STAGES = (_order, _nest, _mark_spans, _name_calls, _step, _list, _leave_spans, _link, _take_others)
+"""What is done to a rank's events, in this order."""
 
 
 def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
@@ -165,15 +214,6 @@ def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.Data
     return frame.with_columns(missing)
 
 
-def _said_of_calls(raw_api: pl.Series) -> pl.DataFrame:
-    """The api and kind of each call."""
-    raw = as_categories(raw_api)
-    rows, places = told_apart(raw.to_physical())
-    distinct = raw.gather(rows).cast(pl.String).to_frame().select(api=strip_version(pl.first()))
-    said = distinct.with_columns(kind=api_kind(pl.col("api"))).cast(pl.Categorical)
-    return said.select(pl.all().gather(places))
-
-
 def _most_frequent(processes: pl.Series) -> int:
     """The process of most rows, 0 where none is known; mostly there is one, which needs no counting."""
     found = processes.min()
@@ -187,36 +227,6 @@ def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
     return frame if frame["start_ns"].is_sorted() else frame.sort("start_ns", maintain_order=True)
 
 
-def _nested(spans: pl.DataFrame, calls: pl.DataFrame, diagnostics: Diagnostics) -> tuple[pl.DataFrame, pl.Series]:
-    """Spans with ids, parents, depth, self time, modules and phases; and the span id around each call."""
-    result = nest(_times(spans), _times(calls))
-    diagnostics.add(
-        "info", "spans_overlap", "spans that start inside another and outlast it; not nested in it", result.n_overlaps
-    )
-    diagnostics.add(
-        "info",
-        "calls_unreturned",
-        "Python calls still open at the end though their caller went on",
-        result.n_unreturned,
-    )
-    parent = _none_below(result.parent).alias("parent_id")
-    spans = spans.drop("parent_hint", strict=False).with_row_index("span_id")
-    spans = spans.with_columns(
-        parent,
-        pl.Series("depth", result.depth, dtype=pl.Int32).shrink_dtype(),
-        pl.Series("self_ns", result.self_ns, dtype=pl.Int64).shrink_dtype(),
-    )
-    enclosing = _none_below(result.call_span).alias("span_id")
-    del result
-    if "module_path" not in spans.columns or spans["module_path"].null_count() == spans.height:
-        paths, n_ambiguous = mark_modules(spans, parent)
-        diagnostics.add(
-            "info", "backward_ambiguous", "autograd nodes whose forward op could be on several threads", n_ambiguous
-        )
-        spans = spans.with_columns(paths.alias("module_path"))
-    return spans.with_columns(mark_phases(spans, parent)), enclosing
-
-
 def _times(frame: pl.DataFrame) -> pl.DataFrame:
     """What nesting looks at."""
     names = ["process_id", "thread_id", "start_ns", "duration_ns"]
@@ -226,25 +236,15 @@ def _times(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _none_below(rows: Sequence[int] | pl.Series) -> pl.Series:
     """Row numbers with -1 as null, as narrow as Polars takes them."""
-    series = rows if isinstance(rows, pl.Series) else pl.Series("row", rows, dtype=pl.Int64)
-    return series.set(series < 0, None).cast(pl.get_index_type())
+    found = pl.Series(rows, dtype=pl.Int64)
+    return found.set(found < 0, None).cast(pl.get_index_type())
 
 
-def _contexts(spans: pl.DataFrame) -> pl.Series | None:
+def _ops_around(spans: pl.DataFrame) -> pl.Series:
     """The name of the innermost op around each span, itself included; `triton` where the profiler knows it for one."""
-    if not spans.height:
-        return None
     ops = spans.select(
         pl.when(pl.col("kind") == "op").then(
             pl.when(pl.col("backend") == "triton").then(pl.lit("triton")).otherwise(pl.col("name"))
         )
     ).to_series()
     return nearest(spans["parent_id"], as_categories(ops))
-
-
-def _classified(kernels: pl.DataFrame, contexts: pl.Series | None) -> pl.DataFrame:
-    """Kernels with library, primitive and is_communication, judged by name and by the op that launched them, once."""
-    if "library" in kernels.columns:
-        return kernels
-    classes = classify(kernels["name"], None if contexts is None else contexts.gather(kernels["span_id"]))
-    return kernels.with_columns(classes.select("library", "primitive", "is_communication"))

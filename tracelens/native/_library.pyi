@@ -77,12 +77,11 @@ class Parser:
         counters: int,
         unplaced: int,
         seed: int,
-        base: int,
         /,
     ) -> None: ...
     # From there on: why it stopped (0: the text is over, 1: the list is closed, 2: a buffer is full, 3: no JSON),
     # where, how many events, whether a start has decimals, rows of each table, and of each event that Python has to
     # look at its begin, end, and the rows of each table before it.
     def parse(self, text: Buffer, at: int, /) -> tuple[int, int, int, int, bytes, bytes]: ...
-    # Where each string ends, and the text of all: 0 texts, 1 shapes.
-    def strings(self, which: int, /) -> tuple[bytes, bytes]: ...
+    # Of the strings from a number on where each ends in their text, and this text: 0 texts, 1 shapes.
+    def strings(self, which: int, first: int, /) -> tuple[bytes, bytes]: ...

@@ -13,6 +13,7 @@ _ARROW: dict[pl.DataType, tuple[pa.DataType, int]] = {
     pl.UInt32(): (pa.uint32(), 4),
     pl.Int64(): (pa.int64(), 8),
     pl.UInt8(): (pa.uint8(), 1),
+    pl.Float64(): (pa.float64(), 8),
 }
 
 

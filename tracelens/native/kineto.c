@@ -53,7 +53,7 @@ int parser_ready(struct parser *parser)
     size_t n_tables = parser->n_tables, n_text = parser->n_key_text;
     if (parser->n_keys > 200 || n_tables > MOST_TABLES || !parser->n_columns || parser->n_cells < parser->n_columns ||
         !is_in(parser->allocations, 0, n_tables) || !is_in(parser->counters, 0, n_tables) ||
-        !is_in(parser->unplaced, 0, n_tables) || parser->base < 0 || parser->base > 3 * MOST_STRINGS)
+        !is_in(parser->unplaced, 0, n_tables))
         return 0;
     for (const struct table *t = parser->tables; t < parser->tables + n_tables; t++)
         if (!is_in(t->last, 0, parser->n_columns + 1) || !is_in(t->first, 0, (size_t)t->last + 1))
@@ -323,7 +323,7 @@ static int fill(struct parser *parser, const struct column *column, const struct
         return 1;
     int64_t number = intern(&parser->strings[how == SHAPE], is_there ? field->text : (const uint8_t *)"",
                             is_there ? field->length : 0);
-    *cell = number + parser->base + (is_word || how == SHAPE ? 0 : TRACK_BASE);
+    *cell = number + (is_word || how == SHAPE ? 0 : TRACK_BASE);
     return number >= 0;
 }
 

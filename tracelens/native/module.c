@@ -252,9 +252,9 @@ struct parser_object {
 static PyObject *parser_new(PyTypeObject *type, PyObject *args, PyObject *names)
 {
     struct parser_object *self = (struct parser_object *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
-    if (!self || (names && PyDict_Size(names)) || take(args, "bqqqQnnnnn", &self->held)) {
+    if (!self || (names && PyDict_Size(names)) || take(args, "bqqqQnnnn", &self->held)) {
         Py_XDECREF((PyObject *)self);
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "expected ten arguments");
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "expected nine arguments");
     }
     const struct arguments *held = &self->held;
     self->parser = (struct parser){
@@ -264,7 +264,6 @@ static PyObject *parser_new(PyTypeObject *type, PyObject *args, PyObject *names)
         .columns = held->at[3].data, .n_columns = held->at[3].n / 3,
         .cells = held->at[4].data, .n_cells = held->at[4].n,
         .allocations = held->at[5].number, .counters = held->at[6].number, .unplaced = held->at[7].number,
-        .base = held->at[9].number,
     };
     self->parser.strings[0].seed = self->parser.strings[1].seed = (uint64_t)held->at[8].number;
     if (parser_ready(&self->parser))
@@ -308,11 +307,20 @@ static PyObject *py_parse(PyObject *self, PyObject *args)
 static PyObject *py_strings(PyObject *self, PyObject *args)
 {
     struct arguments held;
-    if (take(args, "n", &held))
+    if (take(args, "nn", &held))
         return NULL;
     const struct strings *of = &((struct parser_object *)self)->parser.strings[held.at[0].number != 0];
-    return Py_BuildValue("y#y#", of->n ? (const char *)of->ends : "", (Py_ssize_t)(of->n * sizeof *of->ends),
-                         of->n ? (const char *)of->arena : "", (Py_ssize_t)(of->n ? of->ends[of->n - 1] : 0));
+    int64_t first = held.at[1].number;
+    if (first < 0 || (uint64_t)first > of->n)
+        return refuse(&held, "the number of a string");
+    size_t n = of->n - (size_t)first, begin = first ? (size_t)of->ends[first - 1] : 0;
+    PyObject *ends = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(n * sizeof(uint64_t)));
+    for (size_t k = 0; ends && k < n; k++) {
+        uint64_t end = of->ends[(size_t)first + k] - begin;
+        memcpy(PyBytes_AsString(ends) + k * sizeof end, &end, sizeof end);
+    }
+    return ends ? Py_BuildValue("Ny#", ends, n ? (const char *)of->arena + begin : "",
+                                (Py_ssize_t)(n ? of->ends[of->n - 1] - begin : 0)) : NULL;
 }
 
 static PyMethodDef parser_methods[] = {

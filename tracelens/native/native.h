@@ -220,7 +220,6 @@ struct parser {
     size_t n_key_text, n_keys, n_tables, n_columns, n_cells;
     int64_t *cells; /* of each column as many */
     int64_t allocations, counters, unplaced; /* tables of events that no category tells of */
-    int64_t base; /* what is added to numbers of strings, so that those of several parsers differ */
     struct strings strings[2]; /* texts, and shapes */
     uint8_t key_slots[256]; /* keys plus 1 by hash, 0 for none */
     /* What one call found; of each event for Python to judge begin, end, and the rows of each table before it. */

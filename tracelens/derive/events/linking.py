@@ -10,9 +10,6 @@ import polars as pl
 _HAS_ID = pl.col("correlation_id").fill_null(0) != 0
 """0 is CUPTI's word for no correlation."""
 _STARTS_WORK = pl.col("kind").is_in(["kernel_launch", "graph_launch", "memcpy", "memset"])
-_FEW_PROCESSES = 16
-_SPARSE, _FEW = 4, 1 << 10
-_LOOKED_AT = ("row", "correlation_id", "start_ns", "duration_ns", "kind")
 
 
 def link_work(work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -29,70 +26,43 @@ class Callers:
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
-        self._calls = calls.select("process_id", "correlation_id")
-        self.tell(calls)
+        self._answers = calls.select(
+            name for name in ("api_call_id", "span_id", "step", "site_id") if name in calls.columns
+        )
         self._is_graph = calls["kind"] == "graph_launch"
-        numbered = calls.with_row_index("row")
-        self._processes = {process: _Process(part) for process, part in _by_process(numbered, _LOOKED_AT)}
+        columns = ("row", "correlation_id", "start_ns", "duration_ns", "kind")
+        self._processes = {
+            process: _Process(part) for process, part in _by_process(calls.with_row_index("row"), columns)
+        }
 
-    def tell(self, calls: pl.DataFrame) -> None:
-        """What work is told of its call, from now on: the same calls, of which more is known."""
-        answers = ("api_call_id", "span_id", "step", "site_id")
-        self._answers = calls.select(name for name in answers if name in calls.columns)
-
-    def fill_process(self, work: pl.DataFrame, fallback: int) -> pl.DataFrame:
-        """The work with process_id, by the rules of the function `fill_process`."""
-        processes = [process for process in self._processes if isinstance(process, int)]
-        if "process_id" in work.columns or not 1 < len(processes) <= _FEW_PROCESSES:
-            return fill_process(work, self._calls, fallback)
-        ids = work["correlation_id"]
-        owner = pl.repeat(None, work.height, dtype=pl.Int64, eager=True)
-        for process in processes:
-            rows = self._processes[process].rows_of(ids).is_not_null().arg_true()
-            # One that another process has too is of nobody.
-            owner = owner.scatter(
-                rows, pl.select(pl.when(owner.gather(rows).is_null()).then(process).otherwise(-1)).to_series()
-            )
-        return work.with_columns(owner.fill_null(fallback).alias("process_id"))
-
-    def link(self, work: pl.DataFrame, found: pl.DataFrame | None = None) -> pl.DataFrame:
-        """The work with api_call_id, span_id, step and link, and site_id where the calls have it.
-
-        `found` is what `find` gave for the work, where that was asked for before.
-        """
-        found = self.find(work) if found is None else found
-        answers = [column.gather(found["row"]) for column in self._answers.get_columns()]
-        return work.with_columns(*answers, found["link"])
-
-    def find(self, work: pl.DataFrame) -> pl.DataFrame:
-        """The row of the call that started each piece of work, null where there is none, and link."""
-        row = pl.repeat(None, work.height, dtype=pl.get_index_type(), eager=True).alias("row")
+    def link(self, work: pl.DataFrame) -> pl.DataFrame:
+        """The work with api_call_id, span_id, step and link, and site_id where the calls have it."""
+        row = pl.repeat(None, work.height, dtype=pl.get_index_type(), eager=True)
         is_before = pl.repeat(False, work.height, dtype=pl.Boolean, eager=True)
-        for process, part in _by_process(work.with_row_index("work"), ("work", "correlation_id", "start_ns")):
+        for process, part in _by_process(work.with_row_index("row"), ("row", "correlation_id", "start_ns")):
             calls = self._processes.get(process)
-            if calls is None:
-                continue
-            found, before = calls.rows_of(part["correlation_id"]), calls.is_before(part)
-            if part.height == work.height:
-                row, is_before = found, before
-            else:
-                row, is_before = row.scatter(part["work"], found), is_before.scatter(part["work"], before)
-        graph = self._is_graph.gather(row)
-        return pl.DataFrame({"row": row}).with_columns(
-            pl.when(graph).then(pl.lit("graph", pl.Categorical))
+            if calls is not None and part.height == work.height:
+                row, is_before = calls.rows_of(part["correlation_id"]), calls.is_before(part)
+            elif calls is not None:
+                row = row.scatter(part["row"], calls.rows_of(part["correlation_id"]))
+                is_before = is_before.scatter(part["row"], calls.is_before(part))
+        is_graph = self._is_graph.gather(row)
+        link = pl.select(
+            pl.when(is_graph).then(pl.lit("graph", pl.Categorical))
             .when(row.is_not_null()).then(pl.lit("launched", pl.Categorical))
             .when(is_before).then(pl.lit("pre_window", pl.Categorical))
             .otherwise(pl.lit("unlinked", pl.Categorical))
             .alias("link")
         )  # fmt: skip
+        return work.with_columns(*(column.gather(row) for column in self._answers.get_columns()), link["link"])
 
 
 class _Process:
-    """The calls of one process."""
+    """The calls of one process: those that start work, in which nearly all work is found, and the others."""
 
     def __init__(self, calls: pl.DataFrame) -> None:
-        self._calls = calls
         self._launches = _RowsById(calls.filter(_HAS_ID & _STARTS_WORK))
+        self._calls = calls
         ids = calls["correlation_id"]
         self._first_id = ids.filter(ids > 0).min()
         self._first_ns = calls["start_ns"].min()
@@ -104,7 +74,6 @@ class _Process:
     def rows_of(self, ids: pl.Series) -> pl.Series:
         """The row of the call that each id names, null where none does."""
         rows = self._launches.find(ids)
-        # Nearly all work is found among the calls that start work; only what is left is looked for among the others.
         left = (rows.is_null() & (ids.fill_null(0) != 0)).arg_true()
         return rows.scatter(left, self._others.find(ids.gather(left))) if len(left) else rows
 
@@ -115,41 +84,25 @@ class _Process:
 
 
 class _RowsById:
-    """The first of the calls with an id, the outer of two that start together.
+    """The first of the calls with an id, the outer of two that start together; found by halving.
 
-    Ids mostly count up by one, and are then looked up in a list by id. Others are walked through beside those asked for
-    where these count up too, in a tenth of the time that halving takes, which is left for the rest.
+    Ids count up, and work is asked for in the order of its start, so that neighbours are found in the same memory: a
+    million takes 0.05 s, where a join takes 0.2 s.
     """
 
     def __init__(self, calls: pl.DataFrame) -> None:
-        by_id = calls.select("correlation_id", "row")
-        if not by_id["correlation_id"].is_sorted():
-            by_id = by_id.sort("correlation_id")
-        if by_id.select((pl.col("correlation_id").diff() == 0).any()).item():
-            ordered = calls.sort("correlation_id", "start_ns", pl.col("duration_ns").neg(), maintain_order=True)
-            by_id = ordered.unique("correlation_id", keep="first", maintain_order=True).select("correlation_id", "row")
-        self._ids, self._rows = by_id.get_columns()
-        first, last = self._ids.min(), self._ids.max()
-        self._first, self._table = 0, self._rows.clear()
-        if isinstance(first, int) and isinstance(last, int) and last - first < _SPARSE * len(self._ids) + _FEW:
-            self._first = first
-            self._table = pl.repeat(None, last - first + 1, dtype=self._rows.dtype, eager=True)
-            self._table.scatter(self._ids.cast(pl.Int64) - first, self._rows)
+        calls = calls.with_columns(pl.col("correlation_id").cast(pl.Int64))
+        if not calls["correlation_id"].is_sorted() or (calls["correlation_id"].diff() == 0).any():
+            calls = calls.sort("correlation_id", "start_ns", pl.col("duration_ns").neg(), maintain_order=True)
+            calls = calls.unique("correlation_id", keep="first", maintain_order=True)
+        self._ids, self._rows = calls["correlation_id"], calls["row"]
 
     def find(self, ids: pl.Series) -> pl.Series:
         """The row for each id, null where there is none."""
-        if len(self._table):
-            place = ids.cast(pl.Int64, strict=False) - self._first
-            place = pl.select(pl.when(place.is_between(0, len(self._table) - 1)).then(place)).to_series()
-            return self._table.gather(place.cast(pl.get_index_type())).alias("row")
-        wanted = ids.cast(self._ids.dtype, strict=False)
-        if wanted.is_sorted() and not wanted.null_count():
-            known = pl.DataFrame([self._ids.alias("id"), self._ids.alias("known"), self._rows])
-            both = wanted.to_frame("id").join_asof(known, on="id", check_sortedness=False)
-            return both.select(row=pl.when(pl.col("known") == pl.col("id")).then("row")).to_series()
-        place = self._ids.search_sorted(wanted.fill_null(0))
+        wanted = ids.cast(pl.Int64).fill_null(0)
+        place = self._ids.search_sorted(wanted)
         place = place.set(place >= len(self._ids), None)
-        return self._rows.gather(place.set(self._ids.gather(place).ne_missing(ids), None)).alias("row")
+        return self._rows.gather(place.set(self._ids.gather(place).ne_missing(wanted), None))
 
 
 def _by_process(frame: pl.DataFrame, columns: tuple[str, ...]) -> Iterator[tuple[object, pl.DataFrame]]:

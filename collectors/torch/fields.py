@@ -1,4 +1,8 @@
-"""The keys that the parser reads of an event, and the columns of each raw table that they fill."""
+"""The keys that are read of an event, and the columns of each raw table that they fill: for both readers.
+
+`events` and `columns` read them with msgspec and Polars, and define what a trace means; `native` hands the same
+declarations to the parser in C.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,6 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tracelens.collectors.torch.columns import _GROUPS
-
 # How a key's value is read. WHOLE: an integer. NUMERAL: an integer, or a string of digits. TRACK: the same, or a string
 # that a number is later found in. TIME: microseconds as exact nanoseconds. JSON: the value's own text.
 SKIPPED, WHOLE, NUMERAL, TRACK, TIME, TEXT, JSON, REAL, TRIPLE, ARGS = range(10)
@@ -16,6 +18,8 @@ SKIPPED, WHOLE, NUMERAL, TRACK, TIME, TEXT, JSON, REAL, TRIPLE, ARGS = range(10)
 # How a column is filled. TAKE: the first field that is there. WORD: the same of texts, where an empty one gives way.
 # NAME: as WORD, but empty where there is none. SHAPE: the JSON text. UNLESS_ZERO: the first, unless the second is 0.
 TAKE, WORD, NAME, SHAPE, UNLESS_ZERO = range(5)
+STRINGS = {WORD, NAME, SHAPE}
+"""Ways to fill a column with strings."""
 
 EVENT_KEYS = {
     "ph": TEXT, "cat": TEXT, "name": TEXT, "pid": TRACK, "tid": TRACK, "ts": TIME, "dur": TIME, "args": ARGS,
@@ -29,9 +33,23 @@ ARG_KEYS = {
     "bytes": NUMERAL, "cuda_sync_kind": TEXT, "Addr": NUMERAL, "Device Type": WHOLE, "Device Id": NUMERAL,
     "Bytes": NUMERAL, "Total Allocated": NUMERAL, "Total Reserved": NUMERAL, "Collective name": TEXT,
     "Process Group Name": TEXT, "Process Group Description": TEXT, "Group size": NUMERAL, "dtype": TEXT,
-    "In msg nelems": NUMERAL, "Out msg nelems": NUMERAL, "value": REAL, "cbid": NUMERAL,
+    "In msg nelems": NUMERAL, "Out msg nelems": NUMERAL, "value": REAL,
 }  # fmt: skip
-"""Every key that the slow path decodes, whether a table holds it or not: what it refuses has to be refused."""
+"""Keys of an event's args; other keys are skipped."""
+KEYS = EVENT_KEYS | ARG_KEYS
+
+CATEGORIES = {
+    # Kineto's words of 2022-05 on, and those before.
+    "cpu_op": "spans", "Operator": "spans", "user_annotation": "spans", "python_function": "spans",
+    "overhead": "spans", "cuda_runtime": "api_calls", "cuda_driver": "api_calls", "Runtime": "api_calls",
+    "kernel": "kernels", "Kernel": "kernels", "gpu_memcpy": "memcpys", "Memcpy": "memcpys",
+    "gpu_memset": "memsets", "Memset": "memsets", "cuda_sync": "synchronizations",
+    # Other makers' host calls; their kernels and copies mostly have the names above. MTIA's device events are its own.
+    "mtia_runtime": "api_calls", "xpu_runtime": "api_calls", "xpu_driver": "api_calls", "hpu_op": "api_calls",
+    "glow_runtime": "api_calls", "privateuse1_runtime": "api_calls", "privateuse1_driver": "api_calls",
+    "mtia_ccp_events": "kernels",
+}  # fmt: skip
+"""The table of a complete event (phase X) by its category."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +74,6 @@ _WORK = (
     Column("graph_node_id", TAKE, "graph node id"),
 )
 _SIZED = (*_WORK, Column("size_bytes", TAKE, "bytes"), *_TIMES)
-
-CATEGORIES = _GROUPS
-"""Tables by category of their events."""
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "spans": (
@@ -116,7 +131,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
 NAMES = tuple(TABLES)
 ALLOCATIONS, COUNTERS, UNPLACED = (NAMES.index(name) for name in ("allocations", "counters", "unplaced"))
 
-# What an event must have to be placed without the slow path, which knows what its lack means and counts it.
+# What an event must have to be placed by the parser in C; Python knows what its lack means, and counts it.
 REQUIRED = {
     "spans": ("ts", "dur"), "api_calls": ("ts", "dur"), "kernels": ("ts", "dur"), "memcpys": ("ts", "dur", "bytes"),
     "memsets": ("ts", "dur", "bytes"), "synchronizations": ("ts", "dur"), "allocations": ("ts", "Bytes"),
@@ -129,19 +144,16 @@ def fields() -> dict[str, int]:
     """The place of each key's value among an event's fields; a triple takes three places."""
     places: dict[str, int] = {}
     at = 0
-    for key, kind in (EVENT_KEYS | ARG_KEYS).items():
+    for key, kind in KEYS.items():
         places[key] = at
         at += 3 if kind == TRIPLE else 1
     return places
 
 
 _NO_FIELD = 1 << 62
-"""As a required field: one that no event has, so that all of a table are left to the slow path."""
-# As in native.h.
-NUMBER_BITS = 30
-"""A string in a column: its number in its worker's table; above these bits, the number of the worker."""
+"""As a required field: one that no event has, so that all of a table are left to Python."""
 TRACK_BASE = 1 << 61
-"""A track that is named by a string: this plus the string's number."""
+"""As in native.h: a track that is named by a string is this plus the string's number."""
 
 
 @functools.cache
@@ -171,17 +183,13 @@ def plan() -> tuple[bytes, bytes, bytes, bytes]:
             matters |= 1 << places["name"]  # it might spell [memory]
         required = sum(1 << places[key] for key in REQUIRED[name])
         if name == "counters":
-            required |= _NO_FIELD  # any number of series, of any names, which only the slow path tells
+            required |= _NO_FIELD  # a series a number among its args, whatever it is called: only Python tells them
         tables.extend((required, matters, first, len(columns) // 3))
     return text, keys.tobytes(), tables.tobytes(), columns.tobytes()
 
 
-STRINGS = {WORD, NAME, SHAPE}
-"""Ways to fill a column with strings."""
-
-
 def table_of(phase: object, category: object, name: object) -> str:
-    """The table of an event that the slow path read; empty for none."""
+    """The table that an event belongs to; empty for none."""
     if phase == "X":
         return CATEGORIES.get(category, "") if isinstance(category, str) else ""
     if phase == "i" and name == "[memory]":
