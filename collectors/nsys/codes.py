@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import told_apart
+from tracelens.derive.columns.distinct import distinct_rows
 
 PUSH_POP, START_END, MARK = (59, 70), (60, 71), (34,)
 """NVTX event types of a range or mark, with their twins from nvtxt files; all other types are bookkeeping."""
@@ -44,7 +44,7 @@ def word(code: pl.Expr, words: dict[int, str]) -> pl.Expr:
 
 def each_word(codes: pl.Series, words: dict[int, str]) -> pl.Series:
     """The word for each code, null for one that is absent or not listed; Categorical."""
-    rows, places = told_apart(codes)
+    rows, places = distinct_rows(codes)
     distinct = codes.gather(rows)
     named = distinct.replace_strict(list(words), as_words(words.values()), default=None, return_dtype=pl.Categorical)
     return named.gather(places)

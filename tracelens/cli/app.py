@@ -39,6 +39,7 @@ from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.report import build_report
 from tracelens.schemas import ROW_IDS, TABLES
 from tracelens.storage.table import Table
+from tracelens.trace.combine import repeated_ids
 from tracelens.views.describe import describe, listing
 from tracelens.views.format import printable
 from tracelens.views.text import frame_to_text, to_text
@@ -244,7 +245,7 @@ def check(trace: Sources) -> None:
     if diagnostics.height:
         emit(f"\n{_plain(diagnostics)}")
     bad = diagnostics.filter(pl.col("severity").is_in(["loss", "error"]))
-    repeated = opened.repeated_ids()
+    repeated = repeated_ids(opened)
     for name, count in repeated.items():
         emit(f"\n{count:,} rows of {name} share their {ROW_IDS[name]} with another row of their rank: collect anew.\n")
     if bad.height or repeated or not opened.manifest.complete:

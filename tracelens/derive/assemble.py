@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import as_categories, told_apart
+from tracelens.derive.columns.distinct import as_categories, distinct_rows
 from tracelens.derive.events.ancestry import nearest
 from tracelens.derive.events.api_names import api_kind, strip_version
 from tracelens.derive.events.graph_nodes import mark_nodes, spans_of_nodes
@@ -168,7 +168,7 @@ def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.Data
 def _said_of_calls(raw_api: pl.Series) -> pl.DataFrame:
     """The api and kind of each call."""
     raw = as_categories(raw_api)
-    rows, places = told_apart(raw.to_physical())
+    rows, places = distinct_rows(raw.to_physical())
     distinct = raw.gather(rows).cast(pl.String).to_frame().select(api=strip_version(pl.first()))
     said = distinct.with_columns(kind=api_kind(pl.col("api"))).cast(pl.Categorical)
     return said.select(pl.all().gather(places))
