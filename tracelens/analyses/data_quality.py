@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.derive.columns.intervals import END
+from tracelens.derive.time.idle import by_value
 from tracelens.schemas.results.time import DATA_QUALITY
 from tracelens.trace import Trace
 
@@ -43,22 +44,24 @@ def _sums(trace: Trace) -> dict[str, pl.DataFrame]:
     ns = pl.col("duration_ns")
     kernels = trace.select("kernels", "rank", "link", "primitive", "step", "duration_ns")
     n_zero = (ns == 0).sum().cast(pl.Int64).alias("n_zero")
-    by_sort = kernels.group_by("rank", "link", "primitive").agg(ns.sum(), n_zero)
-    by_step = kernels.group_by("rank", "step").agg(ns.sum())
-    return {"kernels": by_sort, "steps": by_step, "spans": _host(trace)}
+    by_sort = kernels.lazy().group_by("rank", "link", "primitive").agg(ns.sum(), n_zero)
+    by_step = kernels.lazy().group_by("rank", "step").agg(ns.sum())
+    return {"kernels": by_sort.collect(), "steps": by_step.collect(), "spans": _host(trace)}
 
 
 def _host(trace: Trace) -> pl.DataFrame:
     """Of each rank that has spans their first start, last end, the time of overhead, and whether kinds are there."""
     spans = trace.select("spans", "rank", "kind", "start_ns", "duration_ns")
     kind = pl.col("kind")
-    return spans.group_by("rank").agg(
-        pl.col("start_ns").min().alias("first"),
-        END.max().alias("last"),
-        pl.col("duration_ns").filter(kind == "overhead").sum(),
-        module=(kind == "module").any(),
-        python=(kind == "python").any(),
-    )
+    measures = {
+        "first": pl.col("start_ns").min(),
+        "last": END.max(),
+        "duration_ns": pl.col("duration_ns").filter(kind == "overhead").sum(),
+        "module": (kind == "module").any(),
+        "python": (kind == "python").any(),
+    }
+    found = [part.select(pl.col("rank").first(), **measures) for _, part in by_value(spans, "rank")]
+    return pl.concat(found) if found else spans.select("rank")
 
 
 def _row(rank: int, check: str, status: str, measure: tuple[float | None, str | None], text: str) -> dict[str, object]:

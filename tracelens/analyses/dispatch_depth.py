@@ -60,11 +60,11 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
         *(pl.col(name).max().alias(f"{name}_max") for name in depth_names),
         pl.col("host_ns").median().alias("host_median_ns"),
     ]
-    frame = sites.group_by(_KEY).agg(measures)
+    frame = sites.lazy().group_by(_KEY).agg(measures)
     # An op that starts several pieces of work is on the host once, until it has started the last.
-    calls = sites.drop_nulls("op_id").group_by(*_KEY, "op_id").agg(pl.col("host_ns").max())
+    calls = sites.lazy().drop_nulls("op_id").group_by(*_KEY, "op_id").agg(pl.col("host_ns").max())
     host = calls.group_by(_KEY).agg(host_total_ns=pl.col("host_ns").sum())
-    return frame.join(host, on=_KEY, how="left", nulls_equal=True)
+    return frame.join(host, on=_KEY, how="left", nulls_equal=True).collect()
 
 
 def _found_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:

@@ -33,9 +33,10 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
         pl.col("delay").max().alias("delay_max_ns"),
         pl.col("duration_ns").sum().alias("duration_total_ns"),
     ]
-    frame = matched.group_by(_KEY).agg(measures)
+    frame = matched.lazy().group_by(_KEY).agg(measures)
     of_calls = (
         _per_call(matched)
+        .lazy()
         .group_by(_KEY)
         .agg(
             pl.col("api_ns").sum().alias("api_total_ns"),
@@ -43,7 +44,7 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
             (pl.col("n").filter("is_short").sum() / pl.col("n").sum()).alias("short_frac"),
         )
     )
-    joined = frame.join(of_calls, on=_KEY)
+    joined = frame.join(of_calls, on=_KEY).collect()
     order = ["rank", "api_total_ns", *_KEY[1:]]
     return LAUNCH_DELAY.conform(joined.sort(order, descending=[False, True, False, False]))
 

@@ -15,8 +15,8 @@ def top_kernels(trace: Trace) -> pl.DataFrame:
     """A row a kernel name and rank, most time first. Raises MissingTableError without kernels."""
     trace.require("top_kernels", "kernels")
     kernels = trace.select("kernels", "rank", "name", "library", "primitive", "duration_ns")
-    by_primitive = kernels.group_by("rank", *_WORDS).agg(pl.col("duration_ns").sum())
-    by_name = kernels.group_by("rank", "name").agg(durations())
+    by_primitive = kernels.lazy().group_by("rank", *_WORDS).agg(pl.col("duration_ns").sum()).collect()
+    by_name = kernels.lazy().group_by("rank", "name").agg(durations()).collect()
     main = by_primitive.sort("duration_ns", "primitive", descending=[True, False]).unique(
         ["rank", "name"], keep="first"
     )

@@ -88,9 +88,10 @@ def scanned(part: Part, table: Table) -> pl.LazyFrame:
     return pl.scan_parquet(part.file, glob=False).select(pl.lit(part.rank, pl.Int32).alias("rank"), *known)
 
 
-def read_part(part: Part, columns: Sequence[str]) -> pl.DataFrame:
+def read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame:
     """These columns of the part, which has them; strings as Categorical."""
-    found = read_columns(part.file, [column for column in columns if column != "rank"])
+    strings = [column for column in columns if table.schema[column] == pl.String]
+    found = read_columns(part.file, [column for column in columns if column != "rank"], strings)
     ranks = pl.repeat(part.rank, part.n_rows, dtype=pl.Int32, eager=True)
     return pl.DataFrame([ranks.alias("rank") if column == "rank" else found[column] for column in columns])
 

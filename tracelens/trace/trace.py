@@ -119,7 +119,7 @@ class Trace:
         if not self._are_in_files(name, columns):
             return self._collect(name, self.scan(name).select(columns).with_columns(_CATEGORIES))
         with self._reading(name):
-            return pl.concat([read_part(part, columns) for part in self._files[name]])
+            return pl.concat([read_part(part, TABLES[name], columns) for part in self._files[name]])
 
     def _are_in_files(self, name: str, columns: Sequence[str]) -> bool:
         """Whether the table lies in files, and all of these have the columns: one may have been declared since."""

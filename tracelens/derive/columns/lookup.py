@@ -43,6 +43,9 @@ def is_each_once(rows: pl.Series) -> bool:
 
 def numbered(frame: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.Series, pl.DataFrame]:
     """For each row the number of its group, those with the same keys; and the keys of the groups, sorted."""
+    is_one = pl.all_horizontal(pl.col(keys).eq_missing(pl.col(keys).first()).all())
+    if frame.select(is_one).item():
+        return pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True), frame.select(keys).head(1)
     groups = frame.lazy().select(keys).with_row_index("row").group_by(keys).agg("row").sort(keys).collect()
     each = groups.select("row", number=pl.int_range(pl.len(), dtype=pl.UInt32)).explode("row")
     number = pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True).scatter(each["row"], each["number"])

@@ -27,8 +27,10 @@ def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
         duration.max().alias("duration_max_ns"),
     ]
     grids = (
-        kernels.group_by(*keys, *SHAPE)
+        kernels.lazy()
+        .group_by(*keys, *SHAPE)
         .agg(measures)
+        .collect()
         .with_columns(
             # Of whole numbers, so that it does not depend on the order of the rows.
             duration_mean_ns=pl.col("duration_total_ns") / pl.col("n_calls"),

@@ -82,7 +82,7 @@ def _kinds(trace: Trace, *, in_steps: bool) -> pl.DataFrame:
         return located.group_by(_KIND).agg(measures)
     key = ["rank", "site_id", "library", "primitive", "link", "is_communication"]
     kernels = trace.select("kernels", *key, "duration_ns", "step")
-    kinds = kernels.group_by(*key, in_step=pl.col("step").is_not_null()).agg(measures)
+    kinds = kernels.lazy().group_by(*key, in_step=pl.col("step").is_not_null()).agg(measures).collect()
     marked = kinds.filter("in_step")["rank"].unique()
     kinds = kinds.filter(pl.col("in_step") | ~pl.col("rank").is_in(marked.implode())) if in_steps else kinds
     sites = trace.select("sites", "rank", "site_id", "is_root", "accumulates", "module_path", "phase")

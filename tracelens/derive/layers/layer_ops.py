@@ -24,12 +24,12 @@ def time_ops(trace: Trace) -> pl.DataFrame:
         ops = tree.select("rank", "module_path", "phase", "self_ns")[rows].with_columns(
             accumulates=accumulates, is_root=pl.col("module_path").is_in(roots.implode()).fill_null(value=False)
         )
-        parts.append(ops.group_by(_PLACE).agg(measures))
+        parts.append(ops.lazy().group_by(_PLACE).agg(measures).collect())
     if not parts:
         return pl.DataFrame()
     placed = _named(pl.concat(parts))
     sums = placed.group_by("rank", "layer", "phase", "evidence").agg(pl.col("n_ops", "op_self_ns").sum())
-    classes = trace.select("layers", "rank", "class_name", "module_path").rename({"module_path": "layer"})
+    classes = trace.layers.select("rank", "class_name", layer="module_path")
     return sums.join(classes.unique(["rank", "layer"]), on=["rank", "layer"], how="left", maintain_order="left")
 
 

@@ -135,9 +135,9 @@ def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
     """Judged kernels by rank, site and primitive: n, ns, and the site's op, phase and module_path."""
     kernels = trace.select("kernels", "rank", "step", "site_id", "primitive", "duration_ns")
     kernels = kernels.filter(is_judged) if kernels["step"].null_count() else kernels
-    by_site = kernels.group_by("rank", "site_id", "primitive").agg(n=pl.len(), ns=pl.col("duration_ns").sum())
+    by_site = kernels.lazy().group_by("rank", "site_id", "primitive").agg(n=pl.len(), ns=pl.col("duration_ns").sum())
     sites = trace.select("sites", "rank", "site_id", "op", "phase", "module_path")
-    return by_site.join(sites, on=["rank", "site_id"], how="left").cast({pl.Categorical: pl.String})
+    return by_site.collect().join(sites, on=["rank", "site_id"], how="left").cast({pl.Categorical: pl.String})
 
 
 def _optimizer(found: _Found) -> Iterator[_Advice]:

@@ -115,7 +115,7 @@ def _words(trace: Trace, places: pl.DataFrame) -> pl.Series:
 def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
     """By rank and part (compute, communication, waiting, copy) the kernel, sort of copy or op that takes most of it."""
     kernels = trace.select("kernels", "rank", "name", "is_communication", "duration_ns")
-    sums = kernels.group_by("rank", "name", "is_communication").agg(pl.col("duration_ns").sum())
+    sums = kernels.lazy().group_by("rank", "name", "is_communication").agg(pl.col("duration_ns").sum()).collect()
     most = sums.sort("duration_ns", "name", descending=[True, False]).unique(
         ["rank", "is_communication"], keep="first", maintain_order=True
     )
