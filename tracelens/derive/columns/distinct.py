@@ -15,6 +15,14 @@ def as_categories(words: pl.Series) -> pl.Series:
     return words if words.dtype == pl.Categorical else words.cast(pl.Categorical)
 
 
+def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
+    """For each pattern whether the text of each row, which is Categorical, has it; null has none."""
+    distinct = words.unique()
+    texts = distinct.cast(pl.String)
+    found = (distinct.filter(texts.str.contains(pattern)) for pattern in patterns)
+    return [words.is_in(own.implode()).fill_null(value=False) for own in found]
+
+
 def each_once(words: pl.Series, say: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
     """What `say` makes of the text of each row, null included, once for each distinct text; strings are Categorical."""
     rows, places = distinct_rows(as_categories(words).to_physical())

@@ -46,10 +46,10 @@ def numbered(frame: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.Series, pl.Da
     is_one = pl.all_horizontal(pl.col(keys).eq_missing(pl.col(keys).first()).all())
     if frame.select(is_one).item():
         return pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True), frame.select(keys).head(1)
-    groups = frame.lazy().select(keys).with_row_index("row").group_by(keys).agg("row").sort(keys).collect()
-    each = groups.select("row", number=pl.int_range(pl.len(), dtype=pl.UInt32)).explode("row")
-    number = pl.repeat(0, frame.height, dtype=pl.UInt32, eager=True).scatter(each["row"], each["number"])
-    return number, groups.drop("row")
+    rows = frame.lazy().select(keys)
+    groups = rows.unique().sort(keys).with_row_index("_number").collect()
+    found = rows.join(groups.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
+    return found.select("_number").collect().to_series(), groups.drop("_number")
 
 
 def fill_runs(values: pl.Series, begins: pl.Series, n_rows: int) -> pl.Series:

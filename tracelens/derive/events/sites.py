@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.columns.distinct import matching
 from tracelens.derive.columns.lookup import numbered
 from tracelens.derive.events.ancestry import above
 from tracelens.derive.events.modules import COMPILED_GRAPH, WRAPPER
@@ -71,36 +71,33 @@ def accumulation_and_roots(tree: pl.DataFrame, rows: pl.Series) -> tuple[pl.Seri
     there are some.
     """
     is_module = (tree["kind"] == "module") & tree["module_path"].is_not_null()
-    is_node = _named(tree, "AccumulateGrad") & ~is_module
+    is_node, is_compiled, is_wrapper = matching(tree["name"], "AccumulateGrad", _COMPILED, WRAPPER)
+    is_node &= ~is_module
     modules = is_module.arg_true().cast(pl.Int64)
     marks = is_module.cast(pl.UInt8) + 2 * is_node.cast(pl.UInt8)
     found = above(tree["parent_id"], marks, pl.concat([rows.rename("row").cast(pl.Int64), modules.rename("row")]))
     path, top = tree["module_path"].gather(modules), found["top"][len(rows) :]
     around = tree["module_path"].gather(top)
-    roots = [around.filter(path != around), _compiled_roots(tree, is_module, top)]
+    roots = [around.filter(path != around), _compiled_roots(tree, is_module, top, is_compiled, is_wrapper)]
     return found["n_twos"][: len(rows)] > 0, pl.concat(roots).drop_nulls().unique()
 
 
 def only_in_wrapper(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
     """Whether each of the spans at `rows` lies within a wrapper's call, and in no module that is the model's own."""
-    is_wrapper = _named(tree, WRAPPER)
+    (is_wrapper,) = matching(tree["name"], WRAPPER)
     if not is_wrapper.any():
         return pl.repeat(False, len(rows), dtype=pl.Boolean, eager=True)
     around = above(tree["parent_id"], is_wrapper.cast(pl.UInt8), rows.cast(pl.Int64))["n_ones"] > 0
     return (around & tree["module_path"].gather(rows).is_null()).fill_null(value=False)
 
 
-def _named(tree: pl.DataFrame, pattern: str) -> pl.Series:
-    """Whether each span's name matches."""
-    return each_once(tree["name"], lambda name: name.str.contains(pattern)).fill_null(value=False)
-
-
-def _compiled_roots(tree: pl.DataFrame, is_module: pl.Series, tops: pl.Series) -> pl.Series:
+def _compiled_roots(
+    tree: pl.DataFrame, is_module: pl.Series, tops: pl.Series, is_compiled: pl.Series, is_wrapper: pl.Series
+) -> pl.Series:
     """Of modules that no module call encloses the paths of those that a wrapper does, or that run a compiled graph."""
     parent, path = tree["parent_id"], tree["module_path"]
     found = [path.clear()]
-    runs = _named(tree, _COMPILED).arg_true().cast(pl.Int64)
-    is_wrapper = _named(tree, WRAPPER)
+    runs = is_compiled.arg_true().cast(pl.Int64)
     if len(runs) and is_module.any():
         around = path.gather(above(parent, is_module.cast(pl.UInt8), runs)["top"])
         found.append(around.filter(around == path.gather(runs)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.columns.distinct import matching
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.kernels.recorded_dtypes import recorded_inputs
 from tracelens.trace import Trace
@@ -41,7 +41,7 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
     if not copies.height:
         return _typed([])
     kernels = trace.select("kernels", *columns, "span_id", "name", *_SHAPE)
-    kernels = kernels.filter(each_once(kernels["name"], lambda name: name.str.contains(_CAST_NAME)))
+    kernels = kernels.filter(*matching(kernels["name"], _CAST_NAME))
     casts = kernels.with_columns(pl.col("name").cast(pl.String)).select(
         *columns,
         "span_id",

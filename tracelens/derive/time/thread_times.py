@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.columns.distinct import each_once, matching
 from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.events.span_trees import span_trees
@@ -32,7 +32,7 @@ def thread_times(trace: Trace) -> pl.DataFrame:
     for rank in sorted({*trees, *calls["rank"].unique()}):
         tree, own = trees.get(rank, spans.clear()), calls.filter(pl.col("rank") == rank)
         is_op, is_python = tree["kind"] == "op", tree["kind"].is_in(["python", "module"])
-        waiting = is_python & each_once(tree["name"], lambda name: name.str.contains(_WAITS))
+        waiting = is_python & matching(tree["name"], _WAITS)[0]
         ops, python, waited = (_outermost(tree, flags) for flags in (is_op, is_python, waiting))
         called, synced = (_times(of) for of in (own, own.filter("is_sync")))
         known = pl.concat([_times(tree), called])
