@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from html import escape
 from pathlib import Path
 
 import polars as pl
@@ -17,9 +15,11 @@ from tracelens.schemas import TABLES
 from tracelens.storage.reading import read_groups
 from tracelens.trace.capture import Manifest
 from tracelens.trace.directory import Part, first_line, parts_of, read_manifest, read_part, scanned
+from tracelens.trace.shown import to_html
 from tracelens.trace.writing import RankPart, write_trace
 
 SUFFIX = ".tracelens"
+_SUMMARY = {"table": pl.String, "n_rows": pl.Int64, "a row is": pl.String, "empty because": pl.String}
 _CATEGORIES = pl.col(pl.String).cast(pl.Categorical)
 _COLLECTORS = {
     "stacks": "tracelens collect gdb",
@@ -107,8 +107,7 @@ class Trace:
         if self._are_in_files(name, columns):
             for part in self._files[name]:
                 with self._reading(name):
-                    for rows in read_groups(part.file, columns):
-                        yield part.rank, rows.to_batches()
+                    yield from ((part.rank, rows.to_batches()) for rows in read_groups(part.file, columns))
             return
         parts = self.select(name, "rank", *columns).partition_by("rank", as_dict=True, include_key=False)
         for (rank,), frame in parts.items():
@@ -164,12 +163,10 @@ class Trace:
 
     def heights(self, name: str) -> dict[int, int]:
         """How many rows the table has of each rank that has some."""
-        if not self._files.get(name):
+        files = self._files.get(name)
+        if not files:
             return dict(self.select(name, "rank").group_by("rank", maintain_order=True).len().iter_rows())
-        counted: Counter[int] = Counter()
-        for part in self._files[name]:
-            counted[part.rank] += part.n_rows
-        return dict(+counted)
+        return {part.rank: sum(p.n_rows for p in files if p.rank == part.rank) for part in files if part.n_rows}
 
     def require(self, analysis: str, *names: str) -> None:
         """Raise MissingTableError, naming the collector that would help, when one of the tables is empty."""
@@ -183,19 +180,9 @@ class Trace:
 
     def summary(self) -> pl.DataFrame:
         """A row a table: n_rows, meaning, and for an empty one the reason."""
-        reasons = self.manifest.empty_tables
-        return pl.DataFrame(
-            [
-                {
-                    "table": name,
-                    "n_rows": self.height(name),
-                    "a row is": table.doc,
-                    "empty because": reasons.get(name),
-                }
-                for name, table in TABLES.items()
-            ],
-            schema={"table": pl.String, "n_rows": pl.Int64, "a row is": pl.String, "empty because": pl.String},
-        )
+        why = self.manifest.empty_tables
+        rows = [(name, self.height(name), table.doc, why.get(name)) for name, table in TABLES.items()]
+        return pl.DataFrame(rows, _SUMMARY, orient="row")
 
     def __repr__(self) -> str:
         """Name, ranks and the number of rows of each filled table."""
@@ -204,16 +191,7 @@ class Trace:
 
     def _repr_html_(self) -> str:
         """A table of the tables, for notebooks."""
-        rows = "".join(
-            f"<tr><td><code>{escape(name)}</code></td><td style='text-align:right'>{n:,}</td>"
-            f"<td>{escape(doc)}</td><td>{escape(why or '')}</td></tr>"
-            for name, n, doc, why in self.summary().iter_rows()
-        )
-        ranks = ", ".join(map(str, self.manifest.ranks))
-        return (
-            f"<p><b>{escape(self.name)}</b> · ranks {ranks} · complete: {self.manifest.complete}</p>"
-            f"<table><tr><th>table</th><th>rows</th><th>a row is</th><th>empty because</th></tr>{rows}</table>"
-        )
+        return to_html(self.name, self.manifest, self.summary())
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Trace:
         """Write the trace as a directory and open it: built beside the target, then renamed, so it is whole or absent.

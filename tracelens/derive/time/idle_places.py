@@ -53,6 +53,7 @@ def _of_device(trace: Trace, device: DeviceIdle, *, in_steps: bool) -> pl.DataFr
     found.append(_summed(trace, pieces.filter(~pl.col("is_alone")), of_gaps=True))
     return (
         pl.concat(found)
+        .sort("example_ns")  # of gaps of one length the first is the example
         .group_by("cause", "what")
         .agg(
             pl.col("idle_ns", "n_gaps").sum(),
