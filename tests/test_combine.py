@@ -12,7 +12,7 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Stored
 from tracelens.trace.capture import Capture, SourceFile
-from tracelens.trace.combine import combine
+from tracelens.trace.combine import combine, repeated_ids
 
 
 def capture(kind: str, name: str, rank: int | None = None, **tables: list[dict[str, Any]]) -> Capture:
@@ -126,7 +126,7 @@ def test_two_sources_of_spans_in_one_rank_keep_their_rows_apart() -> None:
     assert trace.collectives["kernel_id"].to_list() == [0, 1]
     assert trace.memcpys.select("memcpy_id", "api_call_id", "span_id").rows() == [(0, 0, 1), (1, 1, 3)]
     assert trace.sites["site_id"].to_list() == [0, 1]
-    assert trace.repeated_ids() == {}
+    assert repeated_ids(trace) == {}
 
 
 def test_ids_of_a_table_on_disk_are_raised_too(tmp_path: Path) -> None:

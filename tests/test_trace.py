@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -268,8 +269,15 @@ def test_a_part_with_damaged_pages_is_an_error_when_it_is_read(tmp_path: Path) -
     middle = len(content) // 4
     content[4:middle] = bytes(middle - 4)
     part(target).write_bytes(content)
-    with pytest.raises(SourceError, match=r"t\.tracelens/spans: cannot be read as Parquet"):
-        _ = Trace.open(target).spans
+    ways: list[Callable[[Trace], object]] = [
+        lambda trace: trace.spans,
+        lambda trace: trace.select("spans", "name"),
+        lambda trace: trace.select("spans", "name", where=pl.col("rank") == 0),
+        lambda trace: [*trace.batches("spans", "name")],
+    ]
+    for read in ways:
+        with pytest.raises(SourceError, match=r"t\.tracelens/spans: cannot be read as Parquet"):
+            read(Trace.open(target))
 
 
 @pytest.mark.parametrize("name", ["run[1].tracelens", "run*.tracelens", "run {a,b} é.tracelens", "{rank}.tracelens"])
@@ -323,26 +331,35 @@ def test_summary_attributes_and_what_is_missing() -> None:
         trace.require("depth", "spans", "stacks")
 
 
-def test_whether_a_column_has_values(tmp_path: Path) -> None:
-    trace = make_trace(layers=[{"module_path": "a"}, {"rank": 1, "module_path": "a", "n_parameters": 3}])
-    stored = trace.write(tmp_path / "a.tracelens")
-    for either in (trace, stored):
-        assert [either.has_values("layers", "n_parameters", rank) for rank in range(3)] == [False, True, False]
+@pytest.mark.parametrize("has_dictionary", [True, False])
+def test_selected_columns_have_categories(tmp_path: Path, *, has_dictionary: bool) -> None:
+    paths = ["b", None, "a", "a", "", "a path that is longer than a view holds", "b", "Z", "é"]
+    rows = [{"rank": r, "start_ns": n, "module_path": path} for r in (0, 3) for n, path in enumerate(paths)]
+    memory = make_trace(spans=rows)
+    memory.write(tmp_path / "t.tracelens")
+    for file in (tmp_path / "t.tracelens").rglob("*.parquet"):
+        table = pq.read_table(file, partitioning=None)
+        pq.write_table(table, file, row_group_size=4, use_dictionary=has_dictionary)
+    disk = Trace.open(tmp_path / "t.tracelens")
+    for trace in (memory, disk):
+        trace.select("spans", "start_ns")
+        found = trace.select("spans", "module_path", "rank", "start_ns")
+        assert found.schema == {"module_path": pl.Categorical(), "rank": pl.Int32(), "start_ns": pl.Int64()}
+        assert found.rows() == [(row["module_path"], row["rank"], row["start_ns"]) for row in rows]
+        few = trace.select("spans", "module_path", "rank", where=pl.col("module_path") == "b")
+        assert few.rows() == [("b", 0)] * 2 + [("b", 3)] * 2
+        assert few.schema["module_path"] == pl.Categorical
+    assert disk.spans.equals(memory.spans)  # what was read in part is read whole
 
 
-@pytest.mark.parametrize("ask", ["frame", "select", "coded"])
-def test_a_column_declared_after_the_trace_was_written_is_null(tmp_path: Path, ask: str) -> None:
+def test_a_column_declared_after_the_trace_was_written_is_null(tmp_path: Path) -> None:
     make_trace(kernels=[{"name": "a", "node_span_id": 3}, {"name": "b", "rank": 1}]).write(tmp_path / "a.tracelens")
     part = tmp_path / "a.tracelens" / "kernels" / "rank=0" / "part-0.parquet"
     pl.read_parquet(part).drop("node_span_id").write_parquet(part)
     trace = Trace.open(tmp_path / "a.tracelens")
-    columns = ("rank", "node_span_id", "duration_ns")
-    found = {"frame": lambda: trace.kernels, "select": lambda: trace.select("kernels", *columns)}.get(
-        ask, lambda: trace.coded("kernels", *columns, "name")[0]
-    )()
-    assert found["node_span_id"].to_list() == [None, None]
-    assert found["rank"].to_list() == [0, 1]
-    assert not trace.has_values("kernels", "node_span_id", 0)
+    for found in (trace.kernels, trace.select("kernels", "rank", "node_span_id", "duration_ns")):
+        assert found["node_span_id"].to_list() == [None, None]
+        assert found["rank"].to_list() == [0, 1]
 
 
 def test_infinities_survive(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from itertools import chain
 import polars as pl
 
 from tracelens.collectors.nsys.export import Export, wanted
-from tracelens.derive.columns.distinct import told_apart
+from tracelens.derive.columns.distinct import distinct_rows
 from tracelens.errors import SourceError
 from tracelens.trace.capture import Diagnostics
 
@@ -28,7 +28,7 @@ class Session:
 
     def named(self, ids: pl.Series) -> pl.Series:
         """The strings that a column of ids refers to, as Categorical; of the export's strings only those asked for."""
-        rows, places = told_apart(ids)
+        rows, places = distinct_rows(ids)
         used = self.names.filter(pl.col("id").is_in(ids.gather(rows).drop_nulls().implode()))
         values = used["value"].cast(pl.Categorical)
         named = ids.gather(rows).replace_strict(used["id"], values, default=None, return_dtype=pl.Categorical)

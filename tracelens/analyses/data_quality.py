@@ -9,9 +9,8 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.columns.intervals import END
-from tracelens.derive.columns.lookup import grouped
+from tracelens.derive.time.idle import by_value
 from tracelens.schemas.results.time import DATA_QUALITY
-from tracelens.storage.coding import is_word, spelled
 from tracelens.trace import Trace
 
 _FEW = 0.01
@@ -44,24 +43,26 @@ def data_quality(trace: Trace) -> pl.DataFrame:
 def _sums(trace: Trace) -> dict[str, pl.DataFrame]:
     """Kernels by link and primitive, and by step, and all spans: of each rank, what the checks look at."""
     ns = pl.col("duration_ns")
-    kernels, words = trace.coded("kernels", "rank", "link", "primitive", "step", "duration_ns")
+    kernels = trace.select("kernels", "rank", "link", "primitive", "step", "duration_ns")
     n_zero = (ns == 0).sum().cast(pl.Int64).alias("n_zero")
-    by_sort = grouped(kernels, ["rank", "link", "primitive"], [ns.sum(), n_zero])
-    by_sort = by_sort.with_columns(spelled(by_sort[key], words[key]) for key in ("link", "primitive"))
-    return {"kernels": by_sort, "steps": grouped(kernels, ["rank", "step"], [ns.sum()]), "spans": _host(trace)}
+    by_sort = kernels.lazy().group_by("rank", "link", "primitive").agg(ns.sum(), n_zero)
+    by_step = kernels.lazy().group_by("rank", "step").agg(ns.sum())
+    return {"kernels": by_sort.collect(), "steps": by_step.collect(), "spans": _host(trace)}
 
 
 def _host(trace: Trace) -> pl.DataFrame:
     """Of each rank that has spans their first start, last end, the time of overhead, and whether kinds are there."""
-    spans, words = trace.coded("spans", "rank", "kind", "start_ns", "duration_ns")
-    is_kind = {kind: is_word(spans["kind"], words["kind"], kind) for kind in ("overhead", "module", "python")}
-    measures = [
-        pl.col("start_ns").min().alias("first"),
-        END.max().alias("last"),
-        pl.col("duration_ns").filter("overhead").sum(),
-        pl.col("module", "python").any(),
-    ]
-    return grouped(spans.with_columns(**is_kind), ["rank"], measures)
+    spans = trace.select("spans", "rank", "kind", "start_ns", "duration_ns")
+    kind = pl.col("kind")
+    measures = {
+        "first": pl.col("start_ns").min(),
+        "last": END.max(),
+        "duration_ns": pl.col("duration_ns").filter(kind == "overhead").sum(),
+        "module": (kind == "module").any(),
+        "python": (kind == "python").any(),
+    }
+    found = [part.select(pl.col("rank").first(), **measures) for _, part in by_value(spans, "rank")]
+    return pl.concat(found) if found else spans.select("rank")
 
 
 def _row(rank: int, check: str, status: str, measure: tuple[float | None, str | None], text: str) -> dict[str, object]:
@@ -94,7 +95,8 @@ def _checks(trace: Trace, rank: int, sums: dict[str, pl.DataFrame]) -> Iterator[
         yield from _kernel_checks(rank, sums["kernels"], sums["steps"].drop_nulls("step").sort("step"))
         yield from _device_check(trace, rank)
     if sums["spans"].height:
-        has_shapes = trace.has_values("spans", "input_shapes", rank)
+        shapes = trace.select("spans", "input_shapes", where=pl.col("rank") == rank)
+        has_shapes = shapes["input_shapes"].count() > 0
         yield from _span_checks(rank, sums["spans"].row(0, named=True), has_shapes=has_shapes)
 
 

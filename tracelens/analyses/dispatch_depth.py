@@ -7,12 +7,11 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import TOP, Bars, Chart, SplitBars, named
 from tracelens.derive.columns.intervals import END
-from tracelens.derive.columns.lookup import grouped, rows_of
+from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.events.sites import depths
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import DISPATCH_DEPTH
-from tracelens.storage.coding import spelled
 from tracelens.trace import Trace
 
 _KEY = ["rank", "op", "layer", "phase"]
@@ -46,16 +45,14 @@ def _launches(trace: Trace) -> pl.DataFrame:
     else:
         at, times = ["rank", "span_id"], ["start_ns", "duration_ns"]
         told = {"returned": END}
-    parts = trace.groups("api_calls", "kind", *at, *times)
-    starts_work = pl.col("kind").is_in(_STARTS_WORK)
-    return pl.concat(part.filter(starts_work).select(*at, **told) for part in parts)
+    return trace.select("api_calls", *at, *times, where=pl.col("kind").is_in(_STARTS_WORK)).select(*at, **told)
 
 
 def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     """Depths from spans."""
     if not launches.height:
         return DISPATCH_DEPTH.empty()
-    sites, words = _stored_sites(trace, launches) if "site_id" in launches.columns else _found_sites(trace, launches)
+    sites = _stored_sites(trace, launches) if "site_id" in launches.columns else _found_sites(trace, launches)
     sites = sites.with_columns(total_depth=pl.col("op_depth") + pl.col("python_depth"))
     depth_names = ("op_depth", "python_depth", "total_depth")
     measures = [
@@ -65,43 +62,36 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
         *(pl.col(name).max().alias(f"{name}_max") for name in depth_names),
         pl.col("host_ns").median().alias("host_median_ns"),
     ]
-    frame = grouped(sites, _KEY, measures)
+    frame = sites.lazy().group_by(_KEY).agg(measures)
     # An op that starts several pieces of work is on the host once, until it has started the last.
-    calls = grouped(sites.drop_nulls("op_id"), [*_KEY, "op_id"], [pl.col("host_ns").max()])
+    calls = sites.lazy().drop_nulls("op_id").group_by(*_KEY, "op_id").agg(pl.col("host_ns").max())
     host = calls.group_by(_KEY).agg(host_total_ns=pl.col("host_ns").sum())
-    codes = frame.join(host, on=_KEY, how="left", nulls_equal=True)
-    named = zip(_KEY[1:], ("name", "module_path", "phase"), strict=True)
-    return codes.with_columns(spelled(codes[key], words[column]) for key, column in named)
+    return frame.join(host, on=_KEY, how="left", nulls_equal=True).collect()
 
 
-def _found_sites(trace: Trace, launches: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
-    """Each launch with its site, see `_sites`, and the words of the codes."""
-    spans, words = trace.coded("spans", *_SPAN_COLUMNS)
-    return pl.concat([_sites(tree, part, words) for tree, part in with_trees(spans, launches)]), words
+def _found_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
+    """Each launch with its site, see `_sites`."""
+    spans = trace.select("spans", *_SPAN_COLUMNS)
+    return pl.concat([_sites(tree, part) for tree, part in with_trees(spans, launches)])
 
 
-def _stored_sites(trace: Trace, launches: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
+def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     """What `_found_sites` gives, of a trace that stores sites."""
-    codes, words = trace.coded("sites", "op", "module_path", "phase")
-    sites = trace.select("sites", "rank", "site_id", "op_depth", "python_depth").hstack(codes)
+    sites = trace.select("sites", "rank", "site_id", "op", "module_path", "phase", "op_depth", "python_depth")
     at = rows_of(sites["rank"], sites["site_id"], launches.select("rank", "site_id"))
     depths_at = (sites[column].gather(at).fill_null(0) for column in ("op_depth", "python_depth"))
-    found = launches.select("rank", "host_ns", op_id="op_span_id").with_columns(
+    return launches.select("rank", "host_ns", op_id="op_span_id").with_columns(
         *depths_at,
         op=sites["op"].gather(at),
         layer=sites["module_path"].gather(at),
         phase=sites["phase"].gather(at),
     )
-    return found, words | {"name": words["op"]}
 
 
-def _sites(tree: pl.DataFrame, launches: pl.DataFrame, words: dict[str, pl.Series]) -> pl.DataFrame:
-    """Each launch of a rank with its outermost op, how long that was on the host, layer, phase, and the spans above it.
-
-    Op, layer and phase are codes.
-    """
+def _sites(tree: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
+    """Each launch of a rank with its outermost op, how long that was on the host, layer, phase, and depths."""
     at = launches["span_id"]
-    path = depths(tree, words, at)
+    path = depths(tree, at)
     return launches.select(
         "rank",
         op_id=path["top"],

@@ -51,10 +51,10 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _calls_that_matter(trace: Trace) -> list[str]:
     """A sentence a kind of API calls that takes a share of the steps' time on the host."""
     steps = steps_of(trace)
-    calls, words = trace.coded("api_calls", "api", "kind", "step", "duration_ns")
+    calls = trace.select("api_calls", "api", "kind", "step", "duration_ns")
     ns = pl.col("duration_ns")
     sums = calls.drop_nulls("step").group_by("api", "kind").agg(n=pl.len(), total=ns.sum(), longest=ns.max())
-    sums = sums.with_columns(words[name].gather(sums[name]).alias(name) for name in ("api", "kind"))
+    sums = sums.cast({pl.Categorical: pl.String})
     # StreamWaitEvent makes a stream wait, not the host; some copies make the host wait.
     other = pl.when(pl.col("kind") == "sync").then(pl.lit("other")).otherwise("kind")
     kind = pl.when(waits_for_device(pl.col("api"))).then(pl.lit("sync")).otherwise(other)

@@ -6,13 +6,12 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Chart, SplitBars, named
-from tracelens.derive.columns.lookup import grouped, is_each_once, rows_of
+from tracelens.derive.columns.lookup import is_each_once, rows_of
 from tracelens.schemas.results.time import LAUNCH_DELAY
-from tracelens.storage.coding import spelled
 from tracelens.trace import Trace
 
 _KEY = ["rank", "api", "work"]
-_WORK = pl.Series(["kernel", "memcpy", "memset"])
+_WORK = pl.Enum(["kernel", "memcpy", "memset"])
 
 
 def launch_delay(trace: Trace) -> pl.DataFrame:
@@ -20,9 +19,9 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
     trace.require("launch_delay", "kernels", "api_calls")
     columns = ["rank", "api_call_id", "start_ns", "duration_ns"]
     work = pl.concat(
-        trace.select(f"{name}s", *columns).with_columns(work=pl.lit(code, pl.UInt8)) for code, name in enumerate(_WORK)
+        trace.select(f"{name}s", *columns).with_columns(work=pl.lit(name, _WORK)) for name in _WORK.categories
     )
-    calls, words = trace.coded("api_calls", "rank", "api_call_id", "api", "start_ns", "duration_ns")
+    calls = trace.select("api_calls", "rank", "api_call_id", "api", "start_ns", "duration_ns")
     call = rows_of(calls["rank"], calls["api_call_id"], work.select("rank", "api_call_id"))
     api_ns = calls["duration_ns"].gather(call)
     returned = calls["start_ns"].gather(call) + api_ns
@@ -36,21 +35,20 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
         pl.col("delay").max().alias("delay_max_ns"),
         pl.col("duration_ns").sum().alias("duration_total_ns"),
     ]
-    frame = grouped(matched, _KEY, measures)
-    of_calls = grouped(
-        _per_call(matched),
-        _KEY,
-        [
+    frame = matched.lazy().group_by(_KEY).agg(measures)
+    of_calls = (
+        _per_call(matched)
+        .lazy()
+        .group_by(_KEY)
+        .agg(
             pl.col("api_ns").sum().alias("api_total_ns"),
             pl.col("api_ns").median().alias("api_median_ns"),
             (pl.col("n").filter("is_short").sum() / pl.col("n").sum()).alias("short_frac"),
-        ],
+        )
     )
-    joined = frame.join(of_calls, on=_KEY)
-    ordered = joined.with_columns(spelled(joined["api"], words["api"]), spelled(joined["work"], _WORK)).sort(
-        "rank", "api_total_ns", *_KEY[1:], descending=[False, True, False, False]
-    )
-    return LAUNCH_DELAY.conform(ordered)
+    joined = frame.join(of_calls, on=_KEY).collect()
+    order = ["rank", "api_total_ns", *_KEY[1:]]
+    return LAUNCH_DELAY.conform(joined.sort(order, descending=[False, True, False, False]))
 
 
 def _per_call(matched: pl.DataFrame) -> pl.DataFrame:

@@ -9,7 +9,6 @@ from tracelens.analyses.chart import Chart, SplitBars, named
 from tracelens.derive.layers.attribution import PRE_WINDOW, attribute_kernels
 from tracelens.derive.layers.replays import BASE_EVIDENCE, UNATTRIBUTED, has_replays
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
-from tracelens.storage.coding import is_word
 from tracelens.trace import Trace
 
 _RESTS = (UNATTRIBUTED, PRE_WINDOW)
@@ -54,9 +53,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         lost = part.filter(pl.col("layer").is_in(_RESTS))["share_frac"].sum()
         layout = (part["layout_frac"] * part["share_frac"]).sum()
-        kernels, words = trace.coded("kernels", "rank", "primitive")
-        kernels = kernels.filter(pl.col("rank") == rank)
-        n_layout = is_word(kernels["primitive"], words["primitive"], "layout").sum()
+        kernels = trace.select("kernels", "rank", "primitive").filter(pl.col("rank") == rank)
+        n_layout = (kernels["primitive"] == "layout").sum()
         found.append(
             f"Rank {rank}: {1 - lost:.1%} of kernel time has a layer or a named row; {layout:.1%} is layout transforms "
             f"({n_layout:,} of {kernels.height:,} kernels)."

@@ -7,9 +7,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
 from tracelens.derive.columns.intervals import durations
-from tracelens.derive.columns.lookup import grouped
 from tracelens.schemas.results.time import TOP_KERNELS
-from tracelens.storage.coding import spelled
 from tracelens.trace import Trace
 
 _WORDS = ("name", "library", "primitive")
@@ -18,16 +16,14 @@ _WORDS = ("name", "library", "primitive")
 def top_kernels(trace: Trace) -> pl.DataFrame:
     """A row a kernel name and rank, most time first. Raises MissingTableError without kernels."""
     trace.require("top_kernels", "kernels")
-    kernels, words = trace.coded("kernels", "rank", "name", "library", "primitive", "duration_ns")
-    by_primitive = grouped(kernels, ["rank", *_WORDS], [pl.col("duration_ns").sum()])
-    by_primitive = by_primitive.with_columns(spelled(by_primitive[name], words[name]) for name in _WORDS)
-    by_name = grouped(kernels, ["rank", "name"], durations())
+    kernels = trace.select("kernels", "rank", "name", "library", "primitive", "duration_ns")
+    by_primitive = kernels.lazy().group_by("rank", *_WORDS).agg(pl.col("duration_ns").sum()).collect()
+    by_name = kernels.lazy().group_by("rank", "name").agg(durations()).collect()
     main = by_primitive.sort("duration_ns", "primitive", descending=[True, False]).unique(
         ["rank", "name"], keep="first"
     )
     frame = (
-        by_name.with_columns(spelled(by_name["name"], words["name"]))
-        .join(main.select("rank", "name", "library", "primitive"), on=["rank", "name"])
+        by_name.join(main.select("rank", "name", "library", "primitive"), on=["rank", "name"])
         .with_columns(share_frac=pl.col("duration_total_ns") / pl.col("duration_total_ns").sum().over("rank"))
         .sort("rank", "duration_total_ns", "name", descending=[False, True, False])
     )

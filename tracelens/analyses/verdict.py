@@ -129,7 +129,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     """How long steps take, what would help and what it may save, and what makes the verdict doubtful."""
     found = step_sentences(trace) + unseen_device(trace) + advise(trace)
     slowed = frame.filter(pl.col("bound").is_in(["launch", "host"]) & pl.col("unprofiled_step_ns").is_null())
-    if slowed.height and any((part["kind"] == "python").any() for part in trace.groups("spans", "kind")):
+    if slowed.height and (trace.select("spans", "kind")["kind"] == "python").any():
         found.append(
             "The profiler recorded Python calls, which slows the host by several times: a run without with_stack may "
             "be bound by something else."

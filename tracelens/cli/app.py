@@ -25,7 +25,7 @@ from tracelens.cli.io import Step, emit, keep_sources, open_any, screen, tell, w
 from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.report import build_report, check_sections
 from tracelens.schemas import ROW_IDS, TABLES
-from tracelens.trace.combine import installed_version
+from tracelens.trace.combine import installed_version, repeated_ids
 from tracelens.views.describe import describe, listing
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import Format
@@ -225,7 +225,7 @@ def check(trace: Sources) -> None:
     if diagnostics.height:
         emit(f"\n{_plain(diagnostics)}")
     bad = diagnostics.filter(pl.col("severity").is_in(["loss", "error"]))
-    repeated = opened.repeated_ids()
+    repeated = repeated_ids(opened)
     for name, count in repeated.items():
         emit(f"\n{count:,} rows of {name} share their {ROW_IDS[name]} with another row of their rank: collect anew.\n")
     if bad.height or repeated or not opened.manifest.complete:

@@ -1,5 +1,5 @@
 """A trace: what collectors hand over, its directory, and its tables in memory."""
 
-from tracelens.trace.trace import Parts, Trace
+from tracelens.trace.trace import Trace
 
-__all__ = ["Parts", "Trace"]
+__all__ = ["Trace"]

@@ -13,10 +13,12 @@ import polars as pl
 from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import EVENT_TABLES, ROW_IDS, SPAN_POINTERS, TABLES
 from tracelens.storage.table import Stored
-from tracelens.trace import Parts, Trace
+from tracelens.trace import Trace
 from tracelens.trace.capture import Capture, Manifest
+from tracelens.trace.collected import Collected
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.same_run import refuse_unrelated
+from tracelens.trace.writing import RankPart
 
 
 def combine(
@@ -39,7 +41,7 @@ def combine(
         refuse_unrelated([capture for capture in profiled if capture.kind == kind])
     firsts = _first_ids(settled, chosen)
     parts = {name: _parts(name, settled, chosen, firsts) for name in TABLES}
-    return Trace.of_parts(_manifest(settled, parts), parts)
+    return Collected(_manifest(settled, parts), parts)
 
 
 def _is_profile(capture: Capture) -> bool:
@@ -100,7 +102,7 @@ def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str | N
 
 def _parts(
     name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture], firsts: Sequence[dict[str, int]]
-) -> Parts:
+) -> Sequence[RankPart]:
     """The table's rows of all ranks."""
     parts = []
     for (rank, capture), first in zip(settled, firsts, strict=True):
@@ -180,7 +182,7 @@ def _provenance_once(parts: list[_Part]) -> list[_Part]:
     return [part for part in kept if part[2].height]
 
 
-def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Parts]) -> Manifest:
+def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Sequence[RankPart]]) -> Manifest:
     captures = [capture for _, capture in settled]
     profiled = [capture for capture in captures if _is_profile(capture)]
     timed = profiled or [capture for capture in captures if "counters" in capture.tables | capture.stored] or captures
@@ -238,6 +240,12 @@ def add_timings(trace: Trace, measured: Trace) -> Trace:
         empty_tables={name: why for name, why in trace.manifest.empty_tables.items() if not tables[name].height},
     )
     return Trace(manifest, {name: frame.lazy() for name, frame in tables.items()})
+
+
+def repeated_ids(trace: Trace) -> dict[str, int]:
+    """Of each table whose ids are not unique within a rank, how many rows share theirs with another."""
+    counts = {name: int(trace.select(name, "rank", row_id).is_duplicated().sum()) for name, row_id in ROW_IDS.items()}
+    return {name: count for name, count in counts.items() if count}
 
 
 def installed_version() -> str:

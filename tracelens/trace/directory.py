@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from tracelens.errors import SchemaError, SourceError
 from tracelens.schemas import SCHEMA_VERSION
+from tracelens.storage.reading import read_columns
 from tracelens.storage.table import Table
 from tracelens.trace.capture import Manifest
 
@@ -70,10 +71,11 @@ def _is_trace(folder: Path) -> bool:
 
 
 class Part(NamedTuple):
-    """A file of a table, its rank, and the columns that it has."""
+    """A file of a table, its rank, how many rows and which columns it has."""
 
     rank: int
     file: Path
+    n_rows: int
     columns: Sequence[str]
 
 
@@ -86,12 +88,20 @@ def scanned(part: Part, table: Table) -> pl.LazyFrame:
     return pl.scan_parquet(part.file, glob=False).select(pl.lit(part.rank, pl.Int32).alias("rank"), *known)
 
 
+def read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame:
+    """These columns of the part, which has them; strings as Categorical."""
+    strings = [column for column in columns if table.schema[column] == pl.String]
+    found = read_columns(part.file, [column for column in columns if column != "rank"], strings)
+    ranks = pl.repeat(part.rank, part.n_rows, dtype=pl.Int32, eager=True)
+    return pl.DataFrame([ranks.alias("rank") if column == "rank" else found[column] for column in columns])
+
+
 def parts_of(folder: Path, table: str, manifest: Manifest) -> list[Part]:
     """The parts of a table by rank, none of them missing, damaged or added.
 
     Raises SourceError for one that is. Only the footers are read here.
     """
-    columns: dict[Path, Sequence[str]] = {}
+    footers: dict[Path, Any] = {}
     found = sorted(folder.glob(f"{table}/rank=*/*.parquet"))
     expected = {folder / table / f"rank={rank}" / PART: n for rank, n in manifest.n_rows.get(table, {}).items()}
     for file in [*expected, *(file for file in found if file not in expected)]:
@@ -104,13 +114,13 @@ def parts_of(folder: Path, table: str, manifest: Manifest) -> list[Part]:
         told = expected.get(file, 0)
         if manifest.n_rows and about.num_rows != told:
             raise SourceError(f"{file}: {told} rows by manifest.json, found {about.num_rows}; collect the trace again")
-        columns[file] = about.schema.names
+        footers[file] = about
     parts = []
     for file in found:
         digits = file.parent.name.removeprefix("rank=")
         if not digits.isascii() or not digits.isdecimal() or len(digits) > _RANK_DIGITS:
             raise SourceError(f"{file}: expected a folder rank=N, found {file.parent.name}; collect the trace again")
-        parts.append(Part(int(digits), file, columns[file]))
+        parts.append(Part(int(digits), file, footers[file].num_rows, footers[file].schema.names))
     return sorted(parts)
 
 

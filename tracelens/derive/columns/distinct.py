@@ -15,9 +15,17 @@ def as_categories(words: pl.Series) -> pl.Series:
     return words if words.dtype == pl.Categorical else words.cast(pl.Categorical)
 
 
+def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
+    """For each pattern whether the text of each row, which is Categorical, has it; null has none."""
+    distinct = words.unique()
+    texts = distinct.cast(pl.String)
+    found = (distinct.filter(texts.str.contains(pattern)) for pattern in patterns)
+    return [words.is_in(own.implode()).fill_null(value=False) for own in found]
+
+
 def each_once(words: pl.Series, say: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
     """What `say` makes of the text of each row, null included, once for each distinct text; strings are Categorical."""
-    rows, places = told_apart(as_categories(words).to_physical())
+    rows, places = distinct_rows(as_categories(words).to_physical())
     texts = pl.DataFrame({"text": words.gather(rows).cast(pl.String)})
     said = texts.select(say(pl.col("text")).alias(words.name)).to_series()
     if said.dtype == pl.String:
@@ -27,15 +35,15 @@ def each_once(words: pl.Series, say: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
 
 def each_pair_once(one: pl.Series, other: pl.Series, say: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
     """What `say` makes of the rows of two columns of text, once for each distinct pair; strings are Categorical."""
-    (_, first), (of_other, second) = (told_apart(as_categories(words).to_physical()) for words in (one, other))
+    (_, first), (of_other, second) = (distinct_rows(as_categories(words).to_physical()) for words in (one, other))
     n_others = len(of_other)
     pair = first if n_others == 1 else first.cast(pl.Int64) * n_others + second
-    rows, places = told_apart(pair)
+    rows, places = distinct_rows(pair)
     said = say(pl.DataFrame([words.gather(rows).cast(pl.String) for words in (one, other)]))
     return said.with_columns(pl.selectors.string().cast(pl.Categorical)).select(pl.all().gather(places))
 
 
-def told_apart(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
+def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
     """A row for each distinct number, null included; and which of these rows each row is like."""
     # Mostly the first rows have all there are, and looking a number up is far cheaper than telling all of them apart.
     rows = numbers.head(_FEW).arg_unique()

@@ -48,13 +48,10 @@ class Line:
 
 def on_one_line(frame: pl.DataFrame, by: Sequence[str]) -> Line | None:
     """The frame's intervals on one line; None where the groups' times are too far apart for it."""
-    keys = numbered(frame, by)
-    names = [key.name for key in keys]
-    ordered = frame.with_columns(keys)
-    if len(keys) > 1 or not keys[0].is_sorted() or not frame["start_ns"].is_sorted():
-        ordered = ordered.sort(*names, "start_ns", maintain_order=True)
-    is_first = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in names)
-    ordered = ordered.with_columns(group=is_first.cum_sum().cast(pl.Int64) - 1).drop(names)
+    number, _ = numbered(frame, by)
+    ordered = frame.with_columns(number.cast(pl.Int64).alias("group"))
+    if not number.is_sorted() or not frame["start_ns"].is_sorted():
+        ordered = ordered.sort("group", "start_ns", maintain_order=True)
     ordered = ordered.with_columns(pl.col("group").set_sorted())
     groups = ordered.group_by("group", maintain_order=True).agg(
         *(pl.col(key).first() for key in by), low=pl.col("start_ns").min(), high=END.max()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import held
+from tracelens.derive.columns.lookup import fill_runs
 
 
 def during(
@@ -39,7 +39,7 @@ def _runs(starts: pl.Series, pieces: pl.DataFrame, label: str) -> pl.Series:
     rest = pl.DataFrame({"at": [last], "n": [len(starts) - last]})
     # What lies before a piece comes first where that is nothing.
     runs = pl.concat([before, rest, within], how="diagonal").filter(pl.col("n") > 0).sort("at")
-    return held(runs[label].shrink_dtype(), runs["at"], len(starts))
+    return fill_runs(runs[label].shrink_dtype(), runs["at"], len(starts))
 
 
 def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import held
+from tracelens.derive.columns.lookup import fill_runs
 from tracelens.derive.events.nesting_walk import TOLERANCE_NS
 
 _LANE = ["process_id", "thread_id"]
@@ -106,7 +106,7 @@ def _placed(calls: pl.DataFrame, around: pl.DataFrame, spans: pl.DataFrame) -> p
         first=starts.search_sorted(around["moment"], "left"), after=starts.search_sorted(around["moment"], "right")
     )
     turns = edges.filter(pl.col("first") < calls.height).unique("first", keep="last", maintain_order=True)
-    row, limit = (held(turns[name], turns["first"], calls.height) for name in ("row", "limit"))
+    row, limit = (fill_runs(turns[name], turns["first"], calls.height) for name in ("row", "limit"))
     together = edges.filter(pl.col("after") > pl.col("first")).select(pl.int_ranges("first", "after").explode())
     outlasting = (starts + calls["duration_ns"] > limit).fill_null(value=False).arg_true()
     alone = pl.concat([together.to_series().cast(pl.UInt32), outlasting.cast(pl.UInt32)]).unique()

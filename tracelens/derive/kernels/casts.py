@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.derive.columns.distinct import matching
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.kernels.recorded_dtypes import recorded_inputs
-from tracelens.storage.coding import is_word, spelled
 from tracelens.trace import Trace
 
 _WINDOW = 8
@@ -40,10 +40,9 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
     )
     if not copies.height:
         return _typed([])
-    kernels, words = trace.coded("kernels", *columns, "span_id", "name", *_SHAPE)
-    names = words["name"].filter(words["name"].str.contains(_CAST_NAME))
-    kernels = kernels.filter(is_word(kernels["name"], words["name"], *names))
-    casts = kernels.with_columns(spelled(kernels["name"], words["name"])).select(
+    kernels = trace.select("kernels", *columns, "span_id", "name", *_SHAPE)
+    kernels = kernels.filter(*matching(kernels["name"], _CAST_NAME))
+    casts = kernels.with_columns(pl.col("name").cast(pl.String)).select(
         *columns,
         "span_id",
         work=pl.col("name").str.extract(_BLOCK_WORK).cast(pl.Int64, strict=False).fill_null(4),

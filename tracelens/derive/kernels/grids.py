@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import grouped
-from tracelens.storage.coding import spelled
 from tracelens.trace import Trace
 
 SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
@@ -19,7 +17,7 @@ def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
 
     Added are n_calls, duration_total_ns, _mean_ns, _median_ns, _min_ns, _max_ns, n_blocks and threads_per_block.
     """
-    kernels, words = trace.coded("kernels", *keys, *SHAPE, "duration_ns")
+    kernels = trace.select("kernels", *keys, *SHAPE, "duration_ns")
     duration = pl.col("duration_ns")
     measures = [
         pl.len().cast(pl.Int64).alias("n_calls"),
@@ -28,12 +26,16 @@ def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
         duration.min().alias("duration_min_ns"),
         duration.max().alias("duration_max_ns"),
     ]
-    groups = grouped(kernels, [*keys, *SHAPE], measures)
-    grids = groups.with_columns(
-        *(spelled(groups[key], own) for key, own in words.items()),
-        # Of whole numbers, so that it does not depend on the order of the rows.
-        duration_mean_ns=pl.col("duration_total_ns") / pl.col("n_calls"),
-        n_blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
-        threads_per_block=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
+    grids = (
+        kernels.lazy()
+        .group_by(*keys, *SHAPE)
+        .agg(measures)
+        .collect()
+        .with_columns(
+            # Of whole numbers, so that it does not depend on the order of the rows.
+            duration_mean_ns=pl.col("duration_total_ns") / pl.col("n_calls"),
+            n_blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
+            threads_per_block=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
+        )
     )
     return grids.sort("duration_total_ns", *keys, *SHAPE, descending=[True] + [False] * (len(keys) + len(SHAPE)))

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import grouped
 from tracelens.derive.events.sites import accumulation_and_roots, only_in_wrapper
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.layers.provenance import split_kernels
 from tracelens.derive.layers.replays import UNATTRIBUTED, has_replays, place_replays
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
-from tracelens.storage.coding import spelled
 from tracelens.trace import Trace
 
 PRE_WINDOW = "(pre-window)"
@@ -47,7 +45,7 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
         parts = parts.filter(_in_steps(trace)) if in_steps else parts
         placed = parts.with_columns(n=pl.lit(1, pl.Int64))
     else:
-        placed = _placed(*_kinds(trace, in_steps=in_steps), trace).with_columns(
+        placed = _placed(_kinds(trace, in_steps=in_steps), trace).with_columns(
             low_ns="duration_ns", high_ns="duration_ns"
         )
     sums = placed.group_by(*_KEY, "evidence", "library", "primitive")
@@ -75,23 +73,20 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
     return LAYER_ATTRIBUTION.conform(frame)
 
 
-def _kinds(trace: Trace, *, in_steps: bool) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
+def _kinds(trace: Trace, *, in_steps: bool) -> pl.DataFrame:
     """What `_located` gives, a row a kind of kernels with their time and number n; `in_steps` leaves out the others."""
     measures = [pl.col("duration_ns").sum(), pl.len().cast(pl.Int64).alias("n")]
     if not trace.has("sites") or _knows_nodes(trace):
-        located, words = _located(trace)
+        located = _located(trace)
         located = located.filter(_in_steps(trace)) if in_steps else located
-        return grouped(located, _KIND, measures), words
-    sorts, words = trace.coded("kernels", "library", "primitive", "link")
-    kernels = trace.select("kernels", "rank", "site_id", "duration_ns", "is_communication", "step").hstack(sorts)
-    key = ["rank", "site_id", "library", "primitive", "link", "is_communication", "in_step"]
-    kinds = grouped(kernels.with_columns(in_step=pl.col("step").is_not_null()), key, measures)
+        return located.group_by(_KIND).agg(measures)
+    key = ["rank", "site_id", "library", "primitive", "link", "is_communication"]
+    kernels = trace.select("kernels", *key, "duration_ns", "step")
+    kinds = kernels.lazy().group_by(*key, in_step=pl.col("step").is_not_null()).agg(measures).collect()
     marked = kinds.filter("in_step")["rank"].unique()
     kinds = kinds.filter(pl.col("in_step") | ~pl.col("rank").is_in(marked.implode())) if in_steps else kinds
-    places, place_words = trace.coded("sites", "module_path", "phase")
-    sites = trace.select("sites", "rank", "site_id", "is_root", "accumulates").hstack(places)
-    found = kinds.join(sites, on=["rank", "site_id"], how="left").with_columns(by_node=pl.lit(value=False))
-    return found, words | place_words
+    sites = trace.select("sites", "rank", "site_id", "is_root", "accumulates", "module_path", "phase")
+    return kinds.join(sites, on=["rank", "site_id"], how="left").with_columns(by_node=pl.lit(value=False))
 
 
 def _in_steps(trace: Trace) -> pl.Expr:
@@ -110,7 +105,7 @@ def place_parts(trace: Trace) -> pl.DataFrame:
     duration_ns is split then, and low_ns and high_ns are gained. What was recorded at compile time outweighs the module
     around the launch, which is the one that was compiled; communication and gradient accumulation stay what they are.
     """
-    placed = _placed(*_located(trace), trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
+    placed = _placed(_located(trace), trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     launches = trace.api_calls.select("rank", "api_call_id", launch_ns="start_ns")
     kernels = trace.kernels.join(launches, on=["rank", "api_call_id"], how="left")
     parts = split_kernels(kernels.sort("rank", "launch_ns", "start_ns"), trace.spans, trace.provenance)
@@ -141,29 +136,29 @@ def _with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _located(trace: Trace) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
-    """Every kernel with the columns of _KIND, which are all that its place depends on; strings as codes, their words.
+def _located(trace: Trace) -> pl.DataFrame:
+    """Every kernel with the columns of _KIND, which are all that its place depends on.
 
     module_path and phase are those of the span around the launch.
     """
     columns = ["rank", "kernel_id", "span_id", "duration_ns", "is_communication", "step"]
-    kernels = trace.select("kernels", *columns, *(["node_span_id"] if _knows_nodes(trace) else []))
-    sorts, sort_words = trace.coded("kernels", "library", "primitive", "link")
-    spans, words = trace.coded("spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase")
+    columns += ["library", "primitive", "link", *(["node_span_id"] if _knows_nodes(trace) else [])]
+    kernels = trace.select("kernels", *columns)
+    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase")
     found = []
-    for tree, part in with_trees(spans, kernels.hstack(sorts)):
+    for tree, part in with_trees(spans, kernels):
         at, by_node = _where(tree, part)
         path = tree["module_path"].gather(at).alias("module_path")
-        accumulates, roots = accumulation_and_roots(tree, words, part["span_id"])
+        accumulates, roots = accumulation_and_roots(tree, part["span_id"])
         is_root, phase = path.is_in(roots.implode()), tree["phase"].gather(at)
-        is_root = is_root.fill_null(value=False) | only_in_wrapper(tree, words, part["span_id"])
+        is_root = is_root.fill_null(value=False) | only_in_wrapper(tree, part["span_id"])
         located = part.with_columns(path, by_node=by_node, accumulates=accumulates, phase=phase, is_root=is_root)
         found.append(located)
-    return pl.concat(found), words | sort_words
+    return pl.concat(found)
 
 
 def _knows_nodes(trace: Trace) -> bool:
-    return any(trace.has_values("kernels", "node_span_id", rank) for rank in trace.manifest.ranks)
+    return trace.select("kernels", "node_span_id")["node_span_id"].count() > 0
 
 
 def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
@@ -176,10 +171,9 @@ def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Ser
     return node.zip_with(by_node, at), by_node
 
 
-def _placed(located: pl.DataFrame, words: dict[str, pl.Series], trace: Trace) -> pl.DataFrame:
+def _placed(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
     """Kernels, or kinds of them, with layer, class_name and evidence; strings as such."""
-    coded = ("module_path", "phase", "library", "primitive", "link")
-    located = located.with_columns(spelled(located[name], words[name]) for name in coded)
+    located = located.cast({pl.Categorical: pl.String})
     path, phase = pl.col("module_path"), pl.col("phase")
     in_layer = path.is_not_null() & ~pl.col("is_root")
     rows = (

@@ -27,7 +27,7 @@ def shows_compilation(trace: Trace) -> bool:
     if trace.has("provenance"):
         return True
     return any(
-        trace.has(table) and bool(trace.coded(table, "name")[1]["name"].str.contains(pattern).any())
+        bool(trace.select(table, "name")["name"].unique().cast(pl.String).str.contains(pattern).any())
         for table, pattern in (("kernels", _KERNELS), ("spans", _SPANS))
     )
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import grouped
 from tracelens.derive.events.sites import accumulation_and_roots
 from tracelens.derive.events.span_trees import span_trees
 from tracelens.derive.layers.replays import UNATTRIBUTED
-from tracelens.storage.coding import is_word, spelled
 from tracelens.trace import Trace
 
 _COLUMNS = ("rank", "span_id", "parent_id", "kind", "name", "self_ns", "module_path", "phase")
@@ -17,27 +15,27 @@ _PLACE = ["rank", "module_path", "phase", "accumulates", "is_root"]
 
 def time_ops(trace: Trace) -> pl.DataFrame:
     """A row a rank, layer, phase and evidence: class_name, n_ops, op_self_ns; the rows sum to the ops' self time."""
-    spans, words = trace.coded("spans", *_COLUMNS)
+    spans = trace.select("spans", *_COLUMNS)
     measures = [pl.len().cast(pl.Int64).alias("n_ops"), pl.col("self_ns").cast(pl.Int64).sum().alias("op_self_ns")]
     parts = []
     for tree in span_trees(spans):
-        rows = is_word(tree["kind"], words["kind"], "op").arg_true()
-        accumulates, roots = accumulation_and_roots(tree, words, rows)
+        rows = (tree["kind"] == "op").arg_true()
+        accumulates, roots = accumulation_and_roots(tree, rows)
         ops = tree.select("rank", "module_path", "phase", "self_ns")[rows].with_columns(
             accumulates=accumulates, is_root=pl.col("module_path").is_in(roots.implode()).fill_null(value=False)
         )
-        parts.append(grouped(ops, _PLACE, measures))
+        parts.append(ops.lazy().group_by(_PLACE).agg(measures).collect())
     if not parts:
         return pl.DataFrame()
-    placed = _named(pl.concat(parts), words)
+    placed = _named(pl.concat(parts))
     sums = placed.group_by("rank", "layer", "phase", "evidence").agg(pl.col("n_ops", "op_self_ns").sum())
-    classes = trace.select("layers", "rank", "class_name", "module_path").rename({"module_path": "layer"})
+    classes = trace.layers.select("rank", "class_name", layer="module_path")
     return sums.join(classes.unique(["rank", "layer"]), on=["rank", "layer"], how="left", maintain_order="left")
 
 
-def _named(places: pl.DataFrame, words: dict[str, pl.Series]) -> pl.DataFrame:
+def _named(places: pl.DataFrame) -> pl.DataFrame:
     """The places with layer and evidence, strings as such: the same named rows as those of kernels without a layer."""
-    places = places.with_columns(spelled(places[name], words[name]) for name in ("module_path", "phase"))
+    places = places.cast({pl.Categorical: pl.String})
     path, phase = pl.col("module_path"), pl.col("phase")
     in_layer = path.is_not_null() & ~pl.col("is_root")
     rows = (

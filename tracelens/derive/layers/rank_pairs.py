@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from typing import Concatenate, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
+import polars as pl
+
+from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+_renamed: WeakKeyDictionary[Trace, Trace] = WeakKeyDictionary()
 
 
 def one_rank_each(base: Trace, other: Trace) -> bool:
@@ -18,13 +24,21 @@ def one_rank_each(base: Trace, other: Trace) -> bool:
     return len(ranks[0]) == len(ranks[1]) == 1 and ranks[0] != ranks[1]
 
 
+def _as_rank(trace: Trace, rank: int) -> Trace:
+    """The trace, which has one rank, under another number; kept, so that a comparison and its notes read it once."""
+    if trace not in _renamed or _renamed[trace].manifest.ranks != [rank]:
+        tables = {name: trace.scan(name).with_columns(rank=pl.lit(rank, pl.Int32)) for name in TABLES}
+        _renamed[trace] = Trace(replace(trace.manifest, ranks=[rank]), tables, trace.path)
+    return _renamed[trace]
+
+
 def pairs_ranks(compare: Callable[Concatenate[Trace, Trace, _P], _T]) -> Callable[Concatenate[Trace, Trace, _P], _T]:
     """The comparison, which takes base's only rank for other's only one."""
 
     @wraps(compare)
     def paired(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> _T:
         if one_rank_each(base, other):
-            base = base.as_rank(other.manifest.ranks[0])
+            base = _as_rank(base, other.manifest.ranks[0])
         return compare(base, other, *args, **more)
 
     return paired

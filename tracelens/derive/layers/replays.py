@@ -11,7 +11,6 @@ from difflib import SequenceMatcher
 
 import polars as pl
 
-from tracelens.storage.coding import is_word
 from tracelens.trace import Trace
 
 BASE_EVIDENCE = "base capture"
@@ -28,8 +27,7 @@ _OF_BASE = ("layer", "class_name", "phase")
 
 def has_replays(trace: Trace) -> bool:
     """Whether kernels ran as nodes of replayed CUDA graphs."""
-    frame, words = trace.coded("kernels", "link")
-    return bool(is_word(frame["link"], words["link"], "graph").any())
+    return bool((trace.select("kernels", "link")["link"] == "graph").any())
 
 
 def place_replays(placed: pl.DataFrame, trace: Trace, base: Trace, base_parts: pl.DataFrame) -> pl.DataFrame:
@@ -115,9 +113,9 @@ def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     mine, theirs = _sequences(trace), _sequences(base).filter(pl.col("link") != "graph")
     if _tools(trace) != _tools(base):
         # Tools spell template arguments and unnamed namespaces each in its own way.
-        bare = pl.col("name").str.extract(r"^(?:void )?([^<(]+)")
+        bare = pl.col("name").cast(pl.String).str.extract(r"^(?:void )?([^<(]+)")
         mine, theirs = mine.with_columns(bare), theirs.with_columns(bare)
-    names = pl.concat([mine["name"], theirs["name"]]).fill_null("").rank("dense").cast(pl.Int64)
+    names = pl.concat([mine["name"], theirs["name"]]).cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1)
     return mine.with_columns(code=names.head(mine.height)), theirs.with_columns(code=names.slice(mine.height))
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.columns.intervals import covered_ns
-from tracelens.derive.columns.lookup import grouped
 from tracelens.derive.kernels.casts import casts_after_copies
 from tracelens.derive.time.activities import PROFILER
 from tracelens.derive.time.idle_places import idle_places
@@ -134,14 +133,11 @@ def _copies(found: _Found) -> Iterator[_Advice]:
 
 def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
     """Judged kernels by rank, site and primitive: n, ns, and the site's op, phase and module_path."""
-    kernels, words = trace.coded("kernels", "rank", "step", "site_id", "primitive", "duration_ns")
+    kernels = trace.select("kernels", "rank", "step", "site_id", "primitive", "duration_ns")
     kernels = kernels.filter(is_judged) if kernels["step"].null_count() else kernels
-    by_site = grouped(
-        kernels, ["rank", "site_id", "primitive"], [pl.len().alias("n"), pl.col("duration_ns").sum().alias("ns")]
-    )
-    primitive = words["primitive"].gather(by_site["primitive"])
+    by_site = kernels.lazy().group_by("rank", "site_id", "primitive").agg(n=pl.len(), ns=pl.col("duration_ns").sum())
     sites = trace.select("sites", "rank", "site_id", "op", "phase", "module_path")
-    return by_site.with_columns(primitive.alias("primitive")).join(sites, on=["rank", "site_id"], how="left")
+    return by_site.collect().join(sites, on=["rank", "site_id"], how="left").cast({pl.Categorical: pl.String})
 
 
 def _optimizer(found: _Found) -> Iterator[_Advice]:
@@ -184,17 +180,12 @@ def _attention(found: _Found) -> Iterator[_Advice]:
 
 def _has_large_scores(trace: Trace) -> bool:
     """Whether a softmax is over a batch of large matrices, by the shapes that were recorded."""
-    for part in trace.groups("spans", "name", "input_shapes"):
-        own = part.filter(pl.col("name").cast(pl.String).str.contains(r"^aten::_softmax$"))
-        shapes = own["input_shapes"].cast(pl.String).str.extract(r"^\[\[(?:\d+, ?)+(\d+, ?\d+)\]").drop_nulls()
-        sizes = (
-            shapes.str.split(",")
-            .list.eval(pl.element().str.strip_chars().cast(pl.Int64))
-            .list.agg(pl.element().product())
-        )
-        if (sizes >= _LARGE_SCORES).any():
-            return True
-    return False
+    own = trace.select("spans", "input_shapes", where=pl.col("name") == "aten::_softmax")
+    shapes = own["input_shapes"].unique().cast(pl.String).str.extract(r"^\[\[(?:\d+, ?)+(\d+, ?\d+)\]").drop_nulls()
+    sizes = (
+        shapes.str.split(",").list.eval(pl.element().str.strip_chars().cast(pl.Int64)).list.agg(pl.element().product())
+    )
+    return bool((sizes >= _LARGE_SCORES).any())
 
 
 def _communication(found: _Found) -> Iterator[_Advice]:

@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import grouped
 from tracelens.derive.time.completing import activities_of, steps_of
 from tracelens.derive.time.idle import DeviceIdle, by_value, idle_time
 from tracelens.derive.time.process_time import break_down_processes, process_ranks
@@ -96,7 +95,7 @@ def _idle_sums(device: DeviceIdle) -> pl.DataFrame:
     """The lengths of a device's idle pieces by step, cause and whether they lie within its work."""
     length = pl.col("end_ns") - pl.col("start_ns")
     numbers = device.pieces.select("step", "within", pl.col("cause").to_physical(), ns=length)
-    found = grouped(numbers, ["step", "cause", "within"], [pl.col("ns").sum().alias("idle_ns")])
+    found = numbers.group_by("step", "cause", "within").agg(pl.col("ns").sum().alias("idle_ns"))
     return found.with_columns(
         pl.Series("cause", CAUSES).gather(found["cause"]),
         rank=pl.lit(device.rank, pl.Int32),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.derive.columns.intervals import END
-from tracelens.derive.columns.lookup import numbered
 
 _LANE = ["process_id", "thread_id"]
 
@@ -21,15 +20,8 @@ def charge_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
 
     A call within another call of its thread adds nothing.
     """
-    placed = _on_lanes(calls)
+    placed = calls.select("span_id", *_LANE, starts="start_ns", ends=END)
     ordered = placed.sort("starts", "ends", descending=[False, True])
-    reached = pl.col("ends").cum_max().shift(1).over("lanes").fill_null(pl.col("starts"))
+    reached = pl.col("ends").cum_max().shift(1).over(_LANE).fill_null(pl.col("starts"))
     own = ordered.select((pl.col("ends") - pl.max_horizontal("starts", reached)).clip(0)).to_series()
     return charge(ordered["span_id"], own, n_rows)
-
-
-def _on_lanes(calls: pl.DataFrame) -> pl.DataFrame:
-    """span_id, starts, ends, and lanes: a number for the thread of the process."""
-    lane, *more = numbered(calls, _LANE)
-    lanes = lane if not more else calls.select(pl.struct(_LANE).rank("dense").cast(pl.Int64)).to_series()
-    return calls.select("span_id", starts="start_ns", ends=END, lanes=lanes)

@@ -75,7 +75,7 @@ class HostTime:
 
     def uses(self) -> pl.DataFrame:
         """The rank's kernels by start: the row of the call that launched each, null for none, and its name's number."""
-        kernels, _ = self.trace.coded("kernels", "rank", "name", "start_ns", "api_call_id")
+        kernels = self.trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
         own = kernels.filter(pl.col("rank") == self.rank).sort("start_ns")
         call = rows_of(self.calls["rank"], self.calls["api_call_id"], own.select("rank", "api_call_id"))
         return own.select("name", call=call)

@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import grouped, rows_of
+from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.time.breakdown import break_down
 from tracelens.derive.time.completing import activities_of
 from tracelens.derive.time.idle import DeviceIdle
@@ -53,6 +53,7 @@ def _of_device(trace: Trace, device: DeviceIdle, *, in_steps: bool) -> pl.DataFr
     found.append(_summed(trace, pieces.filter(~pl.col("is_alone")), of_gaps=True))
     return (
         pl.concat(found)
+        .sort("example_ns")  # of gaps of one length the first is the example
         .group_by("cause", "what")
         .agg(
             pl.col("idle_ns", "n_gaps").sum(),
@@ -66,7 +67,7 @@ def _of_device(trace: Trace, device: DeviceIdle, *, in_steps: bool) -> pl.DataFr
 def _summed(trace: Trace, pieces: pl.DataFrame, *, of_gaps: bool = False) -> pl.DataFrame:
     """Idle time of pieces by cause and place; with `of_gaps`, those of one gap and place count as one."""
     key = ["cause", "activity", "site_id", "api"]
-    places, functions = _calls(trace, pieces)
+    places = _calls(trace, pieces)
     length = pl.col("end_ns") - pl.col("start_ns")
     placed = pieces.select("gap", "start_ns", "activity", pl.col("cause").to_physical(), *places, ns=length)
     if of_gaps:
@@ -78,15 +79,15 @@ def _summed(trace: Trace, pieces: pl.DataFrame, *, of_gaps: bool = False) -> pl.
     ns = pl.col("ns")
     measures = [ns.sum().alias("idle_ns"), pl.len().cast(pl.Int64).alias("n_gaps"), ns.max().alias("longest_ns")]
     measures.append(pl.col("start_ns").get(ns.arg_max()).alias("example_ns"))
-    found = grouped(placed, key, measures)
-    words = [pl.Series("cause", CAUSES).gather(found["cause"]), _words(trace, found, functions)]
+    found = placed.group_by(key).agg(measures)
+    words = [pl.Series("cause", CAUSES).gather(found["cause"]), _words(trace, found)]
     return found.with_columns(words).select("cause", "what", "idle_ns", "n_gaps", "longest_ns", "example_ns")
 
 
-def _calls(trace: Trace, pieces: pl.DataFrame) -> tuple[list[pl.Series], pl.Series]:
+def _calls(trace: Trace, pieces: pl.DataFrame) -> list[pl.Series]:
     """The row of the site of the call that launched what came next, of pieces that no activity tells the place of.
 
-    Where it has no site, its function's place among all functions, which come second.
+    Where it has no op, its function, which comes second.
     """
     call = pieces["call"]
     has_place = activities_of(trace)["what"].is_not_null().gather(pieces["activity"])
@@ -99,33 +100,30 @@ def _calls(trace: Trace, pieces: pl.DataFrame) -> tuple[list[pl.Series], pl.Seri
     site = calls["site_id"] if are_rows else rows_of(sites["rank"], sites["site_id"], calls)
     site = site.gather(call).alias("site_id")
     has_op = trace.select("sites", "op")["op"].is_not_null().gather(site).fill_null(value=False)
-    bare = (~has_op & call.is_not_null()).arg_true()
-    api = pl.repeat(None, len(site), dtype=pl.Int64, eager=True).alias("api")
-    if not len(bare):
-        return [site, api], pl.Series(dtype=pl.String)
-    codes, words = trace.coded("api_calls", "api")
-    return [site, api.scatter(bare, codes["api"].gather(call.gather(bare)).cast(pl.Int64))], words["api"]
+    if (~has_op & call.is_not_null()).any():
+        return [site, trace.select("api_calls", "api")["api"].gather(call.set(has_op, None))]
+    return [site, pl.repeat(None, len(site), dtype=pl.Categorical(), eager=True).alias("api")]
 
 
-def _words(trace: Trace, places: pl.DataFrame, functions: pl.Series) -> pl.Series:
+def _words(trace: Trace, places: pl.DataFrame) -> pl.Series:
     """The place of each row (activity, site_id, api), null where nothing tells."""
-    op = trace.select("sites", "op")["op"].gather(places["site_id"])
+    op = trace.select("sites", "op")["op"].gather(places["site_id"]).cast(pl.String)
     what = activities_of(trace)["what"].gather(places["activity"])
-    told = pl.DataFrame({"what": what, "op": op, "api": functions.gather(places["api"])})
+    told = pl.DataFrame({"what": what, "op": op, "api": places["api"].cast(pl.String)})
     return told.select(pl.coalesce("what", "op", "api").alias("what")).to_series()
 
 
 def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
     """By rank and part (compute, communication, waiting, copy) the kernel, sort of copy or op that takes most of it."""
-    kernels, words = trace.coded("kernels", "rank", "name", "is_communication", "duration_ns")
-    sums = grouped(kernels, ["rank", "name", "is_communication"], [pl.col("duration_ns").sum()])
+    kernels = trace.select("kernels", "rank", "name", "is_communication", "duration_ns")
+    sums = kernels.lazy().group_by("rank", "name", "is_communication").agg(pl.col("duration_ns").sum()).collect()
     most = sums.sort("duration_ns", "name", descending=[True, False]).unique(
         ["rank", "is_communication"], keep="first", maintain_order=True
     )
     found: dict[tuple[int, str], str] = {}
     for rank, name, is_communication, _ in most.iter_rows():
         parts = ("communication", "waiting") if is_communication else ("compute",)
-        found |= dict.fromkeys(((rank, part) for part in parts), _short_kernel(words["name"][name]))
+        found |= dict.fromkeys(((rank, part) for part in parts), _short_kernel(name))
     copies = trace.select("memcpys", "rank", "direction", "source_memory", "destination_memory", "duration_ns")
     by_sort = copies.group_by(pl.exclude("duration_ns")).agg(pl.col("duration_ns").sum())
     for rank, direction, source, destination, _ in by_sort.sort("duration_ns", "direction").iter_rows():

@@ -10,7 +10,6 @@ from tracelens.derive.events.span_trees import of_rank, span_trees
 from tracelens.derive.time import op_times_fast
 from tracelens.derive.time.charging import charge, charge_calls
 from tracelens.schemas import DEVICE_WORK
-from tracelens.storage.coding import is_word, spelled
 from tracelens.trace import Trace
 
 _MANY_SPANS = 1 << 10
@@ -28,18 +27,17 @@ def op_times(trace: Trace) -> list[pl.DataFrame]:
 
 def _by_columns(trace: Trace) -> list[pl.DataFrame]:
     """What `op_times` gives, by whole columns."""
-    spans, words = trace.coded("spans", "rank", "span_id", "parent_id", "kind", "name", "duration_ns", "self_ns")
+    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "duration_ns", "self_ns")
     columns = ["rank", "span_id", "duration_ns"]
     work = pl.concat([trace.select(name, *columns) for name in DEVICE_WORK])
     calls = trace.select("api_calls", "rank", "process_id", "thread_id", "span_id", "start_ns", "duration_ns")
     found = []
     for tree in span_trees(spans):
-        is_op = is_word(tree["kind"], words["kind"], "op")
-        is_python = is_word(tree["kind"], words["kind"], "python", "module")
-        marked = tree.with_columns(is_op=is_op, is_python=is_python)
+        kind = pl.col("kind")
+        marked = tree.with_columns(is_op=kind == "op", is_python=kind.is_in(["python", "module"]))
         names = by_name(marked, of_rank(work, tree), of_rank(calls, tree))
         rank = pl.lit(tree["rank"][0], pl.Int32).alias("rank")
-        found.append(names.select(rank, spelled(names["name"], words["name"]), pl.all().exclude("name")))
+        found.append(names.select(rank, pl.all()))
     return [names for names in found if names.height]
 
 

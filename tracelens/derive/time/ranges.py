@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_once, each_pair_once, told_apart
+from tracelens.derive.columns.distinct import each_once, each_pair_once
 from tracelens.derive.columns.intervals import END, added_ns
 from tracelens.derive.columns.lookup import is_each_once, numbered, rows_of
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.time.charging import charge
 from tracelens.schemas import DEVICE_WORK
-from tracelens.storage.coding import is_word
 from tracelens.trace import Trace
 
 LANE = ["process_id", "thread_id"]
@@ -45,36 +44,19 @@ class Ranges:
 def read_ranges(trace: Trace) -> pl.DataFrame:
     """rank, process_id, thread_id, domain (null: the default one), name, start_ns and duration_ns of every range.
 
-    Marks, which have no duration, are left out. Most spans are no ranges, so of their columns only kind is kept.
+    Marks, which have no duration, are left out.
     """
-    kinds, words = trace.coded("spans", "kind")
-    is_range = is_word(kinds["kind"], words["kind"], "annotation", "nvtx")
     columns = ["rank", "name", "start_ns", "duration_ns", *LANE]
-    has_nvtx = "nvtx" in words["kind"]
-    parts, at = [], 0
-    for part in trace.groups("spans", *columns, *(["category"] if has_nvtx else [])) if is_range.any() else ():
-        parts.append(part.filter(is_range.slice(at, part.height)).with_columns(pl.col("name").cast(pl.String)))
-        at += part.height
-    if not parts:
-        return trace.select("spans", *columns).clear().with_columns(domain=pl.lit(None, pl.String))
-    found = pl.concat(parts)
-    if not has_nvtx:
-        return found.with_columns(domain=pl.lit(None, pl.String))
-    is_nvtx = is_word(kinds["kind"].filter(is_range), words["kind"], "nvtx")
-    said = found["category"].cast(pl.String).fill_null("").set(~is_nvtx, "")
+    found = trace.select("spans", *columns, "kind", "category", where=pl.col("kind").is_in(["annotation", "nvtx"]))
+    said = pl.when(pl.col("kind") == "nvtx").then(pl.col("category").cast(pl.String)).fill_null("")
     # A domain other than the default one stands behind the sort of range: push_pop NCCL.
-    found = found.drop("category").with_columns(domain=said.str.extract(r"^\S+ (.+)$"))
-    return found.filter(~said.str.contains(r"^mark( |$)"))
+    domain = said.str.extract(r"^\S+ (.+)$").alias("domain")
+    return found.filter(~said.str.contains(r"^mark( |$)")).select(*columns, domain).cast({"name": pl.String})
 
 
 def read_calls(trace: Trace) -> pl.DataFrame:
-    """rank, api_call_id, start_ns, process_id and thread_id of calls in order of start.
-
-    Threads are narrow: memory that was never touched before costs more than reading does.
-    """
-    groups = trace.groups("api_calls", "rank", "api_call_id", "start_ns", *LANE)
-    narrow = (part.with_columns(part[column].shrink_dtype() for column in LANE) for part in groups)
-    calls = pl.concat(narrow, how="vertical_relaxed")
+    """rank, api_call_id, start_ns, process_id and thread_id of calls in order of start."""
+    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", *LANE)
     return calls if calls["start_ns"].is_sorted() else calls.sort("start_ns", maintain_order=True)
 
 
@@ -120,9 +102,9 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
     begins = calls["start_ns"].search_sorted(edges)  # the call that is the first of each segment
     segment = begins.search_sorted(row.cast(begins.dtype), side="right").cast(pl.Int64) - 1
     threads = calls.select(column.gather(row) for column in calls.select(LANE).get_columns())
-    lane, lanes = _lanes(threads)
+    lane, lanes = numbered(threads, LANE)
     n_lanes = max(lanes.height, 1)
-    key = segment if n_lanes == 1 else segment * n_lanes + lane
+    key = segment if n_lanes == 1 else segment * n_lanes + lane.cast(pl.Int64)
     # Of a call's pieces of work one stands for the call; mostly each has one, which is sooner seen.
     stands = [] if is_each_once(row) else [row.is_first_distinct().alias("stands")]
     n_launches = pl.col("stands").sum() if stands else pl.len()
@@ -142,13 +124,6 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
     )
     together = together.sort("key").with_columns(segment=pl.col("key") // n_lanes, lane=pl.col("key") % n_lanes)
     return together.hstack(lanes[together["lane"]].cast(pl.Int64)).drop("key", "lane")
-
-
-def _lanes(threads: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
-    """A number for the thread in each row, and the thread that each number is."""
-    code, *more = numbered(threads, LANE)
-    rows, lane = told_apart(code if not more else threads.select(pl.struct(LANE).rank("dense")).to_series())
-    return lane.cast(pl.Int64), threads[rows]
 
 
 def busy_until(work: pl.DataFrame, moments: pl.Series) -> pl.Series:

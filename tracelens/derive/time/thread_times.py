@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.derive.columns.distinct import each_once, matching
 from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.events.span_trees import span_trees
 from tracelens.derive.time.completing import steps_of
-from tracelens.storage.coding import is_word
 from tracelens.trace import Trace
 
 _LANE = ["process_id", "thread_id"]
@@ -23,19 +23,18 @@ _TIMES = [*_LANE, "start_ns", "duration_ns"]
 
 def thread_times(trace: Trace) -> pl.DataFrame:
     """A row a rank and thread: window_ns, its parts (wait, op, api, python, unrecorded), which tile it, and n_ops."""
-    spans, words = trace.coded("spans", "rank", "span_id", "parent_id", "kind", "name", *_TIMES)
-    waits = words["name"].filter(words["name"].str.contains(_WAITS))
-    calls, apis = trace.coded("api_calls", "rank", "api", *_TIMES)
-    syncs = apis["api"].to_frame("api").filter(waits_for_device(pl.col("api")))["api"]
+    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", *_TIMES)
+    calls = trace.select("api_calls", "rank", "api", *_TIMES)
+    calls = calls.with_columns(is_sync=each_once(calls["api"], waits_for_device))
     steps = steps_of(trace)
     trees = {int(tree["rank"][0]): tree for tree in span_trees(spans)}
     found = []
     for rank in sorted({*trees, *calls["rank"].unique()}):
         tree, own = trees.get(rank, spans.clear()), calls.filter(pl.col("rank") == rank)
-        is_op, is_python = (is_word(tree["kind"], words["kind"], *of) for of in (("op",), ("python", "module")))
-        waiting = is_python & is_word(tree["name"], words["name"], *waits)
+        is_op, is_python = tree["kind"] == "op", tree["kind"].is_in(["python", "module"])
+        waiting = is_python & matching(tree["name"], _WAITS)[0]
         ops, python, waited = (_outermost(tree, flags) for flags in (is_op, is_python, waiting))
-        called, synced = (_times(of) for of in (own, own.filter(is_word(own["api"], apis["api"], *syncs))))
+        called, synced = (_times(of) for of in (own, own.filter("is_sync")))
         known = pl.concat([_times(tree), called])
         lanes = known.select(_LANE).unique()
         windows = _windows(known, steps.filter(pl.col("rank") == rank)).join(lanes, how="cross")

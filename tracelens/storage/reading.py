@@ -1,0 +1,29 @@
+"""Columns of the Parquet files that `Table.write` made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> pl.DataFrame:
+    """These columns of a file, those of them that are strings as Categorical.
+
+    Arrow's reader gives the file's own dictionaries: a column of strings of 5 million spans takes 0.02 s and 22 MB so,
+    and as strings, which Polars' reader makes of it, a third of a second and 86 MB.
+    """
+    with pq.ParquetFile(file, read_dictionary=[*strings], pre_buffer=False) as opened:
+        found = pl.from_arrow(opened.read(columns=[*columns]), rechunk=False)
+    assert isinstance(found, pl.DataFrame)
+    return found.select(columns)
+
+
+def read_groups(file: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """These columns of a file, a group of rows after the other, strings as dictionaries; read by this thread alone."""
+    with pq.ParquetFile(file, read_dictionary=[*columns], pre_buffer=False) as opened:
+        for group in range(opened.num_row_groups):
+            yield opened.read_row_group(group, columns=[*columns], use_threads=False)

@@ -1,0 +1,64 @@
+"""Writing a trace's directory, so that it is whole or absent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+import polars as pl
+
+from tracelens.errors import SourceError
+from tracelens.schemas import TABLES
+from tracelens.storage.table import MANY_CELLS, Stored
+from tracelens.trace.capture import Manifest
+from tracelens.trace.directory import PART, build_folder, check_target, swap_in
+
+RankPart: TypeAlias = tuple[int, pl.DataFrame | Stored]
+"""A rank, and rows of a table without the rank."""
+
+_WRITERS = 2  # of tables at a time: each holds some rows of one in their full width
+
+
+def write_trace(
+    target: Path, manifest: Manifest, parts_of: Callable[[str], Iterable[RankPart]], *, force: bool = False
+) -> None:
+    """Write a trace as a directory: built beside the target, then renamed. `parts_of` gives a table's rows by rank.
+
+    Raises SourceError when the target exists (with `force`, an existing trace is replaced, nothing else is).
+    """
+    check_target(target, force=force)
+    try:
+        with build_folder(target) as build:
+            _fill(build, manifest, parts_of)
+            swap_in(build, target)
+    except OSError as error:
+        raise SourceError(f"{target}: cannot be written: {error}") from error
+
+
+def _fill(folder: Path, manifest: Manifest, parts_of: Callable[[str], Iterable[RankPart]]) -> None:
+    """Write every table and the manifest into an empty directory."""
+    n_rows: dict[str, dict[str, int]] = {}
+    with ThreadPoolExecutor(_WRITERS) as pool:
+        done = []
+        for name in TABLES:
+            for rank, frame in parts_of(name):
+                file = folder / name / f"rank={rank}" / PART
+                file.parent.mkdir(parents=True)
+                if isinstance(frame, Stored):
+                    frame.path.rename(file)
+                else:
+                    done.append(pool.submit(TABLES[name].write, frame, file, MANY_CELLS))
+                n_rows.setdefault(name, {})[str(rank)] = frame.height
+        try:
+            for future in done:
+                future.result()
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    about = replace(manifest, n_rows=n_rows).as_dict()
+    (folder / "manifest.json").write_text(json.dumps(about, indent=1) + "\n")
+    folder.chmod(0o755)
