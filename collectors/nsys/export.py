@@ -126,24 +126,32 @@ class DirectoryExport(Export):
         return self.path / f"{table}{self._suffix}"
 
     def _chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """One chunk is read ahead, by another core, while its predecessor is used."""
-        chunks = self._decoded(table, columns)
-        with ThreadPoolExecutor(1) as pool:
-            coming = pool.submit(next, chunks, None)
-            while (chunk := coming.result()) is not None:
-                coming = pool.submit(next, chunks, None)
-                yield chunk
-        # Arrow keeps what it read into for the next time, beside what the chunks became.
-        pa.default_memory_pool().release_unused()
+        yield from read_ahead(self._decoded(table, columns))
 
     def _decoded(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
         read = _parquet_tables if self._suffix == ".parquet" else _arrow_batches
         try:
             for arrow in read(self._file(table), list(columns)):
-                decoded = [_checked(arrow.column(name)) for name in columns]
-                yield pl.DataFrame({name: _series(column) for name, column in zip(columns, decoded, strict=True)})
+                yield decoded(arrow.select(list(columns)))
         except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
             raise self.broken(table, error) from error
+
+
+def read_ahead(chunks: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The chunks; one is read ahead, by another core, while its predecessor is used."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, chunks, None)
+        while (chunk := coming.result()) is not None:
+            coming = pool.submit(next, chunks, None)
+            yield chunk
+    # Arrow keeps what it read into for the next time, beside what the chunks became.
+    pa.default_memory_pool().release_unused()
+
+
+def decoded(table: pa.Table) -> pl.DataFrame:
+    """An Arrow table as a frame, its buffers checked. Raises ArrowInvalid for a damaged one."""
+    columns = {name: pl.from_arrow(_checked(table.column(name))) for name in table.column_names}
+    return pl.DataFrame(columns)
 
 
 def open_directory(path: Path) -> DirectoryExport | None:
@@ -231,9 +239,3 @@ def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
         texts = [None if value is None else value.decode(errors="replace") for value in raw.to_pylist()]
         return pa.chunked_array([pa.array(texts, pa.large_string())])
     return column
-
-
-def _series(column: pa.ChunkedArray) -> pl.Series:
-    series = pl.from_arrow(column)
-    assert isinstance(series, pl.Series)
-    return series

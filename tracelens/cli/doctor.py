@@ -7,9 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
@@ -34,12 +34,10 @@ _PATIENCE_S = 3
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    name: str
+class _Wanted(NamedTuple):
+    tool: str
     used_for: str
     to_get_it: str
-    distributions: tuple[str, ...] = ()
 
 
 _PROGRAMS = (
@@ -48,26 +46,14 @@ _PROGRAMS = (
     _Wanted("py-spy", "Python frames in native call stacks", "pip install 'tracelens-toolkit[gdb]'"),
 )
 _PACKAGES = (
-    _Wanted("torch", "profiling a program of yours", "pip install 'tracelens-toolkit[torch]'", ("torch",)),
-    _Wanted(
-        "hta",
-        "comparing numbers with Holistic Trace Analysis",
-        "pip install 'tracelens-toolkit[hta]'",
-        ("traceinsight", "HolisticTraceAnalysis"),
-    ),
+    _Wanted("torch", "profiling a program of yours", "pip install 'tracelens-toolkit[torch]'"),
     _Wanted(
         "nvidia-ml-py",
         "sampling GPU utilisation and memory while a program is captured",
         "pip install 'tracelens-toolkit[nvml]'",
-        ("nvidia-ml-py",),
     ),
-    _Wanted("pygdbmi", "talking to gdb while it runs", "pip install 'tracelens-toolkit[gdb]'", ("pygdbmi",)),
-    _Wanted(
-        "connectorx",
-        "reading large nsys SQLite files faster",
-        "pip install 'tracelens-toolkit[sqlite]'",
-        ("connectorx",),
-    ),
+    _Wanted("pygdbmi", "talking to gdb while it runs", "pip install 'tracelens-toolkit[gdb]'"),
+    _Wanted("adbc-driver-sqlite", "reading large nsys SQLite files faster", "pip install 'tracelens-toolkit[sqlite]'"),
 )
 _NSYS = _Wanted(
     "nsys", "recording a program, and turning .nsys-rep into SQLite or Parquet", "install NVIDIA Nsight Systems"
@@ -83,21 +69,20 @@ _NVML = _Wanted("NVML", "sampling GPU utilisation and memory, through nvidia-ml-
 def examine() -> pl.DataFrame:
     """A row a tool, with the columns of FINDINGS. Packages are looked up, never imported."""
     rows = [
-        *(_row(wanted, *_program(wanted.name)) for wanted in _PROGRAMS),
+        *(_row(wanted, *_program(wanted.tool)) for wanted in _PROGRAMS),
         _nsys(),
         _row(_NVML, *_nvml()),
         _row(_NATIVE, LIBRARY is not None, None),
-        *(_row(wanted, *_package(wanted.distributions)) for wanted in _PACKAGES),
+        *(_row(wanted, *_package(wanted.tool)) for wanted in _PACKAGES),
     ]
     return FINDINGS.check(pl.DataFrame(rows, schema=FINDINGS.schema))
 
 
 def _row(wanted: _Wanted, found: bool, version: str | None) -> dict[str, object]:
     return {
-        "tool": wanted.name,
+        **wanted._asdict(),
         "found": found,
         "version": version,
-        "used_for": wanted.used_for,
         "to_get_it": None if found else wanted.to_get_it,
     }
 
@@ -153,10 +138,8 @@ def _nvml() -> tuple[bool, str | None]:
     return True, match.group() if match else None
 
 
-def _package(distributions: tuple[str, ...]) -> tuple[bool, str | None]:
-    for name in distributions:
-        try:
-            return True, metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return False, None
+def _package(name: str) -> tuple[bool, str | None]:
+    try:
+        return True, metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False, None
