@@ -31,7 +31,7 @@ def test_the_scripts_end_passes_through_and_what_was_captured_is_kept(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], end: str, code: int, said: str
 ) -> None:
     done = run(tmp_path, TRAIN + f"for i in range(9):\n    step()\n    if i == 4: {end}")
-    assert done.outcome.exit_code == code
+    assert done.exit_code == code
     assert said in capfd.readouterr().err
     assert steps(done)[:2] == ["ProfilerStep#3", "ProfilerStep#4"], done.notes
     assert "the program ended before all 3 steps asked for; the last one may be cut" in done.notes
@@ -43,7 +43,7 @@ def test_a_killed_program_keeps_its_steps_and_what_was_compiled(tmp_path: Path) 
     compiled = "torch.compile(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2)))(torch.randn(2, 4))"
     code = TRAIN + f"{compiled}\nfor _ in range(8): step()\nos.kill(os.getpid(), signal.SIGKILL)"
     done = run(tmp_path, code, recorders=["compile_provenance"], stacks=False)
-    assert done.outcome.exit_code == 137
+    assert done.exit_code == 137
     assert "recorded steps 3 to 5 of at least 6, found from the optimizer" in done.notes
     assert manifest_settings(done)["n_active"] == 3
     assert set(done.trace.provenance["module_path"]) == {"0", "1"}
@@ -70,7 +70,7 @@ def test_what_another_launcher_starts_are_ranks_and_it_is_none(tmp_path: Path, m
     (tmp_path / "train.py").write_text(TRAIN + "for _ in range(3): step()\nsys.exit(3)")
     settings = Settings("", wait=0, warmup=0, active=1, stacks=False)
     done = capture_program(["accelerate", "launch", str(tmp_path / "train.py")], settings)
-    assert done.outcome.exit_code == 3
+    assert done.exit_code == 3
     assert done.trace.manifest.ranks == [0, 1]
     assert steps(done) == ["ProfilerStep#0", "ProfilerStep#0"]
     assert done.trace.spans.filter(pl.col("name") == "aten::ones")["rank"].to_list() == []
@@ -144,7 +144,7 @@ def test_modules_console_scripts_and_another_sitecustomize(
     assert steps(capture_program([str(script)], settings)) == ["ProfilerStep#0"]
     shell = ["sh", "-c", f"echo before; {sys.executable} -m pkg.work; exit 4"]
     inside = capture_program(shell, settings)
-    assert (inside.outcome.exit_code, steps(inside)) == (4, ["ProfilerStep#0"])
+    assert (inside.exit_code, steps(inside)) == (4, ["ProfilerStep#0"])
 
 
 def test_each_process_of_a_launch_is_a_rank(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ dist.destroy_process_group()
     (tmp_path / "ddp.py").write_text(code)
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     done = capture_program([*launch, str(tmp_path / "ddp.py")], Settings("", wait=1, warmup=0, active=2))
-    assert done.outcome.exit_code == 0
+    assert done.exit_code == 0
     assert done.trace.manifest.ranks == [0, 1]
     for rank in (0, 1):
         spans = done.trace.spans.filter(pl.col("rank") == rank)
@@ -195,7 +195,7 @@ if __name__ == "__main__":
 
 def test_processes_that_the_program_spawns_are_ranks(tmp_path: Path) -> None:
     done = run(tmp_path, SPAWNS, wait=1, warmup=0, active=1, stacks=False)
-    assert done.outcome.exit_code == 0
+    assert done.exit_code == 0
     assert done.trace.manifest.ranks == [0, 1]
     marks = done.trace.spans.filter(pl.col("name").str.starts_with("ProfilerStep#"))
     assert sorted(marks.select("rank", "name").rows()) == [(0, "ProfilerStep#1"), (1, "ProfilerStep#1")]

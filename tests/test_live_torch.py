@@ -97,7 +97,7 @@ print(json.dumps({n or type(m).__name__: [type(m).__name__, own(m)] for n, m in 
 """
     )
     done = run(tmp_path, code)
-    assert done.outcome.exit_code == 0
+    assert done.exit_code == 0
     assert steps(done) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"]
     # What the script itself says of its modules.
     named = json.loads(capfd.readouterr().out)
@@ -237,7 +237,7 @@ with torch.no_grad():
 """
     )
     done = run(tmp_path, code, wait=3, stacks=level == "scripted")
-    assert done.outcome.exit_code == 0
+    assert done.exit_code == 0
     # The scripted level's ten: the model's first call, its second with the first of what was made, eight more of that.
     n_steps = 10 if level == "scripted" else 9
     assert f"recorded steps 4 to 6 of {n_steps}, found from the outermost module" in done.notes

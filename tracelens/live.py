@@ -20,7 +20,7 @@ from tracelens.collectors.torch.live.report import DONE, RECORDING, SUFFIX, TORC
 from tracelens.collectors.torch.live.settings import VARIABLE, Settings
 from tracelens.errors import SourceError, ToolError, UsageError
 from tracelens.running.nvml import Sampler
-from tracelens.running.program import Outcome, run_program
+from tracelens.running.program import run_program
 from tracelens.trace import Trace
 from tracelens.trace.capture import Capture
 from tracelens.trace.combine import combine
@@ -40,9 +40,9 @@ _OTHER_PROCESS = "another process of the same rank recorded too, with fewer step
 
 @dataclass(frozen=True, slots=True)
 class LiveRun:
-    """What running a program gave: how it ended, the trace in memory, and what to tell the user of it."""
+    """What running a program gave: its exit code, the trace in memory, and what to tell the user of it."""
 
-    outcome: Outcome
+    exit_code: int
     trace: Trace
     notes: list[str]
 
@@ -60,14 +60,14 @@ def capture_program(
         paths = [str(_SITE), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {VARIABLE: asked.to_text(), "PYTHONPATH": os.pathsep.join(paths)}
         with Sampler() as sampler:
-            outcome = run_program(command, environment=environment)
+            exit_code = run_program(command, environment)
         try:
             trace, notes = _read(Path(folder), asked, sampler, ranks)
         except ToolError as error:
-            raise ToolError(f"{error} (the program ended with exit code {outcome.exit_code})") from error
+            raise ToolError(f"{error} (the program ended with exit code {exit_code})") from error
         finally:
             _keep(Path(folder), keep)
-    return LiveRun(outcome, trace, notes)
+    return LiveRun(exit_code, trace, notes)
 
 
 def _keep(folder: Path, keep: Path | None) -> None:

@@ -18,6 +18,7 @@ from tracelens.derive.layers.layer_times import are_numbered
 from tracelens.derive.layers.module_regions import ROOT, regions
 from tracelens.errors import MissingTableError, SchemaError, SourceError, ToolError, UsageError
 from tracelens.schemas.results.layers import ORACLES
+from tracelens.storage.whole import write_text
 from tracelens.trace import Trace
 
 PLAN_VERSION = 1
@@ -74,10 +75,7 @@ class Plan:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as JSON. Raises SourceError when the file cannot be written."""
-        try:
-            Path(path).write_text(self.to_json(), encoding="utf-8")
-        except OSError as error:
-            raise SourceError(f"{path}: cannot be written: {error.strerror or error}") from error
+        write_text(self.to_json(), Path(path))
 
 
 def _checked(file: Path, data: Mapping[str, Any]) -> Plan:

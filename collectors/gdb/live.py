@@ -7,7 +7,6 @@ import re
 import shlex
 import signal
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,13 +15,21 @@ from dataclasses import asdict, dataclass, field
 from tracelens.collectors.gdb.breakpoints import Breakpoints
 from tracelens.collectors.gdb.limits import Limits
 from tracelens.collectors.gdb.logs import KIND, count_losses
-from tracelens.collectors.gdb.mi import LAUNCH, GdbGoneError, Record, RefusedError, Session
-from tracelens.collectors.gdb.outcome import Interruption, Outcome, borrowed_terminal, failed_to_start, outcome_of
+from tracelens.collectors.gdb.mi import GdbGoneError, Record, RefusedError, Session
+from tracelens.collectors.gdb.outcome import (
+    Interruption,
+    Outcome,
+    borrowed_terminal,
+    failed_to_start,
+    interruptible,
+    outcome_of,
+)
 from tracelens.collectors.gdb.presets import DEFAULT_SYMBOL
 from tracelens.collectors.gdb.stops import StopReader
-from tracelens.collectors.gdb.targets import find_gdb, label_of, resolve
+from tracelens.collectors.gdb.targets import find_gdb, resolve
 from tracelens.derive.stacks.stack_tables import Stop, stack_tables
 from tracelens.errors import ToolError, UsageError
+from tracelens.running.program import LAUNCH, SIGNAL_BASE, script_name
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 
@@ -76,10 +83,10 @@ def run(
     if not symbols or not command:
         raise UsageError("a live gdb capture needs a command and at least one symbol to break at")
     debugger = find_gdb(gdb)
-    with Interruption() as told, borrowed_terminal():
+    with interruptible() as told, borrowed_terminal():
         live = _Live(symbols, limits, Diagnostics())
         outcome = live.drive(debugger, resolve(command), told)
-    return live.result(outcome, implementation or label_of(command))
+    return live.result(outcome, implementation or script_name(command))
 
 
 @dataclass(slots=True)
@@ -132,7 +139,7 @@ class _Live:
         shell = os.environ.get("SHELL")
         session.ask_console(f"set environment SHELL {shell}" if shell else "unset environment SHELL")
         unset = ",".join(name for name in ("LINES", "COLUMNS") if name not in os.environ)
-        words = [sys.executable, "-I", "-S", str(LAUNCH), "program", str(os.getpid()), *map(str, streams), unset]
+        words = [*LAUNCH, "under_gdb", *map(str, streams), unset, str(os.getpid())]
         session.ask_console(f"set exec-wrapper {shlex.join(words)}")
         self.breakpoints.insert(session)
 
@@ -201,7 +208,7 @@ class _Live:
                     return Outcome(ended.exit_code, why, was_cut=True)
                 self.breakpoints.remove_all(session)
                 session.ask("-exec-continue")
-        return Outcome(128 + signal.SIGKILL, why, was_cut=True)
+        return Outcome(SIGNAL_BASE + signal.SIGKILL, why, was_cut=True)
 
     def _notice(self, message: str, payload: Record) -> None:
         if message == "library-loaded":

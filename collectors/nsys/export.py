@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import ipc
 
-from tracelens.errors import SourceError
+from tracelens.errors import SourceError, first_line
 from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
 from tracelens.storage.table import DataType
 
@@ -167,11 +167,6 @@ def is_nsys_table(name: str) -> bool:
     return name in {"StringIds", "NVTX_EVENTS"} or name.startswith(
         ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "META_DATA_")
     )
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's text."""
-    return str(error).strip().split("\n", 1)[0] or type(error).__name__
 
 
 def _schema_of(file: Path) -> pa.Schema:

@@ -13,8 +13,8 @@ from urllib.parse import quote
 import polars as pl
 import pyarrow as pa
 
-from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, chunk_rows, decoded, first_line, read_ahead
-from tracelens.errors import SourceError
+from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, chunk_rows, decoded, read_ahead
+from tracelens.errors import SourceError, first_line
 from tracelens.storage.table import DataType
 
 MAGIC = b"SQLite format 3\x00"

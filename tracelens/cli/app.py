@@ -9,7 +9,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn
@@ -39,6 +38,7 @@ from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.report import build_report
 from tracelens.schemas import ROW_IDS, TABLES
 from tracelens.storage.table import Table
+from tracelens.trace.combine import installed_version
 from tracelens.views.describe import describe, listing
 from tracelens.views.format import printable
 from tracelens.views.text import frame_to_text, to_text
@@ -136,7 +136,7 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        emit(f"tracelens {_version()}\n")
+        emit(f"tracelens {installed_version()}\n")
         raise typer.Exit
 
 
@@ -298,10 +298,3 @@ def demo() -> None:
 def _plain(frame: pl.DataFrame) -> str:
     """All rows of a small frame, its sentences wrapped."""
     return frame_to_text(Table("", "", ()), frame, screen(max(frame.height, 1)))
-
-
-def _version() -> str:
-    try:
-        return version("tracelens-toolkit")
-    except PackageNotFoundError:
-        return "(not installed)"

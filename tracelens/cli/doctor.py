@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import re
 import shutil
-import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -15,7 +14,9 @@ import polars as pl
 
 from tracelens.collectors.gdb import find_cuda_gdb
 from tracelens.collectors.nsys.tool import candidates, importer_of
+from tracelens.errors import ToolError
 from tracelens.native import LIBRARY
+from tracelens.running.program import ask
 from tracelens.storage.table import Column, Table
 
 FINDINGS = Table(
@@ -109,16 +110,8 @@ def _nsys() -> dict[str, object]:
 
 def _version(path: str) -> str | None:
     try:
-        answer = subprocess.run(  # noqa: S603 - a program of the lists above, found on PATH or in a usual place
-            [path, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PATIENCE_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        answer = ask([path, "--version"], _PATIENCE_S)
+    except ToolError:
         return None
     first = (answer.stdout or answer.stderr).strip().split("\n", 1)[0]
     match = _VERSION.findall(first)

@@ -18,9 +18,10 @@ from rich.text import Text
 
 from tracelens.collectors import SKIPPED, collect
 from tracelens.derive.time.completing import mark_anew
-from tracelens.errors import SourceError, UsageError
+from tracelens.errors import UsageError
 from tracelens.exports import FORMATS, write_parquet
 from tracelens.report import Report
+from tracelens.storage.whole import write_text
 from tracelens.trace import Trace
 from tracelens.trace.same_run import APART
 from tracelens.views.format import printable
@@ -139,11 +140,8 @@ def emit(text: str, out: Path | None = None) -> None:
     """The result, to standard output or to a file. Raises SourceError when the file cannot be written."""
     if out is None:
         sys.stdout.write(text)
-        return
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SourceError(f"{out}: cannot be written: {error.strerror or error}") from error
+    else:
+        write_text(text, out)
 
 
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracelens.errors import SourceError
 from tracelens.exports.single import only_section
 from tracelens.report import Report
+from tracelens.storage.whole import replacing
 
 
 def write_parquet(report: Report, path: Path) -> None:
@@ -15,10 +15,5 @@ def write_parquet(report: Report, path: Path) -> None:
     Raises UsageError unless the report has exactly one section, SourceError when the file cannot be written.
     """
     section = only_section(report, "Parquet")
-    part = path.with_name(f".{path.name}.part")
-    try:
+    with replacing(path) as part:
         section.analysis.result.write(section.frame, part)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise SourceError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -37,7 +37,7 @@ class Layers:
             }
             for at, (path, module) in enumerate(self.modules.items())
         ]
-        return pl.DataFrame(rows, schema={c.name: c.dtype for c in TABLES["layers"] if c.name != "rank"})
+        return pl.DataFrame(rows, schema=TABLES["layers"].without("rank").schema)
 
 
 def is_timed(module: Any) -> bool:

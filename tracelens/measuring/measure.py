@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.errors import ToolError
+from tracelens.errors import ToolError, first_line
 from tracelens.measuring.layers import Layers, find_layers
 from tracelens.measuring.protocol import (
     COMPILED,
@@ -28,7 +28,7 @@ from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.combine import combine
 
 KIND = "timings"
-_SCHEMA = {c.name: c.dtype for c in TABLES["timings"] if c.name != "rank"}
+_SCHEMA = TABLES["timings"].without("rank").schema
 
 
 def measure(
@@ -141,7 +141,7 @@ def _guarded(subject: Subject, run: Callable[[], Any]) -> Any:
             raise
         raise ToolError(
             f"the configuration {subject.configuration} (torch.compile, mode {subject.mode}) fails: "
-            f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no message'}; "
+            f"{type(error).__name__}: {first_line(error)}; "
             "measure the others, or see whether torch.compile runs the model at all"
         ) from error
 

@@ -102,7 +102,7 @@ class Sampler:
             columns = {"name": pl.String, "time_ns": pl.Int64, "value": pl.Float64, "device_id": pl.Int32}
             rows = pl.DataFrame(self._rows, schema=columns, orient="row").sort("time_ns", maintain_order=True)
             rows = rows.with_columns(unit=pl.col("name").replace_strict(_UNITS, return_dtype=pl.String))
-            tables["counters"] = rows.select([name for name in TABLES["counters"].names if name != "rank"])
+            tables["counters"] = rows.select(TABLES["counters"].without("rank").names)
         settings: dict[str, Any] = {"hertz": self.hertz, "n_devices": len(self._devices)}
         if self._wall_s:
             settings["cpu_frac"] = round(self._cpu_s / self._wall_s, 5)

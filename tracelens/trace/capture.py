@@ -60,7 +60,7 @@ class Diagnostics:
             {"severity": severity, "code": code, "count": count, "text": self.texts[severity, code]}
             for (severity, code), count in self.counts.items()
         ]
-        schema = {c.name: c.dtype for c in TABLES["diagnostics"] if c.name != "rank"}
+        schema = TABLES["diagnostics"].without("rank").schema
         return pl.DataFrame(rows, schema=schema)
 
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 import polars as pl
 import pyarrow as pa
 
-from tracelens.errors import MissingTableError, SchemaError, SourceError
+from tracelens.errors import MissingTableError, SchemaError, SourceError, first_line
 from tracelens.schemas import ROW_IDS, TABLES
 from tracelens.storage.coding import coded, has_values, read_columns, read_groups, rows_of
 from tracelens.storage.table import MANY_CELLS, Stored
@@ -24,7 +24,6 @@ from tracelens.trace.directory import (
     PART,
     build_folder,
     check_target,
-    first_line,
     parts_of,
     read_manifest,
     scanned,

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import vl_convert
 
-from tracelens.errors import SourceError
 from tracelens.report import Report, Section
+from tracelens.storage.whole import write_text
 from tracelens.trace import Trace
 from tracelens.views.charts import draw
 from tracelens.views.columns import PROSE, UNANSWERED, ordered
@@ -25,19 +23,7 @@ _BOUND_WORDS = ("compute", "communication", "copy", "input", "allocation", "sync
 
 def write_html(report: Report, path: Path, rows: int = ROWS) -> None:
     """Write the page: whole, or not at all. Raises SourceError when the file cannot be written."""
-    page = to_html(report, rows)
-    part: Path | None = None
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-        part = Path(name)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(page)
-        part.chmod(0o644)
-        part.replace(path)
-    except OSError as error:
-        if part is not None:
-            part.unlink(missing_ok=True)
-        raise SourceError(f"{path}: cannot be written: {error.strerror}") from error
+    write_text(to_html(report, rows), path)
 
 
 def to_html(report: Report, rows: int = ROWS) -> str:

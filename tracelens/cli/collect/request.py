@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +14,7 @@ from tracelens.collectors import COLLECTORS, note_skipped, sources_of, torch
 from tracelens.collectors.torch.apart import bytes_of, large_traces, plan, read_apart
 from tracelens.derive.time.completing import mark_anew
 from tracelens.errors import SourceError, UsageError
+from tracelens.running.program import script_name
 from tracelens.trace import Trace
 from tracelens.trace.capture import Capture
 from tracelens.trace.combine import combine
@@ -150,12 +151,8 @@ def tell_of(trace: Trace, target: Path) -> None:
 def command_target(command: Sequence[str], request: Request) -> Path:
     """Where the trace of a program goes, checked before it runs: as asked, else named for the script it runs.
 
-    `python train.py` gives train.tracelens, `python -m pkg.train` train.tracelens, anything else the program's name.
+    `python train.py` gives train.tracelens, `python -m pkg.train` too, anything else the program's name.
     """
-    script = next((word for word in command[1:] if word.endswith(".py")), None)
-    if script is None and "-m" in command[:-1]:
-        script = command[command.index("-m") + 1].rpartition(".")[2]
-    name = PurePath(script or command[0]).name.removesuffix(".py")
-    target = request.out or Path(f"{name}.tracelens")
+    target = request.out or Path(f"{script_name(command)}.tracelens")
     check_target(target, force=request.force)
     return target

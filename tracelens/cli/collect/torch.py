@@ -96,7 +96,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
     tell_of(marked(run.trace, request).write(target, force=force), target)
     for note in run.notes:
         tell(note)
-    raise typer.Exit(run.outcome.exit_code)
+    raise typer.Exit(run.exit_code)
 
 
 def _window(text: str | None) -> tuple[float, float | None] | None:
