@@ -269,7 +269,6 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         self._sampler = Sampler()
         self._sampler.start()
         self._recorder = module.Recorder(self._settings, Report(self._folder.name))
-        self._recorder.start_others()
         self._recorder.watch()
         self._recorder.begin_now()
         _under_way.append(self)

@@ -25,14 +25,13 @@ class StepFinder:
     batch; else where the same outermost module with parameters is called again: once another one is called twice in a
     row (what was made of a model that was tried before), where that is. Calls that torch.jit.trace makes are no steps.
     A program that has made an optimizer is given some calls to step it. Only the thread that was seen first counts.
-    Evaluation before training counts as steps of their own. With `child`, only an optimizer counts: data loaders'
-    workers call modules too.
+    Evaluation before training counts as steps of their own. In a child of the program only an optimizer counts: data
+    loaders' workers call modules too.
     """
 
-    def __init__(self, first: Callable[[], None], boundary: Callable[[], None], *, child: bool = False) -> None:
+    def __init__(self, first: Callable[[], None], boundary: Callable[[], None]) -> None:
         self._first = first
         self._boundary = boundary
-        self._child = child
         self.source: str | None = None
         self.main: Any = None
         self._thread: int | None = None
@@ -54,12 +53,12 @@ class StepFinder:
         self._put_back: Callable[[], None] = lambda: None
         self._spy_again: Callable[[], None] | None = None
 
-    def install(self) -> None:
+    def install(self, *, is_child: bool = False) -> None:
         """Hook into torch. The hooks cost under a microsecond a step, and a module's only until it is known."""
         handle = register_optimizer_step_post_hook(self._stepped)
         self._undo.append(handle.remove)
         self._patch(Optimizer, "__init__", self._watch_optimizers)
-        if not self._child:
+        if not is_child:
             self._patch(_BaseDataLoaderIter, "__next__", self._watch_loaders)
             for name in ("trace", "trace_module"):
                 self._patch(torch.jit, name, self._watch_tracing)
