@@ -253,7 +253,6 @@ class _Live:
 
     def _capture(self, outcome: Outcome, implementation: str) -> Capture:
         tables = stack_tables(self.stops, implementation)
-        absent = [name for name in TABLES if name not in (*tables, "diagnostics")]
         return Capture(
             kind=KIND,
             source=SourceFile(implementation, KIND, 0, ""),
@@ -268,7 +267,7 @@ class _Live:
                 "build_kinds": self.reader.libraries.build_kinds(),
                 "python_answers": self.reader.python_answers,
             },
-            reasons=dict.fromkeys(absent, "a run under gdb gives call stacks only"),
+            reasons=dict.fromkeys(TABLES, "a run under gdb gives call stacks only"),
             diagnostics=self.diagnostics,
         )
 

@@ -58,7 +58,7 @@ class Export(ABC):
         return pl.concat([pl.DataFrame(schema=dict(columns)), *self.chunks(table, columns)])
 
     def chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """What `frame` gives, some million cells at a time, so that a caller who keeps less needs less memory."""
+        """The rows of `frame`, some million cells at a time, so that a caller who keeps less needs less memory."""
         present = {name: dtype for name, dtype in columns.items() if name in self.columns.get(table, ())}
         if not self.has(table):
             return

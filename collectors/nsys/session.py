@@ -82,7 +82,7 @@ def thread_of(column: str) -> pl.Expr:
 
 
 def owners(ids: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """What `process_of` and `thread_of` say, of a column; that of one process is said at once."""
+    """Processes and threads of a column of packed ids; where all are one process, nothing is divided row by row."""
     lowest, highest = ids.min(), ids.max()
     if isinstance(lowest, int) and isinstance(highest, int) and not ids.null_count() and lowest >> 24 == highest >> 24:
         process = pl.repeat(lowest >> 24 & 0xFFFFFF, len(ids), dtype=pl.Int32, eager=True)

@@ -35,16 +35,11 @@ _PACKAGES = {"libdw.so.1": "libdw1 on Debian and Ubuntu, elfutils-libs on Fedora
 
 @dataclass(frozen=True, slots=True)
 class Nsys:
-    """An nsys that answered: its file, its version as it says it, and the importer that lies beside it."""
+    """An nsys that answered: its file, its version as it says it, and the importer that makes its reports."""
 
     path: Path
     version: str
     importer: Path | None
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether an importer was found; nsys calls it to turn what it recorded into a report."""
-        return self.importer is not None
 
 
 def find_nsys(given: str | None = None) -> Nsys:

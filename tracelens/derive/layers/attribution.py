@@ -1,6 +1,8 @@
-"""Whose the kernels are: GPU time by layer and phase, and on what evidence."""
+"""GPU time of kernels by the layer and phase that they belong to, and on what evidence they do."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -16,7 +18,7 @@ from tracelens.trace import Trace
 
 PRE_WINDOW = "(pre-window)"
 ROOT_ONLY = "root module only"
-"""Evidence of kernels that only the model's root module, or a wrapper of it, is around."""
+"""Evidence of kernels launched in the model's root module, or a wrapper of it, and in no module below."""
 _KIND = [
     "rank",
     "module_path",
@@ -76,7 +78,7 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
 
 
 def _kinds(trace: Trace, *, in_steps: bool) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
-    """What `_located` gives, a row a kind of kernels with their time and number n; `in_steps` leaves out the others."""
+    """A row a kind of kernels, by _KIND, with their time and number n; strings as codes, their words."""
     measures = [pl.col("duration_ns").sum(), pl.len().cast(pl.Int64).alias("n")]
     if not trace.has("sites") or _knows_nodes(trace):
         located, words = _located(trace)
@@ -142,7 +144,7 @@ def _with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _located(trace: Trace) -> tuple[pl.DataFrame, dict[str, pl.Series]]:
-    """Every kernel with the columns of _KIND, which are all that its place depends on; strings as codes, their words.
+    """Every kernel with the columns of _KIND, which its layer depends on; strings as codes, and the words of each.
 
     module_path and phase are those of the span around the launch.
     """
@@ -167,7 +169,7 @@ def _knows_nodes(trace: Trace) -> bool:
 
 
 def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
-    """The span that tells of each kernel's layer, and whether it is the one around what made the node of a graph."""
+    """The span whose module each kernel belongs to, and whether that is where the node of its graph was made."""
     at = kernels["span_id"]
     if "node_span_id" not in kernels.columns:
         return at, pl.lit(value=False)
@@ -177,7 +179,7 @@ def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Ser
 
 
 def _placed(located: pl.DataFrame, words: dict[str, pl.Series], trace: Trace) -> pl.DataFrame:
-    """Kernels, or kinds of them, with layer, class_name and evidence; strings as such."""
+    """Kernels, or kinds of them, with layer, class_name and evidence; codes are decoded."""
     coded = ("module_path", "phase", "library", "primitive", "link")
     located = located.with_columns(spelled(located[name], words[name]) for name in coded)
     path, phase = pl.col("module_path"), pl.col("phase")
@@ -192,8 +194,14 @@ def _placed(located: pl.DataFrame, words: dict[str, pl.Series], trace: Trace) ->
         (pl.col("link") == "pre_window", PRE_WINDOW, "launched before the trace began"),
         (path.is_not_null() | pl.col("is_root"), UNATTRIBUTED, ROOT_ONLY),
     )
-    layer = pl.coalesce(
-        *(pl.when(when).then(pl.lit(row) if row else path) for when, row, _ in rows), pl.lit(UNATTRIBUTED)
-    )
-    evidence = pl.coalesce(*(pl.when(when).then(pl.lit(why)) for when, _, why in rows), pl.lit("none"))
-    return _with_classes(trace, located.with_columns(layer=layer, evidence=evidence))
+    return _with_classes(trace, located.with_columns(**first_of(rows)))
+
+
+def first_of(rows: Sequence[tuple[pl.Expr, str | None, str]]) -> dict[str, pl.Expr]:
+    """The columns layer and evidence: those of the first condition that holds.
+
+    A layer of None stands for the row's module_path. Where no condition holds, the layer is unattributed.
+    """
+    layers = (pl.when(when).then(pl.lit(layer) if layer else "module_path") for when, layer, _ in rows)
+    reasons = (pl.when(when).then(pl.lit(evidence)) for when, _, evidence in rows)
+    return {"layer": pl.coalesce(*layers, pl.lit(UNATTRIBUTED)), "evidence": pl.coalesce(*reasons, pl.lit("none"))}
