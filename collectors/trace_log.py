@@ -19,7 +19,6 @@ from typing import Any, TypeAlias
 import msgspec
 import polars as pl
 
-from tracelens.collectors.torch.live.generated_code import DEFINED, EXTERN, GENERATED
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
@@ -43,6 +42,9 @@ _TARGET = re.compile(r"^([\w.]+)\(")
 _PARAMETER = re.compile(r"^[LG]_\w*?(?:_modules_(\w+?))?_(?:parameters|buffers)_\w+_$")
 _TYPE = re.compile(r"^[a-z]+(\d+)\w*\[([\d, ]*)\]")
 _SOURCE_NODES = re.compile(r"^\s*# (?:Topologically Sorted |Unsorted )?Source Nodes: \[([^\]]*)\]")
+_DEFINED = re.compile(r"^(\w+) = async_compile\.\w+\(")
+_GENERATED = re.compile(r"^\s+(triton_\w+|cpp_fused\w*)(?:\.run)?\(")
+_EXTERN = re.compile(r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.aten\.[\w.]+)\(")
 _BITS = 8
 
 _CompileId: TypeAlias = tuple[Any, ...]
@@ -213,12 +215,12 @@ def _calls(source: str) -> Iterator[tuple[str, bool, list[str]]]:
     for line in source.splitlines():
         if match := _SOURCE_NODES.match(line):
             named = [word.strip() for word in match[1].split(",") if word.strip()]
-        elif match := DEFINED.match(line):
+        elif match := _DEFINED.match(line):
             made_of[match[1]], named = named, []
-        elif match := GENERATED.match(line):
+        elif match := _GENERATED.match(line):
             yield match[1], False, made_of.get(match[1]) or named
             named = []
-        elif match := EXTERN.match(line):
+        elif match := _EXTERN.match(line):
             yield match[1], True, named
             named = []
 

@@ -12,7 +12,7 @@ and torch are used, and torch only once the program has imported it.
 - `step_times`: how long steps took with the profiler and without.
 - `modules`: exact paths, parameters and hyperparameters of the modules.
 - `report`: what each process leaves beside its trace, for the collector and for messages.
-- `compile_provenance`: what torch.compile generates, and from which modules; `generated_code`: how its code reads.
+- `compile_provenance`: what torch.compile generates, and from which modules.
 
 A further recorder, as the last one, plugs in by the name of its module here, which `settings.recorders` gives. Its
 class `Recorder` has `start()`, called once torch is imported and before the program uses it; `write(stem)`, called when

@@ -19,7 +19,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from .generated_code import DEFINED, EXTERN, GENERATED
 from .report import own_rank, write_whole
 
 LEVEL = "provenance_tracking_level"
@@ -285,6 +284,10 @@ def _output_bytes(node: Any) -> int:
 
 _COMMENT = re.compile(r"^\s*# (?:Topologically Sorted )?Source Nodes:.*Original ATen: \[(.*)\]")
 _FRAGMENT = re.compile(r"^\s*#\s+%(\w+) :")
+# As in tracelens.collectors.trace_log, which this program need not have.
+_DEFINED = re.compile(r"^(\w+) = async_compile\.\w+\(")
+_GENERATED = re.compile(r"^\s+(triton_\w+|cpp_fused\w*)(?:\.run)?\(")
+_EXTERN = re.compile(r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.aten\.[\w.]+)\(")
 
 
 def _calls_in_source(source: str, graph: Any) -> list[dict[str, Any]]:
@@ -299,14 +302,14 @@ def _calls_in_source(source: str, graph: Any) -> list[dict[str, Any]]:
     for line in source.splitlines():
         if match := _FRAGMENT.match(line):
             pending.append(match[1])
-        elif match := DEFINED.match(line):
+        elif match := _DEFINED.match(line):
             fragments[match[1]], pending = pending, []
         elif _COMMENT.match(line):
             pending = []
-        elif match := GENERATED.match(line):
+        elif match := _GENERATED.match(line):
             nodes = [fx_nodes[name] for name in fragments.get(match[1], []) if name in fx_nodes]
             calls.append({"name": match[1], "is_extern": False, "nodes": _by_comment(nodes)})
-        elif match := EXTERN.match(line):
+        elif match := _EXTERN.match(line):
             waiting = by_op.get(match[1].removeprefix("extern_kernels.").removeprefix("torch.ops.aten.").split(".")[0])
             calls.append({"name": match[1], "is_extern": True, "nodes": _by_comment(waiting[:1] if waiting else [])})
             if waiting:
