@@ -232,7 +232,7 @@ class _Live:
         """What was captured. Raises ToolError where that is no stack."""
         unreached = self.breakpoints.unreached()
         if not self.stops:
-            raise ToolError(f"no stack was captured, and {outcome.said()}. {unreached}")
+            raise ToolError(f"no stack was captured, and {outcome.in_words()}. {unreached}")
         if unreached is not None:
             self.diagnostics.add("info", "never_hit", unreached)
         if outcome.reason:
@@ -242,7 +242,7 @@ class _Live:
         count_losses(self.stops, self.diagnostics)
         held_ms = statistics.median(self.hit_seconds[1:] or self.hit_seconds) * 1e3
         of_which = "median after the first" if len(self.stops) > 1 else "the first, which is the slowest"
-        remarks = [f"{outcome.said()}; a stack took {held_ms:.0f} ms ({of_which})"]
+        remarks = [f"{outcome.in_words()}; a stack took {held_ms:.0f} ms ({of_which})"]
         remarks += [unreached] if unreached else []
         capture = self._capture(outcome, implementation)
         return LiveStacks(capture, outcome.exit_code, tuple(remarks), tuple(self.hit_seconds))

@@ -27,8 +27,8 @@ class Outcome:
     reason: str | None = None
     was_cut: bool = False
 
-    def said(self) -> str:
-        """In words."""
+    def in_words(self) -> str:
+        """How the program ended, as a clause of a sentence."""
         return self.reason or f"the program ended with exit code {self.exit_code}"
 
 

@@ -50,8 +50,8 @@ class StepFinder:
         self._unhook: Callable[[], None] | None = None
         self._undo: list[Callable[[], None]] = []
         self._spied: list[Any] = []
-        self._put_back: Callable[[], None] = lambda: None
-        self._spy_again: Callable[[], None] | None = None
+        self._own_call: Any = None
+        self._spying_call: Any = None
 
     def install(self, *, is_child: bool = False) -> None:
         """Hook into torch. The hooks cost under a microsecond a step, and a module's only until it is known."""
@@ -164,21 +164,19 @@ class StepFinder:
             finally:
                 finder._spy_on()
 
-        def put_back() -> None:
-            module.__call__ = original
-
-        def spy_again() -> None:
-            module.__call__ = call
-
-        self._put_back, self._spy_again = put_back, spy_again
-        self._undo.append(put_back)
+        self._own_call, self._spying_call = original, call
+        self._undo.append(self._put_back)
         self._spy_on()
+
+    def _put_back(self) -> None:
+        if self._own_call is not None:
+            torch.nn.Module.__call__ = self._own_call
 
     def _spy_on(self) -> None:
         is_needed = self._unhook is None or not self._is_settled
         wanted = self.source is None or (self.source == MODULE and is_needed)
-        if self._undo and wanted and not self._is_paused and self._spy_again is not None:
-            self._spy_again()
+        if self._undo and wanted and not self._is_paused and self._spying_call is not None:
+            torch.nn.Module.__call__ = self._spying_call
 
     def stop_spying(self) -> None:
         """The recording begins, and whoever watches all calls then tells this finder of the outermost ones."""
