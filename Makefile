@@ -2,9 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# HTA pulls in a notebook server; it is only wanted to check our numbers against, so only the tests install it.
-TEST_EXTRAS := gdb,hta,nvml,sqlite
-LOWEST_EXTRAS := gdb,nvml,sqlite
+EXTRAS := gdb,nvml,sqlite
 # The CPU build is a tenth of what the index of packages gives on Linux; where this one is out of reach, that will do.
 TORCH := torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
@@ -83,15 +81,15 @@ $(VENV)/torch: $(VENV)/made
 	touch $@
 
 $(VENV)/installed-for-tests: pyproject.toml $(NATIVE) $(VENV)/torch
-	$(BIN)/python -m pip install --quiet --editable '.[$(TEST_EXTRAS)]' --group dev
+	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' --group dev --group hta
 	touch $(VENV)/installed $@
 
 $(VENV)-lowest/installed: pyproject.toml tests/lowest.txt $(VENV)-lowest/made
-	$(VENV)-lowest/bin/python -m pip install --quiet --constraint tests/lowest.txt --editable '.[$(LOWEST_EXTRAS)]' --group test
+	$(VENV)-lowest/bin/python -m pip install --quiet --constraint tests/lowest.txt --editable '.[$(EXTRAS)]' --group test
 	touch $@
 
 $(VENV)/installed-for-bench: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --editable '.[gdb,hta,nvml,sqlite]' orjson
+	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' --group hta orjson connectorx
 	-$(BIN)/python -m pip install --quiet ijson
 	-$(BIN)/python $(INSTALL_TORCH) || $(BIN)/python -m pip install --quiet $(TORCH)
 	touch $@

@@ -111,7 +111,7 @@ def _content(path: Path) -> bytes:
 
 
 def _table(sidecar: _Sidecar) -> pl.DataFrame:
-    schema = {c.name: c.dtype for c in TABLES["provenance"] if c.name != "rank"}
+    schema = TABLES["provenance"].without("rank").schema
     rows = [
         (graph.key, graph.is_backward, order, call.name, call.is_extern, *found)
         for graph in sidecar.graphs

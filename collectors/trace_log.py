@@ -227,7 +227,7 @@ def _calls(source: str) -> Iterator[tuple[str, bool, list[str]]]:
 
 
 def _table(log: _Log) -> pl.DataFrame:
-    schema = {c.name: c.dtype for c in TABLES["provenance"] if c.name != "rank"}
+    schema = TABLES["provenance"].without("rank").schema
     rows: list[tuple[Any, ...]] = []
     for key, (dynamo, lowered, source) in log.graphs.items():
         is_backward = "_backward']" in source[:200]

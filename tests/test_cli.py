@@ -249,10 +249,9 @@ def test_doctor_says_what_is_found_and_how_to_get_the_rest(run: Run, monkeypatch
         "NVML",
         "native library",
         "torch",
-        "hta",
         "nvidia-ml-py",
         "pygdbmi",
-        "connectorx",
+        "adbc-driver-sqlite",
     }
     assert "Nsight" in run("doctor").out
 

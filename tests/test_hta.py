@@ -14,7 +14,7 @@ import pytest
 import tracelens as tl
 from tests.sources import ALL_TRACES, collected, torch_events, torch_file, torch_folder, torch_trace
 
-pytest.importorskip("hta", reason="HTA is not installed; it is in the extra: pip install 'tracelens-toolkit[hta]'")
+pytest.importorskip("hta", reason="HTA is not installed; pip install traceinsight")
 
 pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 

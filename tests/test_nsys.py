@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import sqlite3
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -90,46 +91,63 @@ def _assert_same(one: Capture, other: Capture) -> None:
     assert (one.versions, one.settings, one.time_base) == (other.versions, other.settings, other.time_base)
 
 
-def test_the_fast_reader_gives_the_same_frames() -> None:
-    pytest.importorskip("connectorx", reason="the extra tracelens-toolkit[sqlite] is not installed")
-    fast, slow = SqliteExport(SAMPLE), SqliteExport(SAMPLE, fast=False)
-    assert fast._fast_read("CUPTI_ACTIVITY_KIND_KERNEL", ["start"], (1, 9)) is not None
-    for table, columns in fast.columns.items():
-        wanted: dict[str, DataType] = {
-            name: pl.String if name in {"name", "value", "text", "label"} else pl.Int64 for name in sorted(columns)
-        }
-        assert fast.frame(table, wanted).equals(slow.frame(table, wanted)), table
+@pytest.fixture
+def n_arrow_chunks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Rows of each chunk that ADBC gives while the test runs."""
+    pytest.importorskip("adbc_driver_sqlite", reason="the extra tracelens-toolkit[sqlite] is not installed")
+    heights: list[int] = []
+    original = SqliteExport._arrow_chunks
+
+    def counted(self: SqliteExport, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
+        for chunk in original(self, table, columns):
+            heights.append(chunk.height)
+            yield chunk
+
+    monkeypatch.setattr(SqliteExport, "_arrow_chunks", counted)
+    return heights
 
 
-def test_rows_that_the_fast_reader_rejects_are_read_the_slow_way(tmp_path: Path) -> None:
-    """Connectorx takes a column's word for its type; of a chunk with a text among numbers it gives nothing."""
-    pytest.importorskip("connectorx", reason="the extra tracelens-toolkit[sqlite] is not installed")
+def test_adbc_and_python_rows_give_the_same_frames(n_arrow_chunks: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {"name", "value", "text", "label"}
+    export = SqliteExport(SAMPLE)
+    wanted: dict[str, dict[str, DataType]] = {
+        table: {name: pl.String if name in texts else pl.Int64 for name in sorted(columns)}
+        for table, columns in export.columns.items()
+    }
+    by_arrow = {table: export.frame(table, columns) for table, columns in wanted.items()}
+    assert max(n_arrow_chunks) > 1000
+    monkeypatch.setitem(sys.modules, "adbc_driver_sqlite.dbapi", None)
+    for table, columns in wanted.items():
+        assert export.frame(table, columns).equals(by_arrow[table]), table
+
+
+@pytest.mark.parametrize(("at", "in_arrow"), [(700, [100] * 7), (0, [])])
+def test_values_of_another_type_are_read_as_python_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_arrow_chunks: list[int], at: int, in_arrow: list[int]
+) -> None:
     path = tmp_path / "export.sqlite"
     with closing(sqlite3.connect(path)) as database:
         database.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
-        rows = [("text" if i == 700 else i, f"name {i}") for i in range(1000)]
+        rows = [("text" if i == at else i, f"name {i}") for i in range(1000)]
         database.executemany("INSERT INTO StringIds VALUES (?, ?)", rows)
         database.commit()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "_CHUNK_CELLS", 200)
-        found = SqliteExport(path)
-        columns: dict[str, DataType] = {"id": pl.Int64, "value": pl.String}
-        chunks = list(found.chunks("StringIds", columns))
-        fast = [found._fast_read("StringIds", ["id"], (at, at + 99)) is not None for at in range(1, 1000, 100)]
-    assert [chunk.height for chunk in chunks] == [100] * 10
-    assert fast == [True] * 7 + [False] + [True] * 2
-    assert pl.concat(chunks).rows() == [(None if i == 700 else i, f"name {i}") for i in range(1000)]
+    monkeypatch.setattr(reading, "_CHUNK_CELLS", 200)
+    columns: dict[str, DataType] = {"id": pl.Int64, "value": pl.String}
+    found = SqliteExport(path).frame("StringIds", columns)
+    assert n_arrow_chunks == in_arrow
+    assert found.rows() == [(None if i == at else i, f"name {i}") for i in range(1000)]
 
 
-def test_rowids_far_apart_do_not_make_it_look_for_rows_between(tmp_path: Path) -> None:
+def test_a_text_column_that_begins_with_nulls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "export.sqlite"
     with closing(sqlite3.connect(path)) as database:
-        database.execute("CREATE TABLE StringIds (id INTEGER, value TEXT)")
-        ends = [(-(2**62), 1, "first"), (2**62, 2, "last")]
-        database.executemany("INSERT INTO StringIds (rowid, id, value) VALUES (?, ?, ?)", ends)
+        database.execute("CREATE TABLE NVTX_EVENTS (start INTEGER, text TEXT)")
+        rows = [(i, "late" if i > 7 else None) for i in range(9)]
+        database.executemany("INSERT INTO NVTX_EVENTS VALUES (?, ?)", rows)
         database.commit()
-    columns: dict[str, DataType] = {"id": pl.Int64, "value": pl.String}
-    assert SqliteExport(path).frame("StringIds", columns).rows() == [(1, "first"), (2, "last")]
+    monkeypatch.setattr(reading, "_CHUNK_CELLS", 6)
+    found = SqliteExport(path).frame("NVTX_EVENTS", {"start": pl.Int64, "text": pl.String})
+    assert found.rows() == rows
 
 
 def test_strings_that_nothing_refers_to_stay_out_of_the_trace(tmp_path: Path) -> None:

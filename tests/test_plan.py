@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tracelens.errors import SchemaError, SourceError, UsageError
-from tracelens.plan import Plan, apply_plan
+from tracelens.plan import Choice, Plan, apply_plan
 
 torch: Any = pytest.importorskip("torch", reason="plans are applied to PyTorch models; torch is not installed here")
 nn = torch.nn
@@ -113,7 +113,12 @@ def test_a_path_that_the_model_does_not_have_changes_nothing() -> None:
 
 
 def test_written_and_read_back(tmp_path: Path) -> None:
-    layers = {"stem": "eager", "blocks.0.first": "compiled", "blocks.0.second": "compiled", "head": "eager"}
+    layers: dict[str, Choice] = {
+        "stem": "eager",
+        "blocks.0.first": "compiled",
+        "blocks.0.second": "compiled",
+        "head": "eager",
+    }
     plan = Plan.of(layers, made_from={"oracle": "dynamic", "switch_cost_ns": 12})
     assert (plan.compile, plan.disable) == (("blocks",), ())
     plan.write(tmp_path / "plan.json")
@@ -130,10 +135,10 @@ def test_written_and_read_back(tmp_path: Path) -> None:
         ("[1]", SourceError, "found other JSON"),
         ({"format": "x"}, SourceError, "found other JSON"),
         ({"plan_version": 2}, SchemaError, "plan version 2.*reads up to 1"),
-        ({"compile": "stem"}, SourceError, "compile should be a list of module paths, is 'stem'"),
-        ({"compile": [], "disable": [1]}, SourceError, "disable should be a list"),
-        ({"compile": [], "disable": [], "layers": {"stem": "fast"}}, SourceError, "eager or compiled"),
-        ({"compile": [], "disable": [], "paths": "absolute"}, SourceError, "attribute or instance"),
+        ({"compile": "stem"}, SourceError, r"got `str` - at `\$\.compile`; compile and disable are lists"),
+        ({"compile": [], "disable": [1]}, SourceError, r"Expected `str`, got `int` - at `\$\.disable\["),
+        ({"compile": [], "layers": {"stem": "fast"}}, SourceError, "value 'fast' - .* eager or compiled"),
+        ({"compile": [], "paths": "absolute"}, SourceError, "value 'absolute' - .* attribute or instance"),
     ],
 )
 def test_a_file_that_is_no_plan(content: Any, error: type[Exception], message: str, tmp_path: Path) -> None:

@@ -27,3 +27,8 @@ class ToolError(TracelensError):
 
 class UsageError(TracelensError):
     """The request itself is contradictory; the command line exits with 2."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, or its kind where it says nothing."""
+    return str(error).strip().split("\n", 1)[0] or type(error).__name__

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
+import msgspec
 import polars as pl
 
 from tracelens.analyses import layer_oracle
@@ -18,11 +19,13 @@ from tracelens.derive.layers.layer_times import are_numbered
 from tracelens.derive.layers.module_regions import ROOT, regions
 from tracelens.errors import MissingTableError, SchemaError, SourceError, ToolError, UsageError
 from tracelens.schemas.results.layers import ORACLES
+from tracelens.storage.whole import write_text
 from tracelens.trace import Trace
 
 PLAN_VERSION = 1
 FORMAT = "tracelens compile plan"
-_CHOICES = ("eager", "compiled")
+Choice: TypeAlias = Literal["eager", "compiled"]
+Paths: TypeAlias = Literal["attribute", "instance"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,12 @@ class Plan:
 
     compile: tuple[str, ...]
     disable: tuple[str, ...] = ()
-    layers: Mapping[str, str] = field(default_factory=dict)
-    paths: str = "attribute"
+    layers: Mapping[str, Choice] = field(default_factory=dict)
+    paths: Paths = "attribute"
     made_from: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, layers: Mapping[str, str], *, paths: str = "attribute", made_from: Mapping[str, Any]) -> Plan:
+    def of(cls, layers: Mapping[str, Choice], *, paths: Paths = "attribute", made_from: Mapping[str, Any]) -> Plan:
         """The plan that gives each layer, by its path, what was chosen for it: eager or compiled."""
         found = regions({path: choice == "compiled" for path, choice in layers.items()})
         return cls(tuple(found.to_compile), tuple(found.to_disable), dict(layers), paths, dict(made_from))
@@ -66,7 +69,13 @@ class Plan:
                 f"{file}: plan version {version}, this tracelens reads up to {PLAN_VERSION}; "
                 "upgrade with pip install -U tracelens-toolkit"
             )
-        return _checked(file, data)
+        try:
+            return msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
+            raise SourceError(
+                f"{file}: {error}; compile and disable are lists of module paths, layers say eager or compiled for "
+                "each path, paths is attribute or instance; make the plan again"
+            ) from error
 
     def to_json(self) -> str:
         """The plan as it stands in a file."""
@@ -74,28 +83,7 @@ class Plan:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as JSON. Raises SourceError when the file cannot be written."""
-        try:
-            Path(path).write_text(self.to_json(), encoding="utf-8")
-        except OSError as error:
-            raise SourceError(f"{path}: cannot be written: {error.strerror or error}") from error
-
-
-def _checked(file: Path, data: Mapping[str, Any]) -> Plan:
-    """The plan of parsed JSON. Raises SourceError for a key that holds something else than it should."""
-
-    def names(key: str) -> tuple[str, ...]:
-        value = data.get(key)
-        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-            raise SourceError(f"{file}: {key} should be a list of module paths, is {value!r:.80}; make the plan again")
-        return tuple(value)
-
-    layers, made_from = data.get("layers", {}), data.get("made_from", {})
-    if not isinstance(layers, dict) or any(choice not in _CHOICES for choice in layers.values()):
-        raise SourceError(f"{file}: layers should say {' or '.join(_CHOICES)} for each path; make the plan again")
-    paths = data.get("paths", "attribute")
-    if paths not in {"attribute", "instance"} or not isinstance(made_from, dict):
-        raise SourceError(f"{file}: paths should be attribute or instance, and made_from an object")
-    return Plan(names("compile"), names("disable"), layers, paths, made_from)
+        write_text(self.to_json(), Path(path))
 
 
 def make_plan(

@@ -7,7 +7,6 @@ import re
 import shlex
 import signal
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,13 +15,21 @@ from dataclasses import asdict, dataclass, field
 from tracelens.collectors.gdb.breakpoints import Breakpoints
 from tracelens.collectors.gdb.limits import Limits
 from tracelens.collectors.gdb.logs import KIND, count_losses
-from tracelens.collectors.gdb.mi import LAUNCH, GdbGoneError, Record, RefusedError, Session
-from tracelens.collectors.gdb.outcome import Interruption, Outcome, borrowed_terminal, failed_to_start, outcome_of
+from tracelens.collectors.gdb.mi import GdbGoneError, Record, RefusedError, Session
+from tracelens.collectors.gdb.outcome import (
+    Interruption,
+    Outcome,
+    borrowed_terminal,
+    failed_to_start,
+    interruptible,
+    outcome_of,
+)
 from tracelens.collectors.gdb.presets import DEFAULT_SYMBOL
 from tracelens.collectors.gdb.stops import StopReader
-from tracelens.collectors.gdb.targets import find_gdb, label_of, resolve
+from tracelens.collectors.gdb.targets import find_gdb, resolve
 from tracelens.derive.stacks.stack_tables import Stop, stack_tables
 from tracelens.errors import ToolError, UsageError
+from tracelens.running.program import LAUNCH, SIGNAL_BASE, script_name
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Run
@@ -71,10 +78,10 @@ def run(
     if not symbols or not command:
         raise UsageError("a live gdb capture needs a command and at least one symbol to break at")
     debugger = find_gdb(gdb)
-    with Interruption() as told, borrowed_terminal():
+    with interruptible() as told, borrowed_terminal():
         live = _Live(symbols, limits, Diagnostics())
         outcome = live.drive(debugger, resolve(command), told)
-    return live.result(outcome, implementation or label_of(command))
+    return live.result(outcome, implementation or script_name(command))
 
 
 @dataclass(slots=True)
@@ -127,7 +134,7 @@ class _Live:
         shell = os.environ.get("SHELL")
         session.ask_console(f"set environment SHELL {shell}" if shell else "unset environment SHELL")
         unset = ",".join(name for name in ("LINES", "COLUMNS") if name not in os.environ)
-        words = [sys.executable, "-I", "-S", str(LAUNCH), "program", str(os.getpid()), *map(str, streams), unset]
+        words = [*LAUNCH, "under_gdb", *map(str, streams), unset, str(os.getpid())]
         session.ask_console(f"set exec-wrapper {shlex.join(words)}")
         self.breakpoints.insert(session)
 
@@ -196,7 +203,7 @@ class _Live:
                     return Outcome(ended.exit_code, why, was_cut=True)
                 self.breakpoints.remove_all(session)
                 session.ask("-exec-continue")
-        return Outcome(128 + signal.SIGKILL, why, was_cut=True)
+        return Outcome(SIGNAL_BASE + signal.SIGKILL, why, was_cut=True)
 
     def _notice(self, message: str, payload: Record) -> None:
         if message == "library-loaded":
@@ -220,7 +227,7 @@ class _Live:
         """What was captured. Raises ToolError where that is no stack."""
         unreached = self.breakpoints.unreached()
         if not self.stops:
-            raise ToolError(f"no stack was captured, and {outcome.said()}. {unreached}")
+            raise ToolError(f"no stack was captured, and {outcome.in_words()}. {unreached}")
         if unreached is not None:
             self.diagnostics.add("info", "never_hit", unreached)
         if outcome.reason:
@@ -230,7 +237,7 @@ class _Live:
         count_losses(self.stops, self.diagnostics)
         held_ms = statistics.median(self.hit_seconds[1:] or self.hit_seconds) * 1e3
         of_which = "median after the first" if len(self.stops) > 1 else "the first, which is the slowest"
-        remarks = [f"{outcome.said()}; a stack took {held_ms:.0f} ms ({of_which})"]
+        remarks = [f"{outcome.in_words()}; a stack took {held_ms:.0f} ms ({of_which})"]
         remarks += [unreached] if unreached else []
         capture = self._capture(outcome, implementation)
         return LiveStacks([capture], outcome.exit_code, tuple(remarks), tuple(self.hit_seconds))
@@ -241,7 +248,6 @@ class _Live:
 
     def _capture(self, outcome: Outcome, implementation: str) -> Capture:
         tables = stack_tables(self.stops, implementation)
-        absent = [name for name in TABLES if name not in (*tables, "diagnostics")]
         return Capture(
             kind=KIND,
             source=SourceFile(implementation, KIND, 0, ""),
@@ -257,7 +263,7 @@ class _Live:
                 "build_kinds": self.reader.libraries.build_kinds(),
                 "python_answers": self.reader.python_answers,
             },
-            reasons=dict.fromkeys(absent, "a run under gdb gives call stacks only"),
+            reasons=dict.fromkeys(TABLES, "a run under gdb gives call stacks only"),
             diagnostics=self.diagnostics,
         )
 

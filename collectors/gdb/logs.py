@@ -94,9 +94,7 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
             rank=0,  # logs of one program are of one rank, unless told otherwise
             versions={"gdb": version} if version else {},
             complete=not any(stop.truncated for stop in kept),
-            reasons={
-                name: "a gdb log holds call stacks only" for name in TABLES if name not in (*tables, "diagnostics")
-            },
+            reasons=dict.fromkeys(TABLES, "a gdb log holds call stacks only"),
             diagnostics=diagnostics,
         )
     ]

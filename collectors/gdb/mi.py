@@ -7,19 +7,17 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, Any
 
 from tracelens.errors import ToolError
+from tracelens.running.program import start
 
-LAUNCH = Path(__file__).with_name("launch.py")
 _ANSWER_S = 120.0
 """How long gdb may take over one command: unwinding 16,000 frames or reading the symbols of CUDA takes seconds."""
 _GRACE_S = 3.0
@@ -71,20 +69,22 @@ class Session:
             ) from error
         errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the session
         try:
-            process = subprocess.Popen(  # noqa: S603 - gdb, as found or named by the user
-                [sys.executable, "-I", "-S", str(LAUNCH), "gdb", str(os.getpid()), *command],
+            process = start(
+                command[0],
+                command,
+                at_death=signal.SIGKILL,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 bufsize=0,
                 process_group=0,
-                pass_fds=tuple(streams),
+                pass_fds=streams,
                 # gdb starts the program through $SHELL, which need not be one of sh's kind
                 env={**os.environ, "SHELL": "/bin/sh"},
             )
-        except OSError as error:
+        except ToolError:
             errors.close()
-            raise ToolError(f"{command[0]}: cannot be run: {error.strerror or error}") from error
+            raise
         session = cls(process, errors, on_notice, wake)
         session._reader = manager.IoManager(process.stdin, process.stdout, None, 0)
         return session

@@ -7,12 +7,12 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from types import FrameType, TracebackType
-from typing import Any, Self
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
 
-_SIGNAL_BASE = 128
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from tracelens.running.program import SIGNAL_BASE, handling
+
 _PTRACE_DENIED = ("ptrace: Operation not permitted", "Could not trace the inferior process", "Cannot PTRACE_TRACEME")
 
 
@@ -27,8 +27,8 @@ class Outcome:
     reason: str | None = None
     was_cut: bool = False
 
-    def said(self) -> str:
-        """In words."""
+    def in_words(self) -> str:
+        """How the program ended, as a clause of a sentence."""
         return self.reason or f"the program ended with exit code {self.exit_code}"
 
 
@@ -42,7 +42,7 @@ def outcome_of(stop: dict[str, Any]) -> Outcome | None:
         case "exited-signalled":
             name = str(stop.get("signal-name", ""))
             number = getattr(signal, name, signal.SIGKILL) if name.startswith("SIG") else signal.SIGKILL
-            return Outcome(_SIGNAL_BASE + int(number), f"the program was ended by {name}", was_cut=True)
+            return Outcome(SIGNAL_BASE + int(number), f"the program was ended by {name}", was_cut=True)
     return None
 
 
@@ -58,38 +58,10 @@ def failed_to_start(reason: str, said: str) -> str:
 
 @dataclass(slots=True)
 class Interruption:
-    """While entered, notes the first SIGINT, SIGTERM or SIGHUP in `number`, and makes `wake` readable by it.
+    """The first signal that told this process to end, null before; `wake` is readable once there was one."""
 
-    Only the main thread can take signals over; from another one, they are left alone. What is ignored stays so.
-    """
-
-    number: int | None = None
     wake: int | None = None
-    _ends: tuple[int, int] | None = None
-    _kept: dict[int, Any] = field(default_factory=dict)
-    _kept_wakeup: int = -1
-
-    def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            self._ends = os.pipe()
-            for end in self._ends:
-                os.set_blocking(end, False)
-            self.wake = self._ends[0]
-            self._kept_wakeup = signal.set_wakeup_fd(self._ends[1], warn_on_full_buffer=False)
-            for number in _FORWARDED:
-                if signal.getsignal(number) is not signal.SIG_IGN:
-                    self._kept[number] = signal.signal(number, self._note)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for number, handler in self._kept.items():
-            signal.signal(number, handler)
-        if self._ends is not None:
-            signal.set_wakeup_fd(self._kept_wakeup)
-            for end in self._ends:
-                os.close(end)
+    number: int | None = None
 
     def drain(self) -> None:
         """Forget what woke up, where it was a signal of somebody else's."""
@@ -97,8 +69,29 @@ class Interruption:
             with suppress(BlockingIOError):
                 os.read(self.wake, 4096)
 
-    def _note(self, number: int, _frame: FrameType | None) -> None:
-        self.number = self.number or number
+
+@contextmanager
+def interruptible() -> Iterator[Interruption]:
+    """Note SIGINT, SIGTERM and SIGHUP while the body runs, instead of ending by them; in the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield Interruption()
+        return
+    ends = os.pipe()
+    for end in ends:
+        os.set_blocking(end, False)
+    told = Interruption(ends[0])
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        told.number = told.number or number
+
+    kept = signal.set_wakeup_fd(ends[1], warn_on_full_buffer=False)
+    try:
+        with handling({signal.SIGINT: note, signal.SIGTERM: note, signal.SIGHUP: note}):
+            yield told
+    finally:
+        signal.set_wakeup_fd(kept)
+        for end in ends:
+            os.close(end)
 
 
 @contextmanager

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, PrintedFrame, file_name
+from tracelens.errors import ToolError
+from tracelens.running.program import ask
 from tracelens.trace.capture import Diagnostics
 
 _PATH = re.compile(r"/[^\s:'\"]+")
@@ -50,21 +51,16 @@ class PythonStacks:
             return None
         try:
             # Nonblocking: gdb holds the program, and a process can have one tracer only.
-            answer = subprocess.run(  # noqa: S603 - py-spy, found on PATH
-                [self.program, "dump", "--nonblocking", "--json", "--pid", str(process_id)],
-                capture_output=True,
-                timeout=_PATIENCE_S,
-                check=False,
-                stdin=subprocess.DEVNULL,
-            )
+            answer = ask([self.program, "dump", "--nonblocking", "--json", "--pid", str(process_id)], _PATIENCE_S)
             threads = json.loads(answer.stdout) if answer.returncode == 0 else None
-        except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        except (ToolError, ValueError) as error:
             self._n_failures += 1
-            self._fail(f"py-spy failed ({type(error).__name__}): Python's frames are missing")
+            why = str(error) if isinstance(error, ToolError) else "py-spy wrote no JSON"
+            self._fail(f"{why}: Python's frames are missing")
             return None
         if threads is None:
             self._n_failures += 1
-            said = answer.stderr.decode(errors="replace").strip().splitlines()
+            said = answer.stderr.strip().splitlines()
             reason = _PATH.sub("…", said[-1].removeprefix("Error: "))[:200] if said else f"code {answer.returncode}"
             self._fail(f"py-spy could not read the program: Python's frames are missing ({reason})")
             return None
@@ -76,10 +72,8 @@ class PythonStacks:
         """py-spy's version; null where there is none, or it does not say."""
         if self.program is None:
             return None
-        with suppress(OSError, subprocess.TimeoutExpired):
-            said = subprocess.run(  # noqa: S603 - as above
-                [self.program, "--version"], capture_output=True, timeout=_PATIENCE_S, check=False, text=True
-            ).stdout
+        with suppress(ToolError):
+            said = ask([self.program, "--version"], _PATIENCE_S).stdout
             return said.split()[-1] if said.split() else None
         return None
 

@@ -7,13 +7,12 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tracelens.errors import ToolError
-from tracelens.running.program import find_program
+from tracelens.running.program import ask, find_program
 
 CUDA_FOLDERS = "/usr/local/cuda*/bin"
 """Where CUDA is installed, which few have on PATH."""
@@ -78,14 +77,6 @@ def find_py_spy() -> str | None:
     return shutil.which("py-spy", path=str(Path(sys.executable).parent)) or shutil.which("py-spy")
 
 
-def label_of(command: Sequence[str]) -> str:
-    """What stacks of the command are labelled: the script that Python runs, else the program."""
-    script = next((word for word in command[1:] if word.endswith(".py")), None)
-    if script is None and "-m" in command[:-1]:
-        script = command[command.index("-m") + 1].rpartition(".")[2]
-    return Path(script or command[0]).name.removesuffix(".py")
-
-
 def _first_line(path: str) -> str | None:
     """The first line of a script, without `#!`; empty for a text that names no interpreter, null for a program."""
     try:
@@ -113,15 +104,8 @@ def _interpreter(line: str) -> list[str]:
 def _real_python(path: str) -> str | None:
     """The interpreter that a shim called python runs; null when it does not say."""
     try:
-        answer = subprocess.run(  # noqa: S603 - the program that the user asked to run
-            [path, "-I", "-S", "-c", "import sys; print(sys.executable)"],
-            capture_output=True,
-            text=True,
-            timeout=_PATIENCE_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        answer = ask([path, "-I", "-S", "-c", "import sys; print(sys.executable)"], _PATIENCE_S)
+    except ToolError:
         return None
     said = answer.stdout.strip()
     return said if answer.returncode == 0 and os.path.isabs(said) else None  # noqa: PTH117 - text that was printed

@@ -9,12 +9,12 @@ from pathlib import Path
 import polars as pl
 
 from tracelens.collectors.nsys import about, events, nvtx
-from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, first_line, is_nsys_table, open_directory
+from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, is_nsys_table, open_directory
 from tracelens.collectors.nsys.report_file import RAW_SUFFIX, REPORT_SUFFIXES, exported
 from tracelens.collectors.nsys.session import Session, read_names
 from tracelens.collectors.nsys.sqlite import MAGIC, SqliteExport
 from tracelens.derive.assemble import assemble
-from tracelens.errors import SourceError
+from tracelens.errors import SourceError, first_line
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 
 KIND = "nsys"

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import ipc
 
-from tracelens.errors import SourceError
+from tracelens.errors import SourceError, first_line
 from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
 from tracelens.storage.table import DataType
 
@@ -58,7 +58,7 @@ class Export(ABC):
         return pl.concat([pl.DataFrame(schema=dict(columns)), *self.chunks(table, columns)])
 
     def chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """What `frame` gives, some million cells at a time, so that a caller who keeps less needs less memory."""
+        """The rows of `frame`, some million cells at a time, so that a caller who keeps less needs less memory."""
         present = {name: dtype for name, dtype in columns.items() if name in self.columns.get(table, ())}
         if not self.has(table):
             return
@@ -126,24 +126,32 @@ class DirectoryExport(Export):
         return self.path / f"{table}{self._suffix}"
 
     def _chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """One chunk is read ahead, by another core, while its predecessor is used."""
-        chunks = self._decoded(table, columns)
-        with ThreadPoolExecutor(1) as pool:
-            coming = pool.submit(next, chunks, None)
-            while (chunk := coming.result()) is not None:
-                coming = pool.submit(next, chunks, None)
-                yield chunk
-        # Arrow keeps what it read into for the next time, beside what the chunks became.
-        pa.default_memory_pool().release_unused()
+        yield from read_ahead(self._decoded(table, columns))
 
     def _decoded(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
         read = _parquet_tables if self._suffix == ".parquet" else _arrow_batches
         try:
             for arrow in read(self._file(table), list(columns)):
-                decoded = [_checked(arrow.column(name)) for name in columns]
-                yield pl.DataFrame({name: _series(column) for name, column in zip(columns, decoded, strict=True)})
+                yield decoded(arrow.select(list(columns)))
         except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
             raise self.broken(table, error) from error
+
+
+def read_ahead(chunks: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """The chunks; one is read ahead, by another core, while its predecessor is used."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, chunks, None)
+        while (chunk := coming.result()) is not None:
+            coming = pool.submit(next, chunks, None)
+            yield chunk
+    # Arrow keeps what it read into for the next time, beside what the chunks became.
+    pa.default_memory_pool().release_unused()
+
+
+def decoded(table: pa.Table) -> pl.DataFrame:
+    """An Arrow table as a frame, its buffers checked. Raises ArrowInvalid for a damaged one."""
+    columns = {name: pl.from_arrow(_checked(table.column(name))) for name in table.column_names}
+    return pl.DataFrame(columns)
 
 
 def open_directory(path: Path) -> DirectoryExport | None:
@@ -159,11 +167,6 @@ def is_nsys_table(name: str) -> bool:
     return name in {"StringIds", "NVTX_EVENTS"} or name.startswith(
         ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "META_DATA_")
     )
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's text."""
-    return str(error).strip().split("\n", 1)[0] or type(error).__name__
 
 
 def _schema_of(file: Path) -> pa.Schema:
@@ -231,9 +234,3 @@ def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
         texts = [None if value is None else value.decode(errors="replace") for value in raw.to_pylist()]
         return pa.chunked_array([pa.array(texts, pa.large_string())])
     return column
-
-
-def _series(column: pa.ChunkedArray) -> pl.Series:
-    series = pl.from_arrow(column)
-    assert isinstance(series, pl.Series)
-    return series

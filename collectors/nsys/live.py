@@ -94,9 +94,9 @@ def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Pat
     """Run the program; its exit code, 128+n for signal n."""
     noted = folder / "exit_code"
     profile = [str(tool.path), "profile", *options.own(), *options.more, f"--output={folder / _NAME}"]
-    outcome = run_program([*profile, sys.executable, "-I", "-S", str(_NOTING), str(noted), *command])
+    exit_code = run_program([*profile, sys.executable, "-I", "-S", str(_NOTING), str(noted), *command])
     text = noted.read_text() if noted.exists() else ""
-    return int(text) if text.isdecimal() else outcome.exit_code
+    return int(text) if text.isdecimal() else exit_code
 
 
 def _report(tool: Nsys, folder: Path, exit_code: int, raw_target: Path) -> Path:

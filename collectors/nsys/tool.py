@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tracelens.errors import ToolError
+from tracelens.running.program import ask
 
 OLDEST = (2022, 1)
 """The oldest nsys whose exports tracelens has read, and one that has --cuda-graph-trace."""
@@ -35,16 +35,11 @@ _PACKAGES = {"libdw.so.1": "libdw1 on Debian and Ubuntu, elfutils-libs on Fedora
 
 @dataclass(frozen=True, slots=True)
 class Nsys:
-    """An nsys that answered: its file, its version as it says it, and the importer that lies beside it."""
+    """An nsys that answered: its file, its version as it says it, and the importer that makes its reports."""
 
     path: Path
     version: str
     importer: Path | None
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether an importer was found; nsys calls it to turn what it recorded into a report."""
-        return self.importer is not None
 
 
 def find_nsys(given: str | None = None) -> Nsys:
@@ -91,19 +86,11 @@ def importer_of(nsys: Path) -> Path | None:
 
 def run_tool(command: Sequence[str | Path], timeout_s: float = _TIMEOUT_S) -> str:
     """Run nsys or its importer quietly; what it printed. Raises ToolError with its last line when it fails."""
-    name = Path(command[0]).name
-    try:
-        done = subprocess.run(  # noqa: S603 - a program found in a usual place or named by the user
-            list(map(str, command)), capture_output=True, check=False, stdin=subprocess.DEVNULL, timeout=timeout_s
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ToolError(f"{name} came to no end within {timeout_s:.0f} s") from error
-    except OSError as error:
-        raise ToolError(f"{name} cannot be run: {error.strerror or error}") from error
-    out, err = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
+    done = ask(command, timeout_s)
     if done.returncode == 0:
-        return out or err
-    raise ToolError(f"{name} failed: {_complaint(out, err) or f'exit status {done.returncode}'}")
+        return done.stdout or done.stderr
+    complaint = _complaint(done.stdout, done.stderr) or f"exit status {done.returncode}"
+    raise ToolError(f"{Path(command[0]).name} failed: {complaint}")
 
 
 def _complaint(out: str, err: str) -> str:
@@ -128,9 +115,9 @@ def _asked(path: Path) -> Nsys:
         raise ToolError(f"{path}: does not answer --version ({error}); name a working nsys with --nsys PATH") from error
     numbers = re.search(r"version (\d+)\.(\d+)[\w.-]*", answer)
     if numbers is None or "Nsight Systems" not in answer:
+        found = answer.strip().split("\n", 1)[0][:80]
         raise ToolError(
-            f"{path}: expected NVIDIA Nsight Systems and its version, found {_first_line(answer)!r}; "
-            "name another with --nsys PATH"
+            f"{path}: expected NVIDIA Nsight Systems and its version, found {found!r}; name another with --nsys PATH"
         )
     version = numbers[0].removeprefix("version ")
     if (int(numbers[1]), int(numbers[2])) < OLDEST:
@@ -139,10 +126,6 @@ def _asked(path: Path) -> Nsys:
             "Nsight Systems or name one with --nsys PATH"
         )
     return Nsys(path, version, importer_of(path))
-
-
-def _first_line(text: str) -> str:
-    return text.strip().split("\n", 1)[0][:80]
 
 
 def _by_version(path: Path) -> list[int]:

@@ -49,14 +49,14 @@ def run(command: Sequence[str], settings: Settings | None = None, *, keep: Path 
         asked = replace(settings or Settings(""), folder=folder)
         paths = [str(_SITE), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {VARIABLE: asked.to_text(), "PYTHONPATH": os.pathsep.join(paths)}
-        outcome = run_program(command, environment=environment)
+        exit_code = run_program(command, environment)
         try:
             captures, notes = _read(Path(folder), asked)
         except ToolError as error:
-            raise ToolError(f"{error} (the program ended with exit code {outcome.exit_code})") from error
+            raise ToolError(f"{error} (the program ended with exit code {exit_code})") from error
         finally:
             _keep(Path(folder), keep)
-    return Run(captures, outcome.exit_code, notes)
+    return Run(captures, exit_code, notes)
 
 
 def _keep(folder: Path, keep: Path | None) -> None:
@@ -256,7 +256,6 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         self._sampler = Sampler()
         self._sampler.start()
         self._recorder = module.Recorder(self._settings, Report(self._folder.name))
-        self._recorder.start_others()
         self._recorder.watch()
         self._recorder.begin_now()
         _under_way.append(self)

@@ -44,7 +44,7 @@ def main(mode: str) -> None:
             torch.cuda.synchronize()
         n_calls = 0
         if recorder is not None:
-            recorder.write(Path(folder) / "provenance.json.gz")
+            recorder.write(Path(folder) / "model")
             recorder.stop()
             n_calls = sum(len(calls) for _, _, calls in recorder.graphs)
         seconds = time.perf_counter() - begin

@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 LIBRARIES = (
-    "tracelens-toolkit", "polars", "pyarrow", "msgspec", "connectorx", "isal", "traceinsight", "pandas",
-    "ijson", "orjson",
+    "tracelens-toolkit", "polars", "pyarrow", "msgspec", "adbc-driver-sqlite", "connectorx", "isal", "traceinsight",
+    "pandas", "ijson", "orjson",
 )  # fmt: skip
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import ctypes
 import re
 import shutil
-import subprocess
 import sys
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
 from tracelens.collectors.gdb import find_cuda_gdb
 from tracelens.collectors.nsys.tool import candidates, importer_of
+from tracelens.errors import ToolError
 from tracelens.native import LIBRARY
+from tracelens.running.program import ask
 from tracelens.storage.table import Column, Table
 
 FINDINGS = Table(
@@ -34,12 +35,10 @@ _PATIENCE_S = 3
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    name: str
+class _Wanted(NamedTuple):
+    tool: str
     used_for: str
     to_get_it: str
-    distributions: tuple[str, ...] = ()
 
 
 _PROGRAMS = (
@@ -48,26 +47,14 @@ _PROGRAMS = (
     _Wanted("py-spy", "Python frames in native call stacks", "pip install 'tracelens-toolkit[gdb]'"),
 )
 _PACKAGES = (
-    _Wanted("torch", "profiling a program of yours", "pip install 'tracelens-toolkit[torch]'", ("torch",)),
-    _Wanted(
-        "hta",
-        "comparing numbers with Holistic Trace Analysis",
-        "pip install 'tracelens-toolkit[hta]'",
-        ("traceinsight", "HolisticTraceAnalysis"),
-    ),
+    _Wanted("torch", "profiling a program of yours", "pip install 'tracelens-toolkit[torch]'"),
     _Wanted(
         "nvidia-ml-py",
         "sampling GPU utilisation and memory while a program is captured",
         "pip install 'tracelens-toolkit[nvml]'",
-        ("nvidia-ml-py",),
     ),
-    _Wanted("pygdbmi", "talking to gdb while it runs", "pip install 'tracelens-toolkit[gdb]'", ("pygdbmi",)),
-    _Wanted(
-        "connectorx",
-        "reading large nsys SQLite files faster",
-        "pip install 'tracelens-toolkit[sqlite]'",
-        ("connectorx",),
-    ),
+    _Wanted("pygdbmi", "talking to gdb while it runs", "pip install 'tracelens-toolkit[gdb]'"),
+    _Wanted("adbc-driver-sqlite", "reading large nsys SQLite files faster", "pip install 'tracelens-toolkit[sqlite]'"),
 )
 _NSYS = _Wanted(
     "nsys", "recording a program, and turning .nsys-rep into SQLite or Parquet", "install NVIDIA Nsight Systems"
@@ -83,21 +70,20 @@ _NVML = _Wanted("NVML", "sampling GPU utilisation and memory, through nvidia-ml-
 def examine() -> pl.DataFrame:
     """A row a tool, with the columns of FINDINGS. Packages are looked up, never imported."""
     rows = [
-        *(_row(wanted, *_program(wanted.name)) for wanted in _PROGRAMS),
+        *(_row(wanted, *_program(wanted.tool)) for wanted in _PROGRAMS),
         _nsys(),
         _row(_NVML, *_nvml()),
         _row(_NATIVE, LIBRARY is not None, None),
-        *(_row(wanted, *_package(wanted.distributions)) for wanted in _PACKAGES),
+        *(_row(wanted, *_package(wanted.tool)) for wanted in _PACKAGES),
     ]
     return FINDINGS.check(pl.DataFrame(rows, schema=FINDINGS.schema))
 
 
 def _row(wanted: _Wanted, found: bool, version: str | None) -> dict[str, object]:
     return {
-        "tool": wanted.name,
+        **wanted._asdict(),
         "found": found,
         "version": version,
-        "used_for": wanted.used_for,
         "to_get_it": None if found else wanted.to_get_it,
     }
 
@@ -124,16 +110,8 @@ def _nsys() -> dict[str, object]:
 
 def _version(path: str) -> str | None:
     try:
-        answer = subprocess.run(  # noqa: S603 - a program of the lists above, found on PATH or in a usual place
-            [path, "--version"],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PATIENCE_S,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        answer = ask([path, "--version"], _PATIENCE_S)
+    except ToolError:
         return None
     first = (answer.stdout or answer.stderr).strip().split("\n", 1)[0]
     match = _VERSION.findall(first)
@@ -153,10 +131,8 @@ def _nvml() -> tuple[bool, str | None]:
     return True, match.group() if match else None
 
 
-def _package(distributions: tuple[str, ...]) -> tuple[bool, str | None]:
-    for name in distributions:
-        try:
-            return True, metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return False, None
+def _package(name: str) -> tuple[bool, str | None]:
+    try:
+        return True, metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return False, None

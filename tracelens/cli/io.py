@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -17,8 +17,9 @@ from rich.text import Text
 
 from tracelens.collectors import collect
 from tracelens.derive.time.completing import mark_anew
-from tracelens.errors import SourceError, UsageError
+from tracelens.errors import UsageError
 from tracelens.report import Report
+from tracelens.storage.whole import replacing
 from tracelens.trace import Trace
 from tracelens.trace.same_run import APART
 from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
@@ -117,21 +118,9 @@ def emit(result: str | bytes, out: Path | None = None) -> None:
     """
     if out is None:
         sys.stdout.write(result if isinstance(result, str) else result.decode())
-        return
-    data = result.encode() if isinstance(result, str) else result
-    target = out.resolve()  # a link stays one
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        if target.exists() and not target.is_file():
-            target.write_bytes(data)
-            return
-        part.write_bytes(data)
-        part.replace(target)
-    except OSError as error:
-        raise SourceError(f"{out}: cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            part.unlink(missing_ok=True)
+    else:
+        with replacing(out) as part:
+            part.write_bytes(result.encode() if isinstance(result, str) else result)
 
 
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:

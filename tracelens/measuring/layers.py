@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from tracelens.measuring.timers import around
 from tracelens.schemas import TABLES
 
 
@@ -33,11 +33,11 @@ class Layers:
                 "class_name": type(module).__name__,
                 "call_order": at,
                 "n_parameters": sum(parameter.numel() for parameter in module.parameters(recurse=False)),
-                "hyperparameters": json.dumps(hyperparameters(module)) if hyperparameters(module) else None,
+                "hyperparameters": json.dumps(found) if (found := hyperparameters(module)) else None,
             }
             for at, (path, module) in enumerate(self.modules.items())
         ]
-        return pl.DataFrame(rows, schema={c.name: c.dtype for c in TABLES["layers"] if c.name != "rank"})
+        return pl.DataFrame(rows, schema=TABLES["layers"].without("rank").schema)
 
 
 def is_timed(module: Any) -> bool:
@@ -47,33 +47,12 @@ def is_timed(module: Any) -> bool:
 
 def find_layers(model: Any, run: Any) -> Layers:
     """The layers that one execution calls, which `run` starts."""
-    called: dict[str, Any] = {}
-    calls: list[str] = []
-
-    def before(path: str, module: Any) -> None:
-        called.setdefault(path, module)
-        if is_timed(module):
-            calls.append(path)
-
     modules = {path: module for path, module in model.named_modules() if path}
-    with pre_hooks(modules, before):
+    called: list[str] = []
+    with around(modules, called.append):
         run()
-    return Layers(called, tuple(calls))
-
-
-@contextmanager
-def pre_hooks(modules: Mapping[str, Any], before: Any) -> Iterator[None]:
-    """Call `before(path, module)` ahead of every forward pass of the modules."""
-
-    def hook(path: str) -> Any:
-        return lambda module, _: before(path, module)
-
-    handles = [module.register_forward_pre_hook(hook(path)) for path, module in modules.items()]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+    calls = tuple(path for path in called if is_timed(modules[path]))
+    return Layers({path: modules[path] for path in called}, calls)
 
 
 def hyperparameters(module: Any) -> dict[str, Any]:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import polars as pl
 
-from tracelens.errors import ToolError
+from tracelens.derive.layers.layer_times import DEVICES
+from tracelens.errors import ToolError, first_line
 from tracelens.measuring.layers import Layers, find_layers
 from tracelens.measuring.protocol import (
     COMPILED,
-    DEVICES,
     METHODS,
     Protocol,
     check_methods,
     chosen_configurations,
 )
-from tracelens.measuring.variants import Subject, Variant, variants
+from tracelens.measuring.variants import Found, Subject, Variant, variants
 from tracelens.plan import compile_module, load_torch
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
@@ -28,7 +27,7 @@ from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.combine import combine
 
 KIND = "timings"
-_SCHEMA = {c.name: c.dtype for c in TABLES["timings"] if c.name != "rank"}
+_SCHEMA = TABLES["timings"].without("rank").schema
 
 
 def measure(
@@ -77,7 +76,7 @@ def _subject(torch: Any, model: Any, inputs: Any, how: tuple[str, str | None]) -
     if configuration == "custom":
         device = next((p.device for p in model.parameters()), torch.device("cpu"))
     else:
-        device = torch.device(DEVICES[configuration])
+        device = torch.device("cuda" if DEVICES[configuration] == "gpu" else "cpu")
 
     def plain() -> Any:
         return copy.deepcopy(model).to(device)
@@ -110,44 +109,35 @@ def _arguments(torch: Any, inputs: Any, device: Any) -> tuple[tuple[Any, ...], d
 
 def _rounds(subject: Subject, chosen: Sequence[Variant], protocol: Protocol) -> Iterator[dict[str, Any]]:
     """Rows of every round; in each round every variant takes its turn, so that drift meets all of them alike."""
-    common = {
-        "configuration": subject.configuration,
-        "compile_mode": subject.mode,
-    }
     for at in range(protocol.warmup_rounds + protocol.rounds):
         for variant in chosen:
-            executions = _guarded(subject, partial(variant.round, protocol.executions))
-            for found in executions:
+            common = {
+                "configuration": subject.configuration,
+                "compile_mode": subject.mode,
+                **variant.key,
+                "round": at,
+                "is_warmup": at < protocol.warmup_rounds,
+            }
+            for found in _round(subject, variant, protocol.executions):
                 for (path, quantity), duration in found.items():
-                    yield (
-                        common
-                        | variant.key
-                        | {
-                            "module_path": path,
-                            "quantity": quantity,
-                            "round": at,
-                            "is_warmup": at < protocol.warmup_rounds,
-                            "duration_ns": duration,
-                        }
-                    )
+                    yield common | {"module_path": path, "quantity": quantity, "duration_ns": duration}
 
 
-def _guarded(subject: Subject, run: Callable[[], Any]) -> Any:
-    """The result. Raises ToolError where a compiled configuration fails: eager it has run before."""
+def _round(subject: Subject, variant: Variant, n: int) -> list[Found]:
+    """What a round yields. Raises ToolError where a compiled configuration fails: eager it has run before."""
     try:
-        return run()
+        return variant.round(n)
     except Exception as error:
         if subject.configuration not in COMPILED:
             raise
         raise ToolError(
             f"the configuration {subject.configuration} (torch.compile, mode {subject.mode}) fails: "
-            f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error).strip() else 'no message'}; "
+            f"{type(error).__name__}: {first_line(error)}; "
             "measure the others, or see whether torch.compile runs the model at all"
         ) from error
 
 
 def _capture(torch: Any, tables: dict[str, pl.DataFrame], settings: dict[str, Any], found: Diagnostics) -> Capture:
-    reason = "tl.measure takes times only; for events, tracelens collect torch"
     return Capture(
         kind=KIND,
         source=SourceFile(settings["model"], KIND, 0, ""),
@@ -155,6 +145,6 @@ def _capture(torch: Any, tables: dict[str, pl.DataFrame], settings: dict[str, An
         producer="tracelens.measure",
         versions={"torch": torch.__version__},
         settings=settings,
-        reasons={name: reason for name in TABLES if name not in tables},
+        reasons=dict.fromkeys(TABLES, "tl.measure takes times only; for events, tracelens collect torch"),
         diagnostics=found,
     )

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tracelens.derive.layers.layer_times import DEVICES
 from tracelens.errors import UsageError
 
 METHODS = ("e2e", "layer", "subtraction", "profiler", "cuda_event")
-EAGER = {"cpu": "interpreted", "cuda": "cuda"}
-DEVICES = {"interpreted": "cpu", "cpp": "cpu", "cuda": "cuda", "triton": "cuda"}
-"""Where each configuration runs; `custom` runs where the model is."""
 COMPILED = ("cpp", "triton")
 CONFIGURATIONS = (*DEVICES, "custom")
 
@@ -50,7 +48,7 @@ def chosen_configurations(torch: Any, wanted: Sequence[str] | None) -> tuple[str
     if wanted is None:
         return ("interpreted", "cpp", "cuda", "triton") if has_gpu else ("interpreted", "cpp")
     _check(wanted, CONFIGURATIONS, "configuration")
-    without = [name for name in wanted if DEVICES.get(name) == "cuda" and not has_gpu]
+    without = [name for name in wanted if DEVICES.get(name) == "gpu" and not has_gpu]
     if without:
         raise UsageError(f"{', '.join(without)} needs a GPU, and torch finds none here; measure interpreted and cpp")
     return tuple(dict.fromkeys(wanted))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from typing import Any
 
 from tracelens.errors import ToolError
 from tracelens.measuring.layers import Layers, is_timed
+from tracelens.measuring.timers import clocked
 
 
 class _Stop(Exception):  # noqa: N818 - it is no error: it ends a run after the layer it was asked to end after
@@ -45,15 +45,14 @@ def _stopped(module: Any, nth: int, before: bool, run: Callable[[], Any], wait: 
             if not left:
                 raise _Stop
 
+        def shortened() -> None:
+            with suppress(_Stop):
+                run()
+
         register = module.register_forward_pre_hook if before else module.register_forward_hook
         handle = register(stop)
         try:
-            wait()
-            start = time.perf_counter_ns()
-            with suppress(_Stop):
-                run()
-            wait()
-            return time.perf_counter_ns() - start
+            return clocked(shortened, wait)
         finally:
             handle.remove()
 

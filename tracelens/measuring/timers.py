@@ -1,4 +1,4 @@
-"""Timers around each layer of one execution: by the wall clock, by CUDA events, by ranges of the profiler."""
+"""Timing one execution, and each layer in it: by the wall clock, by CUDA events, by ranges of the profiler."""
 
 from __future__ import annotations
 
@@ -12,41 +12,53 @@ RANGE = "tracelens layer: "
 EXECUTION = "tracelens execution"
 
 
-class Waits:
-    """Waits for the device around each layer, and times nothing."""
+def clocked(run: Callable[[], Any], wait: Callable[[], None]) -> int:
+    """Nanoseconds that `run` takes, from an idle device until it is idle again, which `wait` waits for."""
+    wait()
+    start = time.perf_counter_ns()
+    run()
+    wait()
+    return time.perf_counter_ns() - start
 
-    def __init__(self, wait: Callable[[], None]) -> None:
-        self._wait = wait
 
-    def begin(self, _: str) -> None:
-        """Before a layer's forward pass."""
-        self._wait()
+@contextmanager
+def around(
+    modules: Mapping[str, Any], begin: Callable[[str], Any], end: Callable[[str], Any] | None = None
+) -> Iterator[None]:
+    """Call `begin(path)` before and `end(path)` after every forward pass of the modules, as their innermost hooks."""
 
-    def end(self, _: str) -> None:
-        """After it."""
-        self._wait()
+    def hook(call: Callable[[str], Any], path: str) -> Callable[..., None]:
+        def called(*_: Any) -> None:
+            call(path)
+
+        return called
+
+    handles = [module.register_forward_pre_hook(hook(begin, path)) for path, module in modules.items()]
+    if end is not None:
+        handles += [module.register_forward_hook(hook(end, path), prepend=True) for path, module in modules.items()]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 class WallTimers:
     """Nanoseconds of the wall clock in each layer, summed over its calls; `wait` is called before each reading."""
 
-    clock = "wall"
-
-    def __init__(self, wait: Callable[[], None] | None = None) -> None:
+    def __init__(self, wait: Callable[[], None]) -> None:
         self.durations: Counter[str] = Counter()
         self._wait = wait
         self._starts: dict[str, int] = {}
 
     def begin(self, path: str) -> None:
         """Before a layer's forward pass."""
-        if self._wait is not None:
-            self._wait()
+        self._wait()
         self._starts[path] = time.perf_counter_ns()
 
     def end(self, path: str) -> None:
         """After it."""
-        if self._wait is not None:
-            self._wait()
+        self._wait()
         self.durations[path] += time.perf_counter_ns() - self._starts[path]
 
     def read(self) -> dict[str, int]:
@@ -59,21 +71,12 @@ class WallTimers:
 class EventTimers:
     """Nanoseconds between two CUDA events around each layer, which the device records as it reaches them."""
 
-    clock = "cuda_event"
-
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._events: dict[str, list[Any]] = defaultdict(list)
 
-    def begin(self, path: str) -> None:
-        """Before a layer's forward pass."""
-        self._record(path)
-
-    def end(self, path: str) -> None:
-        """After it."""
-        self._record(path)
-
-    def _record(self, path: str) -> None:
+    def record(self, path: str) -> None:
+        """Before a layer's forward pass, and after it."""
         event = self._torch.cuda.Event(enable_timing=True)
         event.record()
         self._events[path].append(event)
@@ -104,25 +107,3 @@ class Ranges:
     def end(self, path: str) -> None:
         """After it."""
         self._open.pop(path).__exit__(None, None, None)
-
-
-Timers = Waits | WallTimers | EventTimers | Ranges
-
-
-@contextmanager
-def around(modules: Mapping[str, Any], timers: Timers) -> Iterator[None]:
-    """The timers' begin and end as the innermost hooks of the modules."""
-
-    def before(path: str) -> Callable[..., None]:
-        return lambda *_: timers.begin(path)
-
-    def after(path: str) -> Callable[..., None]:
-        return lambda *_: timers.end(path)
-
-    handles = [module.register_forward_pre_hook(before(path)) for path, module in modules.items()]
-    handles += [module.register_forward_hook(after(path), prepend=True) for path, module in modules.items()]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from tracelens.derive.layers.layer_times import REGION
 from tracelens.errors import ToolError
 from tracelens.measuring.layers import Layers
 from tracelens.measuring.profiles import QUANTITIES, profiler, sums_of_executions
 from tracelens.measuring.protocol import COMPILED, Protocol
 from tracelens.measuring.subtraction import compiled_prefixes, differences, eager_prefixes
-from tracelens.measuring.timers import EXECUTION, EventTimers, Ranges, Waits, WallTimers, around
+from tracelens.measuring.timers import EXECUTION, EventTimers, Ranges, WallTimers, around, clocked
 from tracelens.plan import compile_module
 from tracelens.trace.capture import Diagnostics
 
-REGION = "(compiled region)"
 _CALLS = 50
 Found = dict[tuple[str | None, str | None], int]
 """Nanoseconds of one execution by layer (null: the whole model) and quantity (null: a plain duration)."""
@@ -116,40 +116,34 @@ def _variant(
     return Variant(_key(method, condition), one_round)
 
 
-def _clocked(subject: Subject, *, by_layer: bool) -> int:
-    """Nanoseconds of one forward pass, from an idle device until it is idle again."""
-    subject.wait()
-    start = time.perf_counter_ns()
-    subject.run(by_layer=by_layer)
-    subject.wait()
-    return time.perf_counter_ns() - start
-
-
 def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
     """The whole model: nothing in it, or waiting for the device around each layer."""
-    with around(subject.timed, Waits(subject.wait)) if synchronized else nullcontext():
+    waits: AbstractContextManager[None] = nullcontext()
+    if synchronized:
+        waits = around(subject.timed, lambda _: subject.wait(), lambda _: subject.wait())
+    with waits:
         for _ in range(n):
-            yield {(None, None): _clocked(subject, by_layer=synchronized)}
+            yield {(None, None): clocked(partial(subject.run, by_layer=synchronized), subject.wait)}
 
 
 def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
     """The whole model with timers around each layer, and what these say: arr_sum is their sum."""
-    timers = WallTimers(subject.wait if synchronized else None)
-    with around(subject.timed, timers):
+    timers = WallTimers(subject.wait if synchronized else lambda: None)
+    with around(subject.timed, timers.begin, timers.end):
         for _ in range(n):
-            total = _clocked(subject, by_layer=True)
+            total = clocked(partial(subject.run, by_layer=True), subject.wait)
             yield _with_sum(total, timers.read())
 
 
 def _events(subject: Subject, n: int) -> list[Found]:
     """The whole model and each layer between CUDA events."""
     timers, found = EventTimers(subject.torch), []
-    with around(subject.timed, timers):
+    with around(subject.timed, timers.record, timers.record):
         for _ in range(n):
             subject.wait()
-            timers.begin("")
+            timers.record("")
             subject.run(by_layer=True)
-            timers.end("")
+            timers.record("")
             durations = timers.read()
             found.append(_with_sum(durations.pop(""), durations))
     return found
@@ -162,7 +156,8 @@ def _with_sum(total: int, durations: Mapping[str, int]) -> Found:
 
 def _profiled_sums(subject: Subject, n: int) -> list[Found]:
     """What the profiler says of the whole model and each layer."""
-    with profiler(subject.torch) as profile, around(subject.timed, Ranges(subject.torch)):
+    ranges = Ranges(subject.torch)
+    with profiler(subject.torch) as profile, around(subject.timed, ranges.begin, ranges.end):
         for _ in range(n):
             with subject.torch.profiler.record_function(EXECUTION):
                 subject.run(by_layer=True)
@@ -185,7 +180,7 @@ def _subtraction(subject: Subject, diagnostics: Diagnostics) -> list[Variant]:
         except ToolError as error:
             diagnostics.add("warning", "subtraction_left_out", str(error))
             return []
-        prefixes = [_timed_call(subject, one) for one in run]
+        prefixes: list[Callable[[], int]] = [partial(clocked, one, subject.wait) for one in run]
     else:
         prefixes = eager_prefixes(subject.layers, subject.run, subject.wait)
 
@@ -206,17 +201,6 @@ def _cut_runs(subject: Subject) -> tuple[list[Callable[[], Any]], list[str]]:
         subject.torch, subject.plain(), lambda module: compile_module(module, **subject.options)
     )
     return [partial(prefix, *arguments, **keywords) for prefix in prefixes], paths
-
-
-def _timed_call(subject: Subject, run: Callable[[], Any]) -> Callable[[], int]:
-    def timed() -> int:
-        subject.wait()
-        start = time.perf_counter_ns()
-        run()
-        subject.wait()
-        return time.perf_counter_ns() - start
-
-    return timed
 
 
 def _region_cost(subject: Subject) -> Callable[[int], list[Found]]:

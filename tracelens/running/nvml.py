@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Any, Self
 
 import polars as pl
@@ -20,12 +20,6 @@ KIND = "nvml"
 UTILIZATION, MEMORY = "gpu_utilization", "gpu_memory_used"
 _UNITS = {UTILIZATION: "percent", MEMORY: "bytes"}
 _HERTZ = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Device:
-    device_id: int
-    handle: Any
 
 
 @dataclass(slots=True)
@@ -43,7 +37,7 @@ class Sampler:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
     hertz: float = _HERTZ
     _nvml: ModuleType | None = None
-    _devices: list[_Device] = field(default_factory=list)
+    _devices: list[Any] = field(default_factory=list)
     _rows: list[tuple[str, int, float, int]] = field(default_factory=list)
     _diagnostics: Diagnostics = field(default_factory=Diagnostics)
     _reason: str = "NVML was not sampled"
@@ -56,9 +50,7 @@ class Sampler:
         self.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def start(self) -> None:
@@ -102,7 +94,7 @@ class Sampler:
             columns = {"name": pl.String, "time_ns": pl.Int64, "value": pl.Float64, "device_id": pl.Int32}
             rows = pl.DataFrame(self._rows, schema=columns, orient="row").sort("time_ns", maintain_order=True)
             rows = rows.with_columns(unit=pl.col("name").replace_strict(_UNITS, return_dtype=pl.String))
-            tables["counters"] = rows.select([name for name in TABLES["counters"].names if name != "rank"])
+            tables["counters"] = rows.select(TABLES["counters"].without("rank").names)
         settings: dict[str, Any] = {"hertz": self.hertz, "n_devices": len(self._devices)}
         if self._wall_s:
             settings["cpu_frac"] = round(self._cpu_s / self._wall_s, 5)
@@ -118,8 +110,8 @@ class Sampler:
             diagnostics=self._diagnostics,
         )
 
-    def _visible(self, nvml: ModuleType) -> list[_Device]:
-        """The devices that the program can see, with the ordinals that CUDA gives them."""
+    def _visible(self, nvml: ModuleType) -> list[Any]:
+        """NVML's handles of the devices that the program can see, in the order of the ordinals that CUDA gives them."""
         count = nvml.nvmlDeviceGetCount()
         handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
         said = self.environment.get("CUDA_VISIBLE_DEVICES")
@@ -142,24 +134,22 @@ class Sampler:
                 "GPUs of several models: device_id of the counters counts in PCI order, which CUDA follows only with "
                 "CUDA_DEVICE_ORDER=PCI_BUS_ID",
             )
-        return [_Device(ordinal, handle) for ordinal, handle in enumerate(chosen)]
+        return chosen
 
     def _run(self, nvml: ModuleType) -> None:
         """Sample at fixed moments until told to stop; a moment that was missed is not made up for."""
         began, period = time.monotonic(), 1 / self.hertz
-        asked = {UTILIZATION: _utilization, MEMORY: _memory}
-        working = [(name, ask, device) for device in self._devices for name, ask in asked.items()]
+        working = [(ordinal, name) for ordinal in range(len(self._devices)) for name in _UNITS]
         while working:
-            for entry in list(working):
-                name, ask, device = entry
+            for ordinal, name in list(working):
                 try:
-                    value = ask(nvml, device.handle)
+                    value = _ask(nvml, self._devices[ordinal], name)
                 except nvml.NVMLError as error:
-                    working.remove(entry)
+                    working.remove((ordinal, name))
                     self._reason = f"{name} is not told: {error}"
                     self._diagnostics.add("info", f"{name}_absent", f"{name} is not sampled from here on: {error}")
                     continue
-                self._rows.append((name, time.time_ns(), value, device.device_id))
+                self._rows.append((name, time.time_ns(), value, ordinal))
             if self._stopping.wait(period - (time.monotonic() - began) % period):
                 break
         self._cpu_s, self._wall_s = time.thread_time(), time.monotonic() - began
@@ -184,12 +174,10 @@ def visible_indices(said: str, uuids: list[str]) -> list[int]:
     return found
 
 
-def _utilization(nvml: ModuleType, handle: Any) -> float:
-    return float(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
-
-
-def _memory(nvml: ModuleType, handle: Any) -> float:
-    return float(nvml.nvmlDeviceGetMemoryInfo(handle).used)
+def _ask(nvml: ModuleType, device: Any, name: str) -> float:
+    if name == UTILIZATION:
+        return float(nvml.nvmlDeviceGetUtilizationRates(device).gpu)
+    return float(nvml.nvmlDeviceGetMemoryInfo(device).used)
 
 
 def _text(value: str | bytes) -> str:

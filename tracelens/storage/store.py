@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import polars as pl
@@ -29,9 +28,7 @@ class Store:
         """The store itself."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Wait for what is being written."""
         self._pool.shutdown(cancel_futures=True)
 

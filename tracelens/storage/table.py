@@ -88,7 +88,7 @@ class Table:
             raise SchemaError(f"table {self.name}: a value does not fit its column: {error}") from error
 
     def conform_lazily(self, frame: pl.DataFrame | Stored) -> pl.LazyFrame:
-        """What `conform` gives, once it is asked for; a value that does not fit is then Polars' own error."""
+        """As `conform`, when the frame is collected; a value that does not fit is then Polars' own error."""
         if isinstance(frame, Stored):
             return pl.scan_parquet(frame.path, glob=False)
         return frame.lazy().select(self._picked(frame.schema)) if frame.width else self.empty().lazy()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from tracelens.schemas import SCHEMA_VERSION, TABLES
@@ -60,7 +60,7 @@ class Diagnostics:
             {"severity": severity, "code": code, "count": count, "text": self.texts[severity, code]}
             for (severity, code), count in self.counts.items()
         ]
-        schema = {c.name: c.dtype for c in TABLES["diagnostics"] if c.name != "rank"}
+        schema = TABLES["diagnostics"].without("rank").schema
         return pl.DataFrame(rows, schema=schema)
 
 
@@ -131,24 +131,12 @@ class Manifest:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Manifest:
+    def from_dict(cls, data: dict[str, Any]) -> Manifest:
         """The manifest from the parsed manifest.json; keys of later minor versions are ignored.
 
         Raises ValueError when a key holds something else than it should.
         """
-        known = {key: value for key, value in data.items() if key in cls.__dataclass_fields__}
-        plain = cls()
-        for key, value in known.items():
-            expected = type(getattr(plain, key))
-            if type(value) is not expected:
-                raise ValueError(f"{key} should be {expected.__name__}, is {type(value).__name__}")
-        manifest = cls(**known)
-        if not all(type(rank) is int for rank in manifest.ranks):
-            raise ValueError("ranks should be whole numbers")
-        if not all(type(source) is dict for source in manifest.sources):
-            raise ValueError("sources should be objects")
-        if not all(type(reason) is str for reason in manifest.empty_tables.values()):
-            raise ValueError("empty_tables should be reasons by table")
-        if not all(type(counts) is dict for counts in manifest.n_rows.values()):
-            raise ValueError("n_rows should be objects by table")
-        return manifest
+        try:
+            return msgspec.convert(data, cls)
+        except msgspec.ValidationError as error:
+            raise ValueError(str(error)) from error

@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracelens.errors import SchemaError, SourceError
+from tracelens.errors import SchemaError, SourceError, first_line
 from tracelens.schemas import SCHEMA_VERSION
 from tracelens.storage.reading import read_columns
 from tracelens.storage.table import Table
@@ -81,7 +81,7 @@ class Part(NamedTuple):
 
 def scanned(part: Part, table: Table) -> pl.LazyFrame:
     """The part's rows with the table's columns; one that was declared after they were written is null."""
-    own = [column for column in table if column.name != "rank"]
+    own = table.without("rank").columns
     known: list[pl.Expr] = [pl.all()]
     if all(column.nullable or column.name in part.columns for column in own):
         known = [pl.col(c.name) if c.name in part.columns else pl.lit(None, c.dtype).alias(c.name) for c in own]
@@ -185,8 +185,3 @@ def read_manifest(folder: Path) -> Manifest:
         return Manifest.from_dict(data)
     except ValueError as error:
         raise SourceError(f"{file}: is damaged: {error}; collect the trace again") from error
-
-
-def first_line(error: BaseException) -> str:
-    """What the error says, without the lines after the first."""
-    return str(error).strip().split("\n", 1)[0]

@@ -10,12 +10,12 @@ from pathlib import Path
 import polars as pl
 import pyarrow as pa
 
-from tracelens.errors import MissingTableError, SchemaError, SourceError
+from tracelens.errors import MissingTableError, SchemaError, SourceError, first_line
 from tracelens.schemas import TABLES
 from tracelens.storage.reading import read_groups
 from tracelens.trace.capture import Manifest
 from tracelens.trace.collector import how_to_fill
-from tracelens.trace.directory import Part, first_line, parts_of, read_manifest, read_part, scanned
+from tracelens.trace.directory import Part, parts_of, read_manifest, read_part, scanned
 from tracelens.trace.shown import to_html
 from tracelens.trace.writing import RankPart, write_trace
 

@@ -12,12 +12,11 @@ and torch are used, and torch only once the program has imported it.
 - `step_times`: how long steps took with the profiler and without.
 - `modules`: exact paths, parameters and hyperparameters of the modules.
 - `report`: what each process leaves beside its trace, for the collector and for messages.
-
 - `compile_provenance`: what torch.compile generates, and from which modules.
 
-A further recorder, as the last one, plugs in by the name of its module here, which `settings.recorders` gives: it has
-`start(settings)`, called once torch is imported and before the program uses it; `write(stem)`, called when the window
-is over and again at the end, with the path that its files' names begin with; and `stop()`, called last.
+A further recorder, as the last one, plugs in by the name of its module here, which `settings.recorders` gives. Its
+class `Recorder` has `start()`, called once torch is imported and before the program uses it; `write(stem)`, called when
+the window is over and again at the end, with the path that its files' names begin with; and `stop()`, called last.
 tracelens.collectors reads those files beside the trace. Whatever it raises is caught and told as a note: a recorder
 never ends the program.
 """

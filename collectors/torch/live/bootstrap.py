@@ -83,9 +83,7 @@ def _torch_is_here(settings: Settings, report: Report) -> None:
     # thousand, are none of them: frozen ones are passed over.
     gc.freeze()
     try:
-        recorder = Recorder(settings, report)
-        recorder.start_others()
-        recorder.watch(is_child=is_spawned(list(getattr(sys, "orig_argv", []))))
+        Recorder(settings, report).watch(is_child=is_spawned(list(getattr(sys, "orig_argv", []))))
     except Exception as error:  # noqa: BLE001 - the program must run whatever happens here
         report.note(f"the capture could not begin: {error!r}")
         report.write()

@@ -3,7 +3,7 @@
 Runs inside the profiled program, so it imports the standard library and torch alone, and it never makes a compilation
 fail: what it cannot read is counted in the sidecar's notes. It changes what Inductor does in three ways: graphs that
 were compiled before are lowered again (an empty cache folder), the kernels' FX nodes are kept track of
-(`trace.provenance_tracking_level`), and CUDA graphs are off unless asked for, because a replay hides its kernels' ops.
+(`trace.provenance_tracking_level`), and CUDA graphs are off, because a replay hides its kernels' ops.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
+
+from .report import own_rank, write_whole
 
 LEVEL = "provenance_tracking_level"
 """Setting of `trace` that asks Inductor to keep track of nodes. Torch 2.8 has none, and calls the hook where it writes
@@ -48,13 +50,12 @@ _CACHE = "TORCHINDUCTOR_CACHE_DIR"
 
 
 class Recorder:
-    """What is recorded in this process, from `start` to `write`."""
+    """What is recorded in this process, from `start` to `stop`."""
 
-    def __init__(self, *, cuda_graphs: bool = False) -> None:
+    def __init__(self) -> None:
         self.graphs: list[tuple[Any, bool, list[dict[str, Any]]]] = []
         self.notes: list[str] = []
         self.failures = 0
-        self._cuda_graphs = cuda_graphs
         self._undo: list[tuple[Any, str, Any]] = []
         self._cache: str | None = None
 
@@ -67,7 +68,7 @@ class Recorder:
         os.environ[_CACHE] = self._cache
         if hasattr(config.trace, LEVEL):
             self._set(config.trace, LEVEL, 1)
-        if not self._cuda_graphs and config.triton.cudagraphs:
+        if config.triton.cudagraphs:
             self._set(config.triton, "cudagraphs", False)
             self.notes.append("CUDA graphs were off while provenance was recorded")
         original = next((found for home in HOMES if (found := _attribute(home, HOOK))), None)
@@ -107,16 +108,12 @@ class Recorder:
             shutil.rmtree(self._cache, ignore_errors=True)
             self._cache = None
 
-    def write(self, path: Path, rank: int | None = None) -> bool:
-        """Write the sidecar, gzip JSON; false, and nothing written, where no graph was compiled."""
-        if not self.graphs:
-            return False
-        part = path.with_name(f"{path.name}.part")
-        part.write_bytes(gzip.compress(json.dumps(self.sidecar(rank)).encode()))
-        part.replace(path)
-        return True
+    def write(self, stem: Path) -> None:
+        """Write the sidecar beside the trace, gzip JSON, of what was compiled so far; none where nothing was."""
+        if self.graphs:
+            write_whole(Path(f"{stem}.provenance.json.gz"), gzip.compress(json.dumps(self.sidecar()).encode()))
 
-    def sidecar(self, rank: int | None = None) -> dict[str, Any]:
+    def sidecar(self) -> dict[str, Any]:
         """What was recorded, in the form that tracelens.collectors.provenance reads."""
         version: Any = importlib.import_module("torch.version")
         notes = list(self.notes)
@@ -126,7 +123,7 @@ class Recorder:
             "format": "tracelens-provenance",
             "version": 1,
             "torch": str(version.__version__),
-            "rank": rank,
+            "rank": own_rank(),
             "notes": notes,
             "graphs": [
                 {"key": str(getattr(compiled, "_fx_graph_cache_key", None)), "is_backward": is_backward, "calls": calls}
@@ -287,6 +284,7 @@ def _output_bytes(node: Any) -> int:
 
 _COMMENT = re.compile(r"^\s*# (?:Topologically Sorted )?Source Nodes:.*Original ATen: \[(.*)\]")
 _FRAGMENT = re.compile(r"^\s*#\s+%(\w+) :")
+# As in tracelens.collectors.trace_log, which this program need not have.
 _DEFINED = re.compile(r"^(\w+) = async_compile\.\w+\(")
 _GENERATED = re.compile(r"^\s+(triton_\w+|cpp_fused\w*)(?:\.run)?\(")
 _EXTERN = re.compile(r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.aten\.[\w.]+)\(")
@@ -321,26 +319,3 @@ def _calls_in_source(source: str, graph: Any) -> list[dict[str, Any]]:
 
 def _by_comment(nodes: list[Any]) -> list[dict[str, Any]]:
     return [{**node, "rule": "source_comment"} for node in _described(nodes)]
-
-
-_recorders: list[Recorder] = []
-
-
-def start(_settings: Any) -> None:
-    """Begin to record, as a live capture asks."""
-    recorder = Recorder()
-    recorder.start()
-    _recorders.append(recorder)
-
-
-def write(stem: Path) -> None:
-    """Write the sidecar beside the trace, of what was compiled so far."""
-    rank = os.environ.get("RANK", "")
-    for recorder in _recorders:
-        recorder.write(Path(f"{stem}.provenance.json.gz"), int(rank) if rank.isdecimal() else None)
-
-
-def stop() -> None:
-    """Give Inductor back as it was."""
-    while _recorders:
-        _recorders.pop().stop()

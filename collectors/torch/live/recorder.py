@@ -7,7 +7,6 @@ import importlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
@@ -38,7 +37,7 @@ class Recorder:
     def __init__(self, settings: Settings, report: Report) -> None:
         self.settings = settings
         self.report = report
-        self.finder: StepFinder | None = None
+        self.finder = StepFinder(self._first, self._boundary)
         self.n = 0
         self.times = StepTimes()
         self._n_after = 0
@@ -51,22 +50,18 @@ class Recorder:
         self._is_saved = False
         self._is_finished = False
         self._owns = False
-        self._others: list[ModuleType] = []
+        self._others: list[Any] = []
         self._undo: list[Callable[[], None]] = []
 
-    def start_others(self) -> None:
-        """Start the further recorders that were asked for; see the package's documentation."""
-        for name in self.settings.recorders:
-            other = importlib.import_module(f"{__package__}.{name}")
-            other.start(self.settings)
-            self._others.append(other)
-
     def watch(self, *, is_child: bool = False) -> None:
-        """Look out for steps, or for the time asked for, and for the end of the program."""
+        """Look out for steps, or for the time asked for, and for the end of the program; start further recorders."""
+        for name in self.settings.recorders:
+            other = importlib.import_module(f"{__package__}.{name}").Recorder()
+            other.start()
+            self._others.append(other)
         self._undo.append(at_end(self.finish, self._forked))
         self._guard()
-        self.finder = StepFinder(self._first, self._boundary, child=is_child)
-        self.finder.install()
+        self.finder.install(is_child=is_child)
         if self.settings.window_s is not None and not is_child:
             start, length = self.settings.window_s
             self._undo.append(later(start, lambda: self._begin(length), self._is_busy))
@@ -75,8 +70,7 @@ class Recorder:
 
     def mark(self) -> None:
         """A step ends here, says the program."""
-        if self.finder is not None:
-            self.finder.mark()
+        self.finder.mark()
 
     def begin_now(self) -> None:
         """Count step 0 from here on, without waiting for a sign of it."""
@@ -103,7 +97,7 @@ class Recorder:
                 self._step()
             elif self.settings.window_s is None and not self._is_done:
                 self._follow(self.n)
-        if self._n_after > TIMED and self.finder is not None:
+        if self._n_after > TIMED:
             self.finder.remove()
         self.times.begin(self._state())
 
@@ -156,14 +150,11 @@ class Recorder:
         self._window.step_num = first
         self.report.reach(RECORDING)
         if self.settings.modules and not self.settings.stacks:
-            assert self.finder is not None
             self.finder.stop_spying()
             self._calls = ModuleCalls(self.finder.call_begins)
             self._calls.install()
         # The calls that are marked one by one need no module of the profiler's own.
-        marked = self._calls is not None
-        unhooked = self.finder.untouched_calls() if self.finder is not None and not marked else contextlib.nullcontext()
-        with self._own(), unhooked:
+        with self._own(), self.finder.untouched_calls() if self._calls is None else contextlib.nullcontext():
             self._window.start()
 
     def _step(self) -> None:
@@ -185,8 +176,7 @@ class Recorder:
         self._is_done = True
         if self._calls is not None:
             self._calls.remove()
-        if self.finder is not None:
-            self.finder.recorded()
+        self.finder.recorded()
         began = time.perf_counter_ns()
         with held_interrupts():
             if not self._is_finished and self.settings.window_s is None:
@@ -195,10 +185,9 @@ class Recorder:
             self._is_saved = True
             facts = self.report.facts
             if self.settings.modules:
-                main = self.finder.main if self.finder is not None else None
                 facts["is_marked"] = self._calls is not None
                 with self._telling():
-                    facts.update(describe_modules(self._seen(profiler), main))
+                    facts.update(describe_modules(self._seen(profiler), self.finder.main))
             facts["export_ns"] = time.perf_counter_ns() - began
             # What kills the program from here on takes nothing of this with it.
             self._write_others()
@@ -262,12 +251,11 @@ class Recorder:
         if self._is_finished:
             return
         self._is_finished = True
-        if self.finder is not None:
-            self.finder.remove()
-            if self.times.began_ns is not None and self.finder.source in (LOADER, MODULE):
-                # Its beginning is known, its end is the program's: a step, but none to time.
-                self.times.end(self.n, self._state(), is_after=self._is_done, note=", to the end")
-                self.n += 1
+        self.finder.remove()
+        if self.times.began_ns is not None and self.finder.source in (LOADER, MODULE):
+            # Its beginning is known, its end is the program's: a step, but none to time.
+            self.times.end(self.n, self._state(), is_after=self._is_done, note=", to the end")
+            self.n += 1
         self._end()
         with self._telling():
             self._close_opening()
@@ -292,7 +280,7 @@ class Recorder:
     def _count(self) -> None:
         """Tell the report of the steps so far."""
         facts = self.report.facts
-        facts["source"] = self.finder.source if self.finder is not None else None
+        facts["source"] = self.finder.source
         facts["n_steps"] = self.n
         facts["is_counted"] = self._n_after <= TIMED
         facts["n_active"] = len(self.times.whole())
@@ -302,8 +290,7 @@ class Recorder:
     def _forked(self) -> None:
         """In a forked child: the parent records, the child does not."""
         self._is_finished = True
-        if self.finder is not None:
-            self.finder.remove()
+        self.finder.remove()
 
     def _is_busy(self) -> bool:
         return self._owns or is_importing()

@@ -4,11 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 SUFFIX = ".live.json"
 PYTHON, TORCH, RECORDING, DONE = "python", "torch", "recording", "done"
+
+
+def own_rank() -> int | None:
+    """The rank that a launcher gave this process; None where none did."""
+    rank = os.environ.get("RANK", "")
+    return int(rank) if rank.isdecimal() else None
+
+
+def write_whole(target: Path, content: bytes) -> None:
+    """Write the file; a reader sees the old one or the new one."""
+    part = target.with_name(f"{target.name}.part")
+    part.write_bytes(content)
+    part.replace(target)
 
 
 class Report:
@@ -24,14 +38,13 @@ class Report:
     @property
     def stem(self) -> Path:
         """Path that this process's files begin with; the rank is in it where a launcher gave one."""
-        rank = os.environ.get("RANK", "")
-        name = f"rank{rank}.{os.getpid()}" if rank.isdecimal() else f"process.{os.getpid()}"
-        return self.folder / name
+        rank = own_rank()
+        return self.folder / f"{'process' if rank is None else f'rank{rank}'}.{os.getpid()}"
 
     @property
     def trace(self) -> Path:
         """Where the process's Chrome trace goes."""
-        return self.stem.with_name(self.stem.name + ".pt.trace.json")
+        return Path(f"{self.stem}.pt.trace.json")
 
     def reach(self, stage: str) -> None:
         """Write that the process came as far as this."""
@@ -45,12 +58,6 @@ class Report:
 
     def write(self) -> None:
         """Write the facts; a reader sees the old file or the new one."""
-        rank = os.environ.get("RANK", "")
-        self.facts["rank"] = int(rank) if rank.isdecimal() else None
-        target = self.stem.with_name(self.stem.name + SUFFIX)
-        part = target.with_name(target.name + ".part")
-        try:
-            part.write_text(json.dumps(self.facts), encoding="utf-8")
-            part.replace(target)
-        except OSError:
-            return
+        self.facts["rank"] = own_rank()
+        with suppress(OSError):
+            write_whole(Path(f"{self.stem}{SUFFIX}"), json.dumps(self.facts).encode())

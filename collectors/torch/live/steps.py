@@ -25,14 +25,13 @@ class StepFinder:
     batch; else where the same outermost module with parameters is called again: once another one is called twice in a
     row (what was made of a model that was tried before), where that is. Calls that torch.jit.trace makes are no steps.
     A program that has made an optimizer is given some calls to step it. Only the thread that was seen first counts.
-    Evaluation before training counts as steps of their own. With `child`, only an optimizer counts: data loaders'
-    workers call modules too.
+    Evaluation before training counts as steps of their own. In a child of the program only an optimizer counts: data
+    loaders' workers call modules too.
     """
 
-    def __init__(self, first: Callable[[], None], boundary: Callable[[], None], *, child: bool = False) -> None:
+    def __init__(self, first: Callable[[], None], boundary: Callable[[], None]) -> None:
         self._first = first
         self._boundary = boundary
-        self._child = child
         self.source: str | None = None
         self.main: Any = None
         self._thread: int | None = None
@@ -51,15 +50,15 @@ class StepFinder:
         self._unhook: Callable[[], None] | None = None
         self._undo: list[Callable[[], None]] = []
         self._spied: list[Any] = []
-        self._put_back: Callable[[], None] = lambda: None
-        self._spy_again: Callable[[], None] | None = None
+        self._own_call: Any = None
+        self._spying_call: Any = None
 
-    def install(self) -> None:
+    def install(self, *, is_child: bool = False) -> None:
         """Hook into torch. The hooks cost under a microsecond a step, and a module's only until it is known."""
         handle = register_optimizer_step_post_hook(self._stepped)
         self._undo.append(handle.remove)
         self._patch(Optimizer, "__init__", self._watch_optimizers)
-        if not self._child:
+        if not is_child:
             self._patch(_BaseDataLoaderIter, "__next__", self._watch_loaders)
             for name in ("trace", "trace_module"):
                 self._patch(torch.jit, name, self._watch_tracing)
@@ -165,21 +164,19 @@ class StepFinder:
             finally:
                 finder._spy_on()
 
-        def put_back() -> None:
-            module.__call__ = original
-
-        def spy_again() -> None:
-            module.__call__ = call
-
-        self._put_back, self._spy_again = put_back, spy_again
-        self._undo.append(put_back)
+        self._own_call, self._spying_call = original, call
+        self._undo.append(self._put_back)
         self._spy_on()
+
+    def _put_back(self) -> None:
+        if self._own_call is not None:
+            torch.nn.Module.__call__ = self._own_call
 
     def _spy_on(self) -> None:
         is_needed = self._unhook is None or not self._is_settled
         wanted = self.source is None or (self.source == MODULE and is_needed)
-        if self._undo and wanted and not self._is_paused and self._spy_again is not None:
-            self._spy_again()
+        if self._undo and wanted and not self._is_paused and self._spying_call is not None:
+            torch.nn.Module.__call__ = self._spying_call
 
     def stop_spying(self) -> None:
         """The recording begins, and whoever watches all calls then tells this finder of the outermost ones."""

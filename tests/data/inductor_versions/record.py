@@ -6,7 +6,7 @@ builds for aarch64 of torch 2.8.0, 2.9.1 and 2.10.0, emulated.
 """
 
 import gzip
-import importlib.util
+import importlib
 import sys
 import tempfile
 from pathlib import Path
@@ -16,7 +16,7 @@ import torch._inductor.config
 from torch import nn
 from torch.profiler import ProfilerActivity, profile, record_function
 
-RECORDER = Path(__file__).resolve().parents[3] / "collectors/torch/live/compile_provenance.py"
+RECORDERS = Path(__file__).resolve().parents[3] / "collectors/torch/live"
 
 
 class Net(nn.Module):  # type: ignore[misc]
@@ -37,11 +37,8 @@ class Net(nn.Module):  # type: ignore[misc]
 
 def main(out: Path) -> None:
     """Compile under the recorder, then profile."""
-    spec = importlib.util.spec_from_file_location("compile_provenance", RECORDER)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    sys.path.insert(0, str(RECORDERS.parent))
+    module = importlib.import_module(f"{RECORDERS.name}.compile_provenance")
     torch._inductor.config.compile_threads = 1  # worker processes cannot be started where Python is emulated
     recorder = module.Recorder()
     recorder.start()
@@ -53,7 +50,7 @@ def main(out: Path) -> None:
             with record_function(f"ProfilerStep#{step}"):
                 model(x).sum().backward()
     out.mkdir(parents=True, exist_ok=True)
-    recorder.write(out / "train.provenance.json.gz")
+    recorder.write(out / "train")
     recorder.stop()
     with tempfile.TemporaryDirectory() as folder:
         profiled.export_chrome_trace(f"{folder}/trace.json")

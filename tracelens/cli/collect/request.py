@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +14,7 @@ from tracelens.cli.io import default_target, losses, progress, summary_line, tel
 from tracelens.collectors import run_program
 from tracelens.derive.time.completing import mark_anew
 from tracelens.errors import SourceError, UsageError
+from tracelens.running.program import script_name
 from tracelens.trace import Trace
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.combine import combine
@@ -157,10 +158,6 @@ def tell_of(trace: Trace, target: Path) -> None:
 def command_target(command: Sequence[str]) -> Path:
     """Where the trace of a program goes unless --out says: named for the script that it runs.
 
-    `python train.py` gives train.tracelens, `python -m pkg.train` train.tracelens, anything else the program's name.
+    `python train.py` gives train.tracelens, `python -m pkg.train` too, anything else the program's name.
     """
-    script = next((word for word in command[1:] if word.endswith(".py")), None)
-    if script is None and "-m" in command[:-1]:
-        script = command[command.index("-m") + 1].rpartition(".")[2]
-    name = PurePath(script or command[0]).name.removesuffix(".py")
-    return Path(f"{name}.tracelens")
+    return Path(f"{script_name(command)}.tracelens")

@@ -1,6 +1,8 @@
-"""Whose the kernels are: GPU time by layer and phase, and on what evidence."""
+"""GPU time of kernels by the layer and phase that they belong to, and on what evidence they do."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import polars as pl
 
@@ -14,7 +16,7 @@ from tracelens.trace import Trace
 
 PRE_WINDOW = "(pre-window)"
 ROOT_ONLY = "root module only"
-"""Evidence of kernels that only the model's root module, or a wrapper of it, is around."""
+"""Evidence of kernels launched in the model's root module, or a wrapper of it, and in no module below."""
 _KIND = [
     "rank",
     "module_path",
@@ -162,7 +164,7 @@ def _knows_nodes(trace: Trace) -> bool:
 
 
 def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
-    """The span that tells of each kernel's layer, and whether it is the one around what made the node of a graph."""
+    """The span whose module each kernel belongs to, and whether that is where the node of its graph was made."""
     at = kernels["span_id"]
     if "node_span_id" not in kernels.columns:
         return at, pl.lit(value=False)
@@ -186,8 +188,14 @@ def _placed(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         (pl.col("link") == "pre_window", PRE_WINDOW, "launched before the trace began"),
         (path.is_not_null() | pl.col("is_root"), UNATTRIBUTED, ROOT_ONLY),
     )
-    layer = pl.coalesce(
-        *(pl.when(when).then(pl.lit(row) if row else path) for when, row, _ in rows), pl.lit(UNATTRIBUTED)
-    )
-    evidence = pl.coalesce(*(pl.when(when).then(pl.lit(why)) for when, _, why in rows), pl.lit("none"))
-    return _with_classes(trace, located.with_columns(layer=layer, evidence=evidence))
+    return _with_classes(trace, located.with_columns(**first_of(rows)))
+
+
+def first_of(rows: Sequence[tuple[pl.Expr, str | None, str]]) -> dict[str, pl.Expr]:
+    """The columns layer and evidence: those of the first condition that holds.
+
+    A layer of None stands for the row's module_path. Where no condition holds, the layer is unattributed.
+    """
+    layers = (pl.when(when).then(pl.lit(layer) if layer else "module_path") for when, layer, _ in rows)
+    reasons = (pl.when(when).then(pl.lit(evidence)) for when, _, evidence in rows)
+    return {"layer": pl.coalesce(*layers, pl.lit(UNATTRIBUTED)), "evidence": pl.coalesce(*reasons, pl.lit("none"))}

@@ -1,4 +1,4 @@
-"""Whether a run was compiled: what a trace or its timings show of torch.compile; and whether devices differ."""
+"""Whether a run was compiled, by its trace or its timings, and whether two runs had different devices."""
 
 from __future__ import annotations
 

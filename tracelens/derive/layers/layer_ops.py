@@ -6,6 +6,7 @@ import polars as pl
 
 from tracelens.derive.events.sites import accumulation_and_roots
 from tracelens.derive.events.span_trees import span_trees
+from tracelens.derive.layers.attribution import ROOT_ONLY, first_of
 from tracelens.derive.layers.replays import UNATTRIBUTED
 from tracelens.trace import Trace
 
@@ -43,10 +44,6 @@ def _named(places: pl.DataFrame) -> pl.DataFrame:
         (phase == "optimizer", "(optimizer)", "optimizer marker"),
         (in_layer & (phase == "backward"), None, "backward sequence"),
         (in_layer, None, "module span"),
-        (path.is_not_null(), UNATTRIBUTED, "root module only"),
+        (path.is_not_null(), UNATTRIBUTED, ROOT_ONLY),
     )
-    layer = pl.coalesce(
-        *(pl.when(when).then(pl.lit(row) if row else path) for when, row, _ in rows), pl.lit(UNATTRIBUTED)
-    )
-    evidence = pl.coalesce(*(pl.when(when).then(pl.lit(why)) for when, _, why in rows), pl.lit("none"))
-    return places.with_columns(layer=layer, evidence=evidence)
+    return places.with_columns(**first_of(rows))

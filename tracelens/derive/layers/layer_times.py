@@ -16,7 +16,7 @@ REGION = "(compiled region)"
 DEVICES = {"interpreted": "cpu", "cpp": "cpu", "cuda": "gpu", "triton": "gpu"}
 EAGER = ("interpreted", "cuda")
 VARIANT = ("method", "synchronized", "profiled", "clock", "quantity")
-"""What tells ways of measuring apart."""
+"""The columns in which ways of measuring differ."""
 _BOUNDS = ("low_ns", "estimate_ns", "high_ns")
 
 
@@ -43,7 +43,7 @@ def kernel_times(trace: Trace) -> pl.DataFrame:
 
 
 def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
-    """What `kernel_times` gives of each, at a time; None where one has no kernels."""
+    """`kernel_times` of each trace, computed by two threads; None where one has no kernels."""
     if not base.has("kernels") or not other.has("kernels"):
         return None
     with ThreadPoolExecutor(2) as pool:

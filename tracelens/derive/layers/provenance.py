@@ -14,6 +14,7 @@ from difflib import SequenceMatcher
 import polars as pl
 
 from tracelens.derive.events.span_trees import span_trees
+from tracelens.derive.layers.splitting import cumulated, split_duration
 
 _GRAPH_SPAN = r"^## Call CompiledFxGraph (\S+) ##$"
 _PREFIX = re.compile(r"^graph_\d+_")
@@ -116,7 +117,7 @@ def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
 
 
 def _extern_label(name: str) -> str:
-    """What `extern_kernels.convolution`, `torch.ops.aten.sort.stable` and the op `aten::sort` have in common."""
+    """The bare name of a library call, by which the recorded `torch.ops.aten.sort.stable` meets the op `aten::sort`."""
     words = [word for word in re.split(r"::|\.", name) if word not in _NO_NAMES]
     return "extern " + _VARIANTS.get(words[0] if words else name, words[0] if words else name)
 
@@ -186,18 +187,16 @@ def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
     shares = nodes.group_by(*call, "is_backward", "module_path", maintain_order=True).agg(
         n_bytes=pl.col("output_bytes").clip(lower_bound=0).sum(), rule=pl.col("rule").sort().first()
     )
-    whole, n = pl.col("n_bytes").sum().over(call), pl.len().over(call)
-    equal = 1 / n
+    whole, equal = pl.col("n_bytes").sum().over(call), 1 / pl.len().over(call)
     by_bytes = pl.when(whole > 0).then(pl.col("n_bytes") / whole).otherwise(equal)
     most = pl.col("n_bytes").rank("ordinal", descending=True).over(call) == 1
     dominant = pl.when(whole > 0).then(most.cast(pl.Float64)).otherwise(equal)
-    return shares.with_columns(
+    shares = shares.with_columns(
         estimate_frac=by_bytes,
         low_frac=pl.min_horizontal(by_bytes, equal, dominant),
         high_frac=pl.max_horizontal(by_bytes, equal, dominant),
-    ).with_columns(
-        until_frac=pl.col("estimate_frac").cum_sum().over(call), is_last=pl.int_range(pl.len()).over(call) == n - 1
     )
+    return cumulated(shares, call)
 
 
 def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
@@ -214,19 +213,8 @@ def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
-    """Each placed kernel's time, split; whole nanoseconds whose sum is the kernel's duration."""
-    call, ns = ["graph_key", "call_order"], pl.col("duration_ns")
-    parts = placed.select("rank", "kernel_id", "duration_ns", *call).join(
-        shares, on=call, how="inner", maintain_order="left_right"
-    )
-    until = pl.when("is_last").then(ns).otherwise((ns * pl.col("until_frac")).floor().cast(pl.Int64))
-    begin = until.shift(1, fill_value=0).over("rank", "kernel_id")
-    parts = parts.with_columns(
-        estimate_ns=until - begin,
-        low_ns=(ns * pl.col("low_frac")).floor().cast(pl.Int64),
-        high_ns=(ns * pl.col("high_frac")).ceil().cast(pl.Int64),
-    )
-    bounds = pl.min_horizontal("low_ns", "estimate_ns"), pl.max_horizontal("high_ns", "estimate_ns")
-    return parts.with_columns(low_ns=bounds[0], high_ns=bounds[1]).select(
-        pl.col(name).cast(dtype) for name, dtype in PARTS.items()
-    )
+    """Each placed kernel's time, split among the modules of its call; see PARTS."""
+    call = ["graph_key", "call_order"]
+    kernels = placed.select("rank", "kernel_id", "duration_ns", *call)
+    parts = split_duration(kernels.join(shares, on=call, how="inner", maintain_order="left_right"))
+    return parts.select(pl.col(name).cast(dtype) for name, dtype in PARTS.items())

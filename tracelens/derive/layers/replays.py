@@ -1,4 +1,4 @@
-"""Where the kernels of replayed CUDA graphs belong: by a capture of the same program that ran without graphs.
+"""The layers of kernels of replayed CUDA graphs, by a capture of the same program that ran without graphs.
 
 A replay is one call, so nothing around it says which of its kernels is whose. Run without graphs the same program
 launches the same kernels in the same order, one by one: the two sequences of names are aligned, each distinct one once,
@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 
 import polars as pl
 
+from tracelens.derive.layers.splitting import cumulated, split_duration
 from tracelens.trace import Trace
 
 BASE_EVIDENCE = "base capture"
@@ -46,44 +47,31 @@ def place_replays(placed: pl.DataFrame, trace: Trace, base: Trace, base_parts: p
     key = ["rank", "kernel_id"]
     finer = (pl.col("layer") == UNATTRIBUTED) | (pl.col("layer_base") + ".").str.starts_with(pl.col("layer") + ".")
     told = told.filter((finer & (pl.col("layer_base") != UNATTRIBUTED)).any().over(key))
-    ns = pl.col("duration_ns")
-    until = pl.when("is_last").then(ns).otherwise((ns * pl.col("until_frac")).floor().cast(pl.Int64))
-    estimate = until - until.shift(1, fill_value=0).over(key)
-    told = told.with_columns(
+    told = split_duration(told).with_columns(
         layer="layer_base",
         class_name="class_name_base",
         phase=pl.coalesce("phase_base", "phase"),
         evidence=pl.lit(BASE_EVIDENCE),
-        duration_ns=estimate,
-        low_ns=pl.min_horizontal(estimate, (ns * pl.col("low_frac")).floor().cast(pl.Int64)),
-        high_ns=pl.max_horizontal(estimate, (ns * pl.col("high_frac")).ceil().cast(pl.Int64)),
+        duration_ns="estimate_ns",
     )
     rest = placed.join(told.select(key).unique(), on=key, how="anti", maintain_order="left")
     return pl.concat([rest, told.select(rest.columns)])
 
 
 def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
-    """The base's rows with the fraction of its kernel that each is, its range, and the fraction until its end."""
+    """The base's parts of kernels with the fraction of the kernel that each is, as `split_duration` takes them."""
     key = ["rank", "kernel_id"]
-    whole, n = pl.col("duration_ns").sum().over(key), pl.len().over(key)
-    equal = 1 / n
-    frac = {
-        f"{name}_frac": pl.when(whole > 0).then(pl.col(column) / whole).otherwise(equal)
+    whole, equal = pl.col("duration_ns").sum().over(key), 1 / pl.len().over(key)
+    fractions = parts.with_columns(
+        pl.when(whole > 0).then(pl.col(column) / whole).otherwise(equal).alias(f"{name}_frac")
         for name, column in (("estimate", "duration_ns"), ("low", "low_ns"), ("high", "high_ns"))
-    }
-    return (
-        parts.with_columns(**frac)
-        .with_columns(
-            until_frac=pl.col("estimate_frac").cum_sum().over(key), is_last=pl.int_range(pl.len()).over(key) == n - 1
-        )
-        .select(
-            *_OF_BASE, "until_frac", "is_last", "low_frac", "high_frac", base_rank="rank", base_id="kernel_id"
-        )
-    )  # fmt: skip
+    )
+    columns = (*_OF_BASE, "until_frac", "is_last", "low_frac", "high_frac")
+    return cumulated(fractions, key).select(*columns, base_rank="rank", base_id="kernel_id")
 
 
 def _pairs(trace: Trace, base: Trace) -> pl.DataFrame:
-    """Of replayed kernels rank and kernel_id, with base_rank and base_id of the kernel that each stands for."""
+    """Each replayed kernel (rank, kernel_id) with the base's kernel that it corresponds to (base_rank, base_id)."""
     mine, theirs = _coded(trace, base)
     runs = {rank: _run(part) for (rank,), part in theirs.group_by("rank", maintain_order=True)}
     only = next(iter(runs)) if len(runs) == 1 else None

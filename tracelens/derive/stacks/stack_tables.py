@@ -81,7 +81,7 @@ def stack_tables(
 ) -> dict[str, pl.DataFrame]:
     """The tables `stacks` and `frames` of stops that have frames, without rank; stack ids and hits count in order."""
     stacks: list[dict[str, Any]] = []
-    frames: dict[str, list[Any]] = {column.name: [] for column in FRAMES if column.name != "rank"}
+    frames: dict[str, list[Any]] = {name: [] for name in FRAMES.without("rank").names}
     names = {(frame.printed.raw_function, frame.is_python): "" for stop in stops for frame in stop.frames}
     # In Python's names, such as `make.<locals>.inner`, brackets hold no template arguments.
     names = {(raw, is_python): raw if is_python else normalise_function(raw) for raw, is_python in names}
@@ -195,5 +195,5 @@ def _build_kind(is_entry: Sequence[bool], roles: Sequence[str], known: Sequence[
 
 def _typed(table: Table, data: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]) -> pl.DataFrame:
     """The data with the table's dtypes, in its column order, without rank."""
-    schema = {column.name: column.dtype for column in table if column.name != "rank"}
+    schema = table.without("rank").schema
     return pl.DataFrame(data, schema=schema)

@@ -1,0 +1,74 @@
+"""Become a program that a capture runs: started as a script, with nothing but the standard library.
+
+`launch.py child SIGNAL REPORT PARENT PROGRAM ARGUMENTS…` becomes the file PROGRAM, which the kernel sends SIGNAL when
+PARENT dies; why it could not start is written to the descriptor REPORT, as errno. ARGUMENTS begin with its own name.
+
+`launch.py under_gdb IN OUT ERR UNSET PARENT PROGRAM ARGUMENTS…`, run by gdb, becomes the program that gdb looks at, on
+the user's own standard streams instead of gdb's, without the environment variables UNSET (joined by commas).
+
+Popen's preexec_fn could do the same, but not safely in a process with threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from contextlib import suppress
+
+_PR_SET_PDEATHSIG, _PR_SET_PTRACER = 1, 0x59616D61
+
+
+def main(role: str, words: list[str]) -> None:
+    """Become what the words say."""
+    # Python ignores these two, and what is ignored stays so in the program.
+    for name in ("SIGPIPE", "SIGXFSZ"):
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    if role == "child":
+        _become_child(int(words[0]), int(words[1]), int(words[2]), words[3:])
+    else:
+        _become_traced([int(word) for word in words[:3]], words[3].split(","), int(words[4]), words[5:])
+
+
+def _become_child(number: int, report: int, parent: int, command: list[str]) -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number)
+    if os.getppid() != parent:
+        os._exit(1)
+    os.set_inheritable(report, False)
+    try:
+        os.execv(command[0], command[1:])  # noqa: S606 - becomes what it was told to
+    except OSError as error:
+        os.write(report, str(error.errno).encode())
+        os._exit(126)
+
+
+def _become_traced(streams: list[int], unset: list[str], parent: int, command: list[str]) -> None:
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _take_streams(streams, parent)
+    # Where Yama restricts ptrace, py-spy may read the program only if the program names it or its parent.
+    libc.prctl(_PR_SET_PTRACER, ctypes.c_ulong(parent), 0, 0, 0)
+    for name in unset:
+        os.environ.pop(name, None)
+    os.execv(command[0], command)  # noqa: S606 - as above
+
+
+def _take_streams(streams: list[int], parent: int) -> None:
+    """Make the user's streams the standard ones, and this process group the terminal's, where the parent's was."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    for stream in set(streams):
+        os.close(stream)
+    with suppress(OSError):
+        os.setpgid(0, 0)
+    if os.isatty(0):
+        kept = signal.signal(signal.SIGTTOU, signal.SIG_IGN)  # a group in the background may not take it otherwise
+        with suppress(OSError):
+            if os.tcgetpgrp(0) == os.getpgid(parent):
+                os.tcsetpgrp(0, os.getpgrp())
+        signal.signal(signal.SIGTTOU, kept)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,42 @@
+"""Writing a file so that whoever reads it finds the old one or the new one, never a part."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tracelens.errors import SourceError
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """A path beside the target for the body to write to; it becomes the target where the body ends well.
+
+    Otherwise it is removed, and the target stays as it was. A link keeps leading where it leads; a pipe or a device is
+    written to as it is. Raises SourceError when it cannot be written.
+    """
+    try:
+        if target.exists() and not target.is_file():
+            yield target
+            return
+        file = Path(os.path.realpath(target))  # as resolve(), which fails where links lead in a circle
+        part = file.with_name(f".{secrets.token_hex(8)}.part")
+        try:
+            yield part
+            if file.exists():
+                shutil.copymode(file, part)
+            part.replace(file)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise SourceError(f"{target}: cannot be written: {error.strerror or error}") from error
+
+
+def write_text(text: str, target: Path) -> None:
+    """Write UTF-8 text, whole or not at all. Raises SourceError when it cannot be written."""
+    with replacing(target) as part:
+        part.write_text(text, encoding="utf-8")
