@@ -16,12 +16,17 @@ from tracelens.plan import Plan
 from tracelens.report import Report, build_report
 from tracelens.storage.whole import write_text
 from tracelens.views.formats import FORMATS
+from tracelens.views.formats.format import Format
 
 KERNELS = [{"kernel_id": i, "name": f"kernel_{i}", "start_ns": i * 10, "duration_ns": 5} for i in range(40)]
 
 
+def _report_as(form: Format) -> Callable[[Report, Path], None]:
+    return lambda report, out: write_report(report, form, out)
+
+
 WRITERS: dict[str, Callable[[Report, Path], None]] = {
-    **{f"r.{name}": lambda report, out, form=form: write_report(report, form, out) for name, form in FORMATS.items()},
+    **{f"r.{name}": _report_as(form) for name, form in FORMATS.items()},
     "plan.json": lambda _, out: Plan(("a",), layers={"a": "compiled"}).write(out),
 }
 
