@@ -120,7 +120,7 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
     begins = calls["start_ns"].search_sorted(edges)  # the call that is the first of each segment
     segment = begins.search_sorted(row.cast(begins.dtype), side="right").cast(pl.Int64) - 1
     threads = calls.select(column.gather(row) for column in calls.select(LANE).get_columns())
-    lane, lanes = _lanes(threads)
+    lane, lanes = number_threads(threads)
     n_lanes = max(lanes.height, 1)
     key = segment if n_lanes == 1 else segment * n_lanes + lane
     # Of a call's pieces of work one stands for the call; mostly each has one, which is sooner seen.
@@ -144,8 +144,8 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
     return together.hstack(lanes[together["lane"]].cast(pl.Int64)).drop("key", "lane")
 
 
-def _lanes(threads: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
-    """A number for the thread in each row, and the thread that each number is."""
+def number_threads(threads: pl.DataFrame) -> tuple[pl.Series, pl.DataFrame]:
+    """A number for the thread (process_id, thread_id) in each row, and the thread that each number is."""
     code, *more = numbered(threads, LANE)
     rows, lane = told_apart(code if not more else threads.select(pl.struct(LANE).rank("dense")).to_series())
     return lane.cast(pl.Int64), threads[rows]
