@@ -8,6 +8,7 @@ from tracelens.derive.api_names import waits_for_device
 from tracelens.derive.completing import steps_of
 from tracelens.derive.idle_places import idle_places
 from tracelens.derive.judging import PARTS, judged_time
+from tracelens.derive.lookup import grouped
 from tracelens.derive.process_time import require_time
 from tracelens.schemas.results.time import IDLE_GAPS
 from tracelens.trace import Trace
@@ -49,10 +50,12 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _calls_that_matter(trace: Trace) -> list[str]:
     """A sentence a kind of API calls that takes a share of the steps' time on the host."""
     steps = steps_of(trace)
-    calls, words = trace.coded("api_calls", "api", "kind", "step", "duration_ns")
     ns = pl.col("duration_ns")
-    sums = calls.drop_nulls("step").group_by("api", "kind").agg(n=pl.len(), total=ns.sum(), longest=ns.max())
-    sums = sums.with_columns(words[name].gather(sums[name]).alias(name) for name in ("api", "kind"))
+    measures = [pl.len().cast(pl.Int64).alias("n"), ns.sum().alias("total"), ns.max().alias("longest")]
+    sums = pl.concat(
+        grouped(calls.drop_nulls("step"), ["api", "kind"], measures).with_columns(pl.col("api", "kind").cast(pl.String))
+        for calls in trace.groups("api_calls", "api", "kind", "step", "duration_ns")
+    )
     # StreamWaitEvent makes a stream wait, not the host; some copies make the host wait.
     other = pl.when(pl.col("kind") == "sync").then(pl.lit("other")).otherwise("kind")
     kind = pl.when(waits_for_device(pl.col("api"))).then(pl.lit("sync")).otherwise(other)

@@ -10,7 +10,8 @@ import polars as pl
 
 from tracelens.derive.completing import activities_of, steps_of
 from tracelens.derive.host_time import host_times
-from tracelens.derive.idle import COMMUNICATION, COPY, PLACES, UNIONS, DeviceWork, time_of_device
+from tracelens.derive.idle import COMMUNICATION, COPY, PLACES, UNIONS, DeviceWork
+from tracelens.derive.idle_fast import time_of_device
 from tracelens.derive.lookup import by_value
 from tracelens.derive.process_time import break_down_processes, process_ranks
 from tracelens.schemas.events import CAUSES

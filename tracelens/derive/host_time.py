@@ -169,5 +169,5 @@ class _Reading:
         for thread in mains.values():
             self.threads.setdefault(thread, len(self.threads))
         ids = None if self.are_rows else self.of_rank("api_calls", "api_call_id")["api_call_id"]
-        calls = pl.concat(self.parts)
+        calls = pl.concat(self.parts, rechunk=True)
         return HostTime(self.trace, self.rank, calls, ids, list(self.places), list(self.threads), lanes, mains)

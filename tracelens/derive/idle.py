@@ -58,7 +58,7 @@ class DeviceWork:
 
 @dataclass(frozen=True, slots=True)
 class DeviceTime:
-    """What a device did. Windows, causes and places are numbers; that of no window is how many there are.
+    """What a device did. Windows, causes and places are numbers; that of none is how many there are.
 
     `busy` has a row a window, and a last one for all work: the lengths of UNIONS. `idle` is idle_ns by window, whether
     it lies between the first and the last work (within), and cause; `places` has PLACES: longest_ns is what one gap has
@@ -73,17 +73,7 @@ class DeviceTime:
     end_ns: int
 
 
-def time_of_device(device: DeviceWork) -> DeviceTime:
-    """What the device did: in C where that is there."""
-    from tracelens.derive import idle_fast  # noqa: PLC0415 - it asks for this module's DeviceTime
-
-    of_device = by_columns if idle_fast.LIBRARY is None else idle_fast.by_pass
-    found = of_device(device, None)
-    loaded = _first_uses(device, found.launching)
-    return of_device(device, loaded) if loaded.any() else found
-
-
-def _first_uses(device: DeviceWork, launching: pl.Series) -> pl.Series:
+def first_uses(device: DeviceWork, launching: pl.Series) -> pl.Series:
     """Of all work whether it is the first use of a kernel that was loaded for it: launching it took by far the longest.
 
     Libraries and kernels are loaded when they are first used, inside op or launch, and no profiler tells of it.
@@ -124,16 +114,19 @@ def by_columns(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
     return DeviceTime(
         _busy(work, device.windows),
         pieces.group_by("window", "within", "cause").agg(idle_ns=_LENGTH.sum()),
-        _places(pieces.filter(pl.col("window") < n_windows) if device.only_windows else pieces),
+        _places(
+            pieces.filter(pl.col("window") < n_windows) if device.only_windows else pieces, len(device.host.places)
+        ),
         launching,
         ends,
     )
 
 
-def _places(pieces: pl.DataFrame) -> pl.DataFrame:
-    """PLACES of pieces, by gap and time: those of one gap, cause and place count as one."""
-    place = pl.when(pl.col("place") < 0).then("call_place").otherwise("place").alias("place")
-    gaps = pieces.group_by("gap", "cause", place, maintain_order=True)
+def _places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
+    """PLACES of pieces, by start: those of one gap, cause and place count as one."""
+    place = pl.when(pl.col("place") < 0).then("call_place").otherwise("place")
+    place = pl.when(place < 0).then(n_places).otherwise(place)
+    gaps = pieces.group_by("gap", "cause", place.alias("place"), maintain_order=True)
     ns = pl.col("ns")
     return (
         gaps.agg(pl.col("start_ns").first(), ns=_LENGTH.sum())
@@ -227,7 +220,7 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
         gaps.filter(pl.col("end_ns") > pl.col("launch_end")).with_columns(*_cause(_DEPENDENCY), start_ns="launch_end"),
         gaps.filter(pl.col("returned").is_null()).with_columns(_cause(UNKNOWN)),
     ]
-    return pl.concat(parts).sort("gap", "start_ns")
+    return pl.concat(parts).sort("start_ns")
 
 
 def _cause(cause: int) -> list[pl.Expr]:
@@ -239,7 +232,7 @@ def _on_host(gaps: pl.DataFrame, host: HostTime) -> Iterator[pl.DataFrame]:
     """The gaps until calls returned, in pieces by what their thread did."""
     gaps = gaps.filter(pl.col("host_end") > pl.col("start_ns")).with_columns(end_ns="host_end")
     for (thread,), of_thread in gaps.group_by("thread", maintain_order=True):
-        timeline = host.timeline(host.threads[int(thread)])  # type: ignore[call-overload]
+        timeline = host.timeline(host.threads[int(thread)])
         pieces = cut_rows(of_thread, timeline)
         told = [timeline[name].gather(pieces["at"]) for name in ("cause", "place")]
         yield pieces.drop("at").with_columns(told[0].fill_null(host.unrecorded), told[1].fill_null(-1))

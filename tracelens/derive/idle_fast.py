@@ -1,15 +1,16 @@
-"""`idle.by_columns` in C, in one pass over what is sorted already; see `struct idle` in native.h."""
+"""What `idle.by_columns` gives, in C: one pass over what is sorted already. See `struct idle` in native.h."""
 
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
 from itertools import accumulate
 
 import polars as pl
 import pyarrow as pa
 
 from tracelens.derive.host_time import SEGMENTS
-from tracelens.derive.idle import LATENCY_NS, PLACES, UNIONS, DeviceTime, DeviceWork
+from tracelens.derive.idle import LATENCY_NS, PLACES, UNIONS, DeviceTime, DeviceWork, by_columns, first_uses
 from tracelens.native import LIBRARY
 from tracelens.native.columns import memory, series
 from tracelens.schemas.events import CAUSES
@@ -18,6 +19,14 @@ _U8, _I32, _I64 = pl.UInt8(), pl.Int32(), pl.Int64()
 _WORK = {"start_ns": _I64, "duration_ns": _I64, "call": _I64, "kind": _U8}
 _SEGMENTS = {"start_ns": _I64, "end_ns": _I64, "cause": _U8, "place": _I32}
 _MEASURES = 7
+
+
+def time_of_device(device: DeviceWork) -> DeviceTime:
+    """What the device did, with the first uses of kernels as loading."""
+    of_device = by_columns if LIBRARY is None else by_pass
+    found = of_device(device, None)
+    loaded = first_uses(device, found.launching)
+    return of_device(device, loaded) if loaded.any() else found
 
 
 def by_pass(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
@@ -67,6 +76,6 @@ def by_pass(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
     )
 
 
-def _memory(frame: pl.DataFrame, columns: dict[str, pl.DataType]) -> list[pa.Buffer]:
+def _memory(frame: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> list[pa.Buffer]:
     """The values of columns."""
     return [memory(frame[name], dtype) for name, dtype in columns.items()]

@@ -86,7 +86,7 @@ static void piece(struct walk *walk, int64_t start, int64_t end)
         return;
     }
     int64_t host_end = clip(walk->returned, start, end), at = start;
-    int64_t launch_end = clip(plus(walk->returned, idle->latency), start, end);
+    int64_t launch_end = at_least(host_end, clip(plus(walk->returned, idle->latency), start, end));
     int64_t nothing = 0, *segment = walk->lane < idle->n_lanes ? &idle->segments[walk->lane] : &nothing;
     int64_t last = walk->lane < idle->n_lanes ? at_most(idle->lasts[walk->lane], (int64_t)idle->n_segments) : 0;
     while (at < host_end) {
@@ -127,11 +127,11 @@ static void gap(struct walk *walk, int64_t start, int64_t end)
 static size_t next_work(const struct idle *idle, const size_t *rows, int64_t start)
 {
     size_t found = idle->n_work;
-    int64_t shortest = INT64_MAX;
+    int64_t shortest = 0;
     for (int part = 0; part < 2; part++) {
         const struct work *work = &idle->work[part];
         for (size_t row = rows[part]; row < work->n && work->starts[row] == start; row++)
-            if (work->durations[row] < shortest) {
+            if (found == idle->n_work || work->durations[row] < shortest) {
                 shortest = work->durations[row];
                 found = part ? idle->work[0].n + row : row;
             }
