@@ -139,7 +139,7 @@ def _of_device(device: DeviceWork, steps: pl.DataFrame) -> tuple[pl.DataFrame, .
     ).drop("start_ns", "end_ns")
     step = device.windows["step"].cast(pl.Int64).extend_constant(None, 1)
     idle = found.idle.select(
-        "within", "idle_ns", _CAUSE.gather(found.idle["cause"]), step=step.gather(found.idle["window"])
+        step.gather(found.idle["window"]).alias("step"), _CAUSE.gather(found.idle["cause"]), "within", "idle_ns"
     )
     what = pl.Series("what", [*device.host.places, None], dtype=pl.String).gather(found.places["place"])
     places = found.places.select(_CAUSE.gather(found.places["cause"]), what, *PLACES[2:])

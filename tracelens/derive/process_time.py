@@ -93,7 +93,7 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.D
         tiles = _tiles(lane, own)
         idle = tiles.with_columns(idle_ns=_LENGTH - pl.col("op_ns")).filter(pl.col("idle_ns") > 0)
         places = _places(idle.drop_nulls("step") if own.height else idle)
-        idle = idle.group_by("step", "cause").agg(pl.col("idle_ns").sum()).with_columns(within=True)
+        idle = idle.group_by("step", "cause", within=pl.lit(value=True)).agg(pl.col("idle_ns").sum())
         key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(None, pl.Int32).alias("device_id")]
         made.append([part.with_columns(key) for part in (_sums(tiles), idle, places)])
     frame, idle, places = (pl.concat(parts) for parts in zip(*made, strict=True))
