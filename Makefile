@@ -31,7 +31,8 @@ test-lowest: $(VENV)-lowest/installed
 
 # The tests of what the native library does, and a fuzzer of what it reads, with every access and every sum checked.
 NATIVE_TESTS := tests/test_torch_fast.py tests/test_torch_damage.py tests/test_torch_cuts.py tests/test_torch_formats.py \
-  tests/test_torch_times.py tests/test_nesting_fast.py tests/test_ancestry_fast.py tests/test_op_times_fast.py
+  tests/test_torch_times.py tests/test_nesting_fast.py tests/test_ancestry_fast.py tests/test_op_times_fast.py \
+  tests/test_idle_fast.py
 CHECKS := address,undefined
 FUZZ_INPUTS ?= 300000
 sanitized: $(VENV)/installed-for-tests

@@ -357,6 +357,19 @@ def test_a_gap_with_several_stretches_of_one_place_is_one_gap() -> None:
     assert row["example_ns"] == 1_000_000
 
 
+def test_a_gap_s_activity_and_launch_in_one_op_are_one_gap_of_it() -> None:
+    """An op loads a module, and then launches its first kernel for 2 ms."""
+    trace = program(
+        [mark(0, 0, 9_000), span("op", "aten::sort", 1_000, 4_010)],
+        [launch(0, 10), api("cuModuleLoadData", 1_000, 2_000), launch(4_000, 4_010, site_id=0)],
+        [work(0, 1_000, 0, name="a"), work(4_020, 9_000, 2, name="b")],
+        sites=[{"op": "aten::sort > cuModuleLoadData"}],
+    )
+    (row,) = idle_gaps(trace).to_dicts()
+    assert (row["cause"], row["what"]) == ("loading", "aten::sort > cuModuleLoadData")
+    assert (row["n_gaps"], row["longest_ns"], row["example_ns"]) == (1, 3_020_000, 1_000_000)
+
+
 def test_a_gap_over_a_step_s_edge_is_one_gap_of_its_place() -> None:
     trace = program(
         [mark(0, 0, 1_000), mark(1, 1_000, 3_000), span("annotation", "data", 500, 2_000)],

@@ -26,6 +26,44 @@ def nest(
 # 1: outermost, 2: count, 3: sums within.
 def among(what: int, parents: Buffer, first: int, flags: Buffer | None, result: Buffer, /) -> bool: ...
 
+# What a device did, as derive/idle.py has it: when its last work ended. Kernels and all else, each with starts,
+# durations, calls (rows) and kinds; calls with when they returned, places and lanes (None: one for all); of each lane
+# its first segment, which moves on, and the one after its last; windows. Adds up busy time by union and window, idle
+# time by window, whether within all work, and cause, seven measures by cause and place, and launching by work.
+def idle_time(
+    kernel_starts: Buffer,
+    kernel_durations: Buffer,
+    kernel_calls: Buffer,
+    kernel_kinds: Buffer,
+    starts: Buffer,
+    durations: Buffer,
+    calls: Buffer,
+    kinds: Buffer,
+    loaded: Buffer | None,
+    returned: Buffer,
+    places: Buffer,
+    lanes: Buffer | None,
+    firsts: Buffer,
+    lasts: Buffer,
+    segment_starts: Buffer,
+    segment_ends: Buffer,
+    causes: Buffer,
+    segment_places: Buffer,
+    window_starts: Buffer,
+    window_ends: Buffer,
+    from_ns: int,
+    until_ns: int,
+    latency_ns: int,
+    last_lane: int,
+    unrecorded: int,
+    only_windows: bool,
+    busy: Buffer,
+    idle: Buffer,
+    cells: Buffer,
+    launching: Buffer,
+    /,
+) -> int: ...
+
 # The ops of one rank while its tables are read, part by part. Rows of spans come with the bits that say which are
 # there, and how many bits come before the first; each method says whether it could be done.
 class Ops:

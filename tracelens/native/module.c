@@ -9,7 +9,7 @@ Python 3.11 are called. */
 
 #include "native.h"
 
-#define MOST 16
+#define MOST 32
 
 /* The arguments of a call: arrays lent by other objects, and whole numbers. */
 struct arguments {
@@ -241,6 +241,54 @@ static PyType_Spec ops_spec = {
     "tracelens.native._library.Ops", sizeof(struct ops_object), 0, Py_TPFLAGS_DEFAULT, ops_slots,
 };
 
+/* --- idle time --- */
+
+/* Whether the arguments from one place to another are arrays of one length. */
+static int are_alike(const struct arguments *held, int first, int last)
+{
+    for (int place = first + 1; place <= last; place++)
+        if (held->at[place].n != held->at[first].n)
+            return 0;
+    return 1;
+}
+
+static PyObject *py_idle_time(PyObject *module, PyObject *args)
+{
+    struct arguments held;
+    int64_t last;
+    (void)module;
+    if (take(args, "qqqbqqqbb?qii?QqqqbiqqnnnnnnQQQQ", &held))
+        return NULL;
+    struct idle idle = {
+        .work = {{held.at[0].n, held.at[0].data, held.at[1].data, held.at[2].data, held.at[3].data},
+                 {held.at[4].n, held.at[4].data, held.at[5].data, held.at[6].data, held.at[7].data}},
+        .n_work = held.at[0].n + held.at[4].n, .loaded = held.at[8].data,
+        .n_calls = held.at[9].n, .returned = held.at[9].data, .places = held.at[10].data, .lanes = held.at[11].data,
+        .n_lanes = held.at[12].n, .segments = held.at[12].data, .lasts = held.at[13].data,
+        .n_segments = held.at[14].n, .starts = held.at[14].data, .ends = held.at[15].data,
+        .causes = held.at[16].data, .segment_places = held.at[17].data,
+        .n_windows = held.at[18].n, .window_starts = held.at[18].data, .window_ends = held.at[19].data,
+        .from = held.at[20].number, .until = held.at[21].number, .latency = held.at[22].number,
+        .last_lane = held.at[23].number, .unrecorded = (unsigned)held.at[24].number,
+        .only_windows = held.at[25].number != 0,
+        .busy = held.at[26].data, .sums = held.at[27].data, .cells = held.at[28].data, .launching = held.at[29].data,
+    };
+    size_t n_cells = held.at[28].n / N_MEASURES;
+    if (!are_alike(&held, 0, 3) || !are_alike(&held, 4, 7) || !are_alike(&held, 9, 10) || !are_alike(&held, 12, 13) ||
+        !are_alike(&held, 14, 17) || !are_alike(&held, 18, 19) || held.at[29].n != idle.n_work ||
+        (idle.loaded && held.at[8].n != idle.n_work) || (idle.lanes && held.at[11].n != idle.n_calls))
+        return refuse(&held, "columns of one length");
+    if (held.at[26].n != N_UNIONS * (idle.n_windows + 1) || held.at[27].n != 2 * N_CAUSES * (idle.n_windows + 1) ||
+        !n_cells || n_cells % N_CAUSES || held.at[28].n % N_MEASURES)
+        return refuse(&held, "room for all sums");
+    idle.n_places = n_cells / N_CAUSES - 1;
+    Py_BEGIN_ALLOW_THREADS
+    last = idle_time(&idle);
+    Py_END_ALLOW_THREADS
+    release(&held);
+    return PyLong_FromLongLong(last);
+}
+
 /* --- the parser of events --- */
 
 struct parser_object {
@@ -344,6 +392,7 @@ static PyType_Spec parser_spec = {
 
 static PyMethodDef functions[] = {
     {"among", py_among, METH_VARARGS, NULL},
+    {"idle_time", py_idle_time, METH_VARARGS, NULL},
     {"nest", py_nest, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -129,6 +129,47 @@ int ops_order(struct ops *ops, const int64_t *durations, size_t n, int64_t *next
 `last` is working space. */
 int ops_totals(const struct ops *ops, int64_t *totals, uint32_t *last, size_t n_codes);
 
+/* --- idle.c: what a device did, and why it did nothing --- */
+
+/* Places in CAUSES of schemas/events.py; sorts of work, and unions of them; what is known of a cause and a place. */
+enum { SYNC = 2, LOADING = 3, LAUNCH = 4, DEPENDENCY = 6, UNKNOWN = 7, N_CAUSES };
+enum { COMPUTE, COMMUNICATION, COPY, KERNELS, ALL, N_UNIONS };
+enum { IDLE, N_GAPS, LONGEST, EXAMPLE, GAP, OF_GAP, BEGIN, N_MEASURES };
+
+/* Work by start, then duration. Calls are rows of calls, others than those that there are where none is known. */
+struct work {
+    size_t n;
+    const int64_t *starts, *durations, *calls;
+    const uint8_t *kinds;
+};
+
+struct idle {
+    struct work work[2];   /* kernels, and all else */
+    size_t n_work;         /* of both */
+    const uint8_t *loaded; /* of each work whether launching before it is loading; NULL: of none */
+    size_t n_calls;
+    const int64_t *returned; /* when */
+    const int32_t *places, *lanes; /* lanes: NULL where there is one only */
+    size_t n_lanes, n_segments;
+    int64_t *segments; /* of each lane the first segment of its time that is not over; moves on */
+    const int64_t *lasts, *starts, *ends; /* lasts: of each lane the segment after its last */
+    const uint8_t *causes;
+    const int32_t *segment_places;
+    size_t n_windows;
+    const int64_t *window_starts, *window_ends; /* disjoint, by start */
+    int64_t from, until, latency, last_lane; /* last_lane: whose doing counts after all work; negative: nobody's */
+    unsigned unrecorded; /* the cause of time of which nothing is known */
+    int only_windows; /* whether places count in windows only */
+    size_t n_places; /* the place after the last one is none */
+    int64_t *busy;      /* by union and window, after the last window all of it */
+    int64_t *sums;      /* idle time by window (after the last one outside of any), whether within all work, and cause */
+    int64_t *cells;     /* by cause and place: the measures */
+    int64_t *launching; /* in the gap before each work */
+};
+
+/* Fills what is zero before; returns when the last work ended. */
+int64_t idle_time(const struct idle *idle);
+
 /* --- json.c: JSON text, of which there is as much as `end` says. What is accepted is what msgspec accepts. --- */
 
 enum { ESCAPED = 1, NOT_ASCII = 2, UNICODE_ESCAPE = 4 };

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 import pyarrow as pa
+
+
+def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFrame]]:
+    """The rows of each value, by value; of one alone nothing is copied."""
+    values = frame[column]
+    if values.min() == values.max():
+        if frame.height:
+            yield int(values[0]), frame
+        return
+    for (value,), part in sorted(frame.partition_by(column, as_dict=True).items()):
+        yield int(value), part
 
 
 def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:

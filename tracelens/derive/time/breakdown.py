@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import polars as pl
 
+from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.time.completing import activities_of, steps_of
-from tracelens.derive.time.idle import DeviceIdle, by_value, idle_time
+from tracelens.derive.time.host_time import host_times
+from tracelens.derive.time.idle import COMMUNICATION, COPY, PLACES, UNIONS, DeviceWork
+from tracelens.derive.time.idle_fast import time_of_device
 from tracelens.derive.time.process_time import break_down_processes, process_ranks
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 _KEY = ["rank", "device_id", "step"]
-_COMPUTE, _COMMUNICATION, _COPY = range(3)
-_UNIONS = {
-    "compute_ns": (_COMPUTE,),
-    "communication_ns": (_COMMUNICATION,),
-    "copy_ns": (_COPY,),
-    "kernels_ns": (_COMPUTE, _COMMUNICATION),
-    "all_ns": (_COMPUTE, _COMMUNICATION, _COPY),
-}
+_WORK = ("rank", "device_id", "start_ns", "duration_ns", "api_call_id")
+_KERNEL_KIND = pl.col("is_communication").fill_null(value=False).cast(pl.UInt8)
+"""COMMUNICATION, else COMPUTE."""
+_TIMES = {"step": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64}
+_CAUSE = pl.Series("cause", CAUSES)
 
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """`frame` has the columns of TIME_BREAKDOWN; `devices` the idle time of each device.
+    """`frame` has the columns of TIME_BREAKDOWN.
 
-    `idle` adds it up: idle_ns by rank, device_id, step, cause and within.
+    `idle` adds idle time up: idle_ns by rank, device_id, step, cause and whether it lies `within` the device's work;
+    `places` by rank, device_id, cause and place: what, idle_ns, n_gaps, longest_ns, example_ns; of the steps, where the
+    rank marks any.
     """
 
     frame: pl.DataFrame
-    devices: list[DeviceIdle]
     idle: pl.DataFrame
+    places: pl.DataFrame
 
 
 _made: WeakKeyDictionary[Trace, Breakdown] = WeakKeyDictionary()
@@ -52,23 +54,21 @@ def break_down(trace: Trace) -> Breakdown:
     if trace not in _made:
         made = [_break_down(trace)] if trace.has("kernels") else []
         if process_ranks(trace):
-            frame, processes = break_down_processes(trace)
-            made.append(Breakdown(frame, processes, pl.concat([_idle_sums(one) for one in processes])))
-        frame = pl.concat([one.frame for one in made]).sort("rank", maintain_order=True)
-        devices = [device for one in made for device in one.devices]
-        _made[trace] = Breakdown(frame, devices, pl.concat([one.idle for one in made]))
+            made.append(Breakdown(*break_down_processes(trace)))
+        frames, idle, places = ([getattr(one, name) for one in made] for name in ("frame", "idle", "places"))
+        frame = pl.concat(frames).sort("rank", maintain_order=True)
+        _made[trace] = Breakdown(frame, pl.concat(idle), pl.concat(places))
     return _made[trace]
 
 
 def _break_down(trace: Trace) -> Breakdown:
-    work = _device_work(trace)
     steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
-    windows = pl.concat([steps, _recorded(trace, steps["rank"].unique())])
-    with ThreadPoolExecutor(1) as pool:
-        measured = pool.submit(_of_devices, work, steps)
-        devices = idle_time(trace, work, windows)
-        rows = measured.result()
-    sums = pl.concat([_idle_sums(one) for one in devices])
+    recorded = _recorded(trace, steps["rank"].unique())
+    made = []
+    for (rank, device_id), device, own in _devices(trace, steps, recorded):
+        key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(device_id, pl.Int32).alias("device_id")]
+        made.append([part.with_columns(key) for part in _of_device(device, own)])
+    rows, sums, places = (pl.concat(parts) for parts in zip(*made, strict=True))
     ns = pl.col("idle_ns").sum()
     in_steps = sums.drop_nulls("step").group_by(*_KEY, "cause").agg(ns)
     whole = sums.filter("within").group_by(*_KEY[:2], "cause").agg(ns)
@@ -76,7 +76,7 @@ def _break_down(trace: Trace) -> Breakdown:
     by_cause = idle.pivot("cause", index=_KEY, values="idle_ns")
     by_cause = by_cause.rename({name: f"idle_{name}_ns" for name in by_cause.columns if name not in _KEY})
     names = [f"idle_{cause}_ns" for cause in CAUSES]
-    frame = pl.concat(rows).join(by_cause, on=_KEY, how="left", nulls_equal=True)
+    frame = rows.join(by_cause, on=_KEY, how="left", nulls_equal=True)
     frame = frame.with_columns(
         (pl.col(name) if name in frame.columns else pl.lit(None, pl.Int64)).fill_null(0).alias(name) for name in names
     )
@@ -88,19 +88,62 @@ def _break_down(trace: Trace) -> Breakdown:
     window = pl.when(pl.col("window_ns") > 0).then(pl.col("window_ns"))
     shares = ["compute", "exposed_communication", "exposed_copy", "idle"]
     frame = frame.with_columns((pl.col(f"{name}_ns") / window).alias(f"{name}_frac") for name in shares)
-    return Breakdown(TIME_BREAKDOWN.conform(frame.sort("rank", "device_id", "step", nulls_last=False)), devices, sums)
+    return Breakdown(TIME_BREAKDOWN.conform(frame.sort("rank", "device_id", "step", nulls_last=False)), sums, places)
 
 
-def _idle_sums(device: DeviceIdle) -> pl.DataFrame:
-    """The lengths of a device's idle pieces by step, cause and whether they lie within its work."""
-    length = pl.col("end_ns") - pl.col("start_ns")
-    numbers = device.pieces.select("step", "within", pl.col("cause").to_physical(), ns=length)
-    found = numbers.group_by("step", "cause", "within").agg(pl.col("ns").sum().alias("idle_ns"))
-    return found.with_columns(
-        pl.Series("cause", CAUSES).gather(found["cause"]),
-        rank=pl.lit(device.rank, pl.Int32),
-        device_id=pl.lit(device.device_id, pl.Int32),
+def _devices(
+    trace: Trace, steps: pl.DataFrame, recorded: pl.DataFrame
+) -> Iterator[tuple[tuple[int, int], DeviceWork, pl.DataFrame]]:
+    """Each device's rank and number, its work, and the rank's steps."""
+    kernels = trace.select("kernels", *_WORK, "is_communication").with_columns(kind=_KERNEL_KIND)
+    others = pl.concat([trace.select(name, *_WORK) for name in ("memcpys", "memsets")])
+    parts = [_by_device(part) for part in (kernels, others.with_columns(kind=pl.lit(COPY, pl.UInt8)))]
+    hosts = host_times(trace, sorted({rank for part in parts for rank, _ in part}))
+    for key in sorted({key for part in parts for key in part}):
+        rank, host = key[0], hosts[key[0]]
+        work = [part.get(key, kernels.clear()) for part in parts]
+        with_calls = [
+            part.select("start_ns", "duration_ns", "kind", call=host.rows(part["api_call_id"])) for part in work
+        ]
+        first, second = (
+            part if part["start_ns"].is_sorted() else part.sort("start_ns", maintain_order=True) for part in with_calls
+        )
+        own = steps.filter(pl.col("rank") == rank).sort("start_ns", "end_ns")
+        windows = own if own.height else recorded.filter(pl.col("rank") == rank)
+        windows = windows.filter(pl.col("end_ns") > pl.col("start_ns"))
+        yield key, DeviceWork(host, (first, second), windows, own.height > 0), own
+
+
+def _by_device(work: pl.DataFrame) -> dict[tuple[int, int], pl.DataFrame]:
+    """The work by rank and device."""
+    return {
+        (rank, device): own
+        for rank, of_rank in by_value(work, "rank")
+        for device, own in by_value(of_rank, "device_id")
+    }
+
+
+def _of_device(device: DeviceWork, steps: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
+    """Of a device the measures of all its work and of each step; its idle time as in a Breakdown."""
+    found = time_of_device(device)
+    begin = min(int(part["start_ns"][0]) for part in device.work if part.height)
+    whole = pl.DataFrame([(None, begin, found.end_ns)], schema=_TIMES, orient="row")
+    each = pl.concat([whole, steps.select(*_TIMES)])
+    # Steps without a length are no windows.
+    rows = pl.concat([pl.Series([0]), (steps["end_ns"] > steps["start_ns"]).arg_true().cast(pl.Int64) + 1])
+    busy = pl.concat([found.busy.tail(1), found.busy.head(len(rows) - 1)])
+    measures = each.with_columns(
+        window_ns=pl.col("end_ns") - pl.col("start_ns"),
+        last_collective_ns=_last_collective(device.work[0], each),
+        **{name: pl.zeros(each.height, pl.Int64, eager=True).scatter(rows, busy[name]) for name in UNIONS},
+    ).drop("start_ns", "end_ns")
+    step = device.windows["step"].cast(pl.Int64).extend_constant(None, 1)
+    idle = found.idle.select(
+        step.gather(found.idle["window"]).alias("step"), _CAUSE.gather(found.idle["cause"]), "within", "idle_ns"
     )
+    what = pl.Series("what", [*device.host.places, None], dtype=pl.String).gather(found.places["place"])
+    places = found.places.select(_CAUSE.gather(found.places["cause"]), what, *PLACES[2:])
+    return measures, idle, places
 
 
 def _recorded(trace: Trace, marked: pl.Series) -> pl.DataFrame:
@@ -111,82 +154,9 @@ def _recorded(trace: Trace, marked: pl.Series) -> pl.DataFrame:
     return found.select("rank", pl.lit(None, pl.Int64).alias("step"), "start_ns", "end_ns")
 
 
-def _device_work(trace: Trace) -> pl.DataFrame:
-    """All device work by start: rank, device_id, start_ns, duration_ns, process_id, api_call_id, work.
-
-    `work` is compute, communication or copy.
-    """
-    columns = ["rank", "device_id", "start_ns", "duration_ns", "api_call_id"]
-    kind = pl.when("is_communication").then(_COMMUNICATION).otherwise(_COMPUTE)
-    kernels = trace.select("kernels", *columns, "is_communication").select(*columns, work=kind.cast(pl.Int8))
-    copies = pl.concat([trace.select(name, *columns) for name in ("memcpys", "memsets")])
-    work = pl.concat([kernels, copies.with_columns(work=pl.lit(_COPY, pl.Int8))])
-    return work.select(pl.all().gather(_order(work["start_ns"], work["duration_ns"])))
-
-
-def _order(starts: pl.Series, durations: pl.Series) -> pl.Series:
-    """The rows by start, then duration: in half the time of a sort by both, as few start together."""
-    order = starts.arg_sort()
-    sorted_ = starts.gather(order)
-    together = ((sorted_ == sorted_.shift(1)) | (sorted_ == sorted_.shift(-1))).fill_null(value=False).arg_true()
-    rows = order.gather(together)
-    tied = pl.DataFrame({"row": rows, "start": starts.gather(rows), "duration": durations.gather(rows)})
-    return order.scatter(together, tied.sort("start", "duration", "row")["row"])
-
-
-def _of_devices(work: pl.DataFrame, steps: pl.DataFrame) -> list[pl.DataFrame]:
-    """The measures of every device's work."""
-    return [
-        _of_device(of_device, steps.filter(pl.col("rank") == rank))
-        for rank, of_rank in by_value(work, "rank")
-        for _, of_device in by_value(of_rank, "device_id")
-    ]
-
-
-def _of_device(work: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """The measures of one device's work, by start: a row a step, and one for all of it."""
-    ends = work["start_ns"] + work["duration_ns"]
-    whole = pl.DataFrame([(None, work["start_ns"][0], ends.max())], schema=["step", "start_ns", "end_ns"], orient="row")
-    windows = pl.concat([whole.cast({"step": pl.Int64}), steps.select("step", "start_ns", "end_ns")])
-    there = work["work"].unique().to_list()
-    wanted = {name: tuple(kind for kind in kinds if kind in there) for name, kinds in _UNIONS.items()}
-    covered = {kinds: _covered(work, ends, kinds, windows) for kinds in set(wanted.values())}
-    sums = {name: covered[kinds] for name, kinds in wanted.items()}
-    return windows.with_columns(
-        pl.lit(work["rank"][0], pl.Int32).alias("rank"),
-        pl.lit(work["device_id"][0], pl.Int32).alias("device_id"),
-        window_ns=pl.col("end_ns") - pl.col("start_ns"),
-        last_collective_ns=_last_collective(work, windows),
-        **sums,
-    ).drop("start_ns", "end_ns")
-
-
-def _covered(work: pl.DataFrame, ends: pl.Series, kinds: tuple[int, ...], windows: pl.DataFrame) -> pl.Series:
-    """How much of each window the union of the work of some kinds covers."""
-    starts = work["start_ns"]
-    if len(kinds) < work["work"].n_unique():
-        rows = work["work"].is_in(kinds)
-        starts, ends = starts.filter(rows), ends.filter(rows)
-    reached = ends.cum_max()
-    begins = (starts > reached.shift(1)).fill_null(value=True).arg_true()
-    lows = starts.gather(begins)
-    highs = reached.gather((begins.shift(-1).cast(pl.Int64) - 1).fill_null(len(starts) - 1))
-    before = (highs - lows).cum_sum().shift(1, fill_value=0)
-
-    def until(moments: pl.Series) -> pl.Series:
-        at = lows.search_sorted(moments, side="right").cast(pl.Int64) - 1
-        at = at.set(at < 0, None)
-        piece = pl.DataFrame(
-            {"at": moments, "low": lows.gather(at), "high": highs.gather(at), "sum": before.gather(at)}
-        )
-        return piece.select((pl.col("sum") + pl.min_horizontal("at", "high") - pl.col("low")).fill_null(0)).to_series()
-
-    return until(windows["end_ns"]) - until(windows["start_ns"])
-
-
-def _last_collective(work: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
+def _last_collective(kernels: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
     """The duration of the last communication kernel that starts in each window; null where none does."""
-    own = work.filter(pl.col("work") == _COMMUNICATION)
+    own = kernels.filter(pl.col("kind") == COMMUNICATION).sort("start_ns", "duration_ns", maintain_order=True)
     after = own["start_ns"].search_sorted(windows["end_ns"], side="left").cast(pl.Int64)
     first = own["start_ns"].search_sorted(windows["start_ns"], side="left").cast(pl.Int64)
     return own["duration_ns"].gather((after - 1).set(after <= first, None))

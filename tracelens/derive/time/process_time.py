@@ -8,12 +8,13 @@ import polars as pl
 
 from tracelens.derive.columns.cutting import cut_rows
 from tracelens.derive.time.completing import activities_of, steps_of
-from tracelens.derive.time.idle import CAUSE, PIECES, DeviceIdle
 from tracelens.derive.time.op_times import op_times
 from tracelens.errors import MissingTableError
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
+
+_LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 _op_times: WeakKeyDictionary[Trace, dict[int, pl.DataFrame]] = WeakKeyDictionary()
 
@@ -77,22 +78,37 @@ def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
     return _op_times[trace]
 
 
-def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, list[DeviceIdle]]:
-    """Of the `process_ranks` the rows of TIME_BREAKDOWN, device_id null, and the time without an op.
+def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Of the `process_ranks` the rows of TIME_BREAKDOWN, device_id null, and the time without an op, as a Breakdown's.
 
     A process computes while any of its threads runs an op and its main thread does not load data, compile, allocate or
-    wait for a device. The rest of the time has the cause of what the main thread does. A piece is as long as no op runs
-    in an activity, and stands at the start of that.
+    wait for a device. The rest of the time has the cause of what the main thread does.
     """
-    activities = activities_of(trace).with_row_index("activity")
+    activities = activities_of(trace)
     steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
-    frames, pieces = [], []
+    made = []
     for rank in process_ranks(trace):
         lane = _main_lane(activities.filter((pl.col("rank") == rank) & pl.col("op_ns").is_not_null()))
-        tiles = _tiles(lane, steps.filter(pl.col("rank") == rank).drop("rank"))
-        frames.append(_sums(tiles).with_columns(rank=pl.lit(rank, pl.Int32)))
-        pieces.append(_without_ops(tiles, rank))
-    return TIME_BREAKDOWN.conform(pl.concat(frames)), pieces
+        own = steps.filter(pl.col("rank") == rank).drop("rank")
+        tiles = _tiles(lane, own)
+        idle = tiles.with_columns(idle_ns=_LENGTH - pl.col("op_ns")).filter(pl.col("idle_ns") > 0)
+        places = _places(idle.drop_nulls("step") if own.height else idle)
+        idle = idle.group_by("step", "cause", within=pl.lit(value=True)).agg(pl.col("idle_ns").sum())
+        key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(None, pl.Int32).alias("device_id")]
+        made.append([part.with_columns(key) for part in (_sums(tiles), idle, places)])
+    frame, idle, places = (pl.concat(parts) for parts in zip(*made, strict=True))
+    return TIME_BREAKDOWN.conform(frame), idle, places
+
+
+def _places(tiles: pl.DataFrame) -> pl.DataFrame:
+    """The idle time of tiles, by start, by cause and place."""
+    ns = pl.col("idle_ns")
+    return tiles.group_by("cause", "what").agg(
+        ns.sum(),
+        n_gaps=pl.len().cast(pl.Int64),
+        longest_ns=ns.max(),
+        example_ns=pl.col("start_ns").get(ns.arg_max()),
+    )
 
 
 def _main_lane(lanes: pl.DataFrame) -> pl.DataFrame:
@@ -106,7 +122,7 @@ def _main_lane(lanes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """All time of the steps and the lane, in disjoint tiles: start_ns, end_ns, step, cause, activity, op_ns."""
+    """All time of the steps and the lane, in disjoint tiles by start: start_ns, end_ns, step, cause, what, op_ns."""
     low, high = (
         min(frame["start_ns"].min() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
         max(frame["end_ns"].max() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
@@ -115,8 +131,8 @@ def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     by_activity = cut_rows(whole, lane)
     at = by_activity["at"]
     tiles = by_activity.drop("at").with_columns(
-        lane["cause"].gather(at).cast(CAUSE).fill_null("host"),
-        lane["activity"].gather(at).cast(pl.Int64),
+        lane["cause"].gather(at).fill_null("host"),
+        lane["what"].gather(at),
         lane["op_ns"].gather(at).fill_null(0),
         begins=pl.col("start_ns"),
     )
@@ -131,10 +147,9 @@ def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
 def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
     """A row a step and one for all, with the columns of TIME_BREAKDOWN but for the rank."""
-    length = pl.col("end_ns") - pl.col("start_ns")
-    idle = length - pl.col("op_ns")
+    idle = _LENGTH - pl.col("op_ns")
     measures = [
-        length.sum().alias("window_ns"),
+        _LENGTH.sum().alias("window_ns"),
         pl.col("op_ns").sum().alias("compute_ns"),
         idle.sum().alias("idle_ns"),
         *(idle.filter(pl.col("cause") == cause).sum().alias(f"idle_{cause}_ns") for cause in CAUSES),
@@ -146,14 +161,4 @@ def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([whole, of_steps]).with_columns(
         *(pl.lit(0, pl.Int64).alias(f"{name}_ns") for name in none),
         *((pl.col(f"{name}_ns") / window).alias(f"{name}_frac") for name in ("compute", "idle")),
-        device_id=pl.lit(None, pl.Int32),
     )
-
-
-def _without_ops(tiles: pl.DataFrame, rank: int) -> DeviceIdle:
-    """The time in which no op runs."""
-    pieces = tiles.with_columns(end_ns=pl.col("end_ns") - pl.col("op_ns")).with_row_index("gap")
-    pieces = pieces.filter(pl.col("end_ns") > pl.col("start_ns")).with_columns(
-        call=pl.lit(None), within=pl.lit(value=True), is_alone=pl.lit(value=True)
-    )
-    return DeviceIdle(rank, None, pieces.select(pl.col(name).cast(dtype) for name, dtype in PIECES.items()))

@@ -1,0 +1,173 @@
+"""What is known of each rank's host: when its API calls returned, on which threads, and what these did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import polars as pl
+import pyarrow as pa
+
+from tracelens.derive.columns.cutting import overlay
+from tracelens.derive.columns.distinct import as_categories, distinct_rows
+from tracelens.derive.columns.lookup import numbered
+from tracelens.derive.time.completing import activities_of
+from tracelens.schemas.events import CAUSES
+from tracelens.trace import Trace
+
+Thread: TypeAlias = tuple[int | None, int | None]
+"""A process, and a thread of it."""
+
+HOST, UNKNOWN = CAUSES.index("host"), CAUSES.index("unknown")
+SEGMENTS: dict[str, type[pl.DataType]] = {
+    "start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.UInt8, "place": pl.Int32,
+}  # fmt: skip
+_CALLS = ("api_call_id", "start_ns", "duration_ns", "process_id", "thread_id", "site_id", "api")
+_KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32, "place": pl.Int32}
+
+
+@dataclass(frozen=True, slots=True)
+class HostTime:
+    """What is known of a rank's host. Causes, places and threads are numbers: places in CAUSES, `places`, `threads`.
+
+    `calls` has a row an API call: when it `returned`, on which thread, and its place: the outermost op around it, else
+    its function. `ids` are their ids where these are not their rows. `lanes` has of each thread what is known that it
+    did: SEGMENTS by start, where a place of -1 is none. `mains` has the main thread of each process, first the one of
+    which most time is known.
+    """
+
+    trace: Trace
+    rank: int
+    calls: pl.DataFrame
+    ids: pl.Series | None
+    places: list[str]
+    threads: list[Thread]
+    lanes: dict[Thread, pl.DataFrame]
+    mains: dict[int | None, Thread]
+    _timelines: dict[Thread, pl.DataFrame] = field(default_factory=dict)
+
+    @property
+    def unrecorded(self) -> int:
+        """The cause of time in which nothing is known of any thread."""
+        return HOST if self.lanes else UNKNOWN
+
+    def rows(self, ids: pl.Series) -> pl.Series:
+        """The rows of `calls` with these ids; -1, or another one that is none, where there is none."""
+        if self.ids is not None:
+            rows = pl.DataFrame({"id": self.ids}).with_row_index("row")
+            found = pl.DataFrame({"id": ids}).join(rows, on="id", how="left", maintain_order="left")
+            ids = found["row"].cast(pl.Int64)
+        return ids.fill_null(-1) if ids.null_count() else ids
+
+    def timeline(self, thread: Thread) -> pl.DataFrame:
+        """What a thread that launches did, or another one of its process: SEGMENTS, by start.
+
+        A thread of which nothing is recorded, or which only runs Python, may wait for another that works: what that one
+        did counts first, then its own Python, then that of the main thread.
+        """
+        key = thread if thread in self.lanes else (thread[0], None)
+        if key not in self._timelines:
+            nothing = pl.DataFrame(schema=SEGMENTS)
+            own, main = (self.lanes.get(one, nothing) for one in (key, self.mains.get(key[0], key)))
+            others = [part for other, part in self.lanes.items() if other != key and other[0] == key[0]]
+            busy = [part.filter(pl.col("cause") != HOST) for part in (own, *others)]
+            layers = [*busy, own.filter(pl.col("cause") == HOST), main.filter(pl.col("cause") == HOST)]
+            self._timelines[key] = overlay(layers).select(*SEGMENTS)
+        return self._timelines[key]
+
+    def last_thread(self, work: Iterable[pl.DataFrame]) -> int:
+        """The thread that counts once all work (start_ns, call) of a device is done; -1 if none is known.
+
+        The main thread of the process that launched the last of it; if unknown, the one of which most time is known.
+        """
+        found = next(iter(self.mains.values()), None)
+        if len(self.mains) > 1:
+            launched = [part.filter(pl.col("call").is_between(0, self.calls.height - 1)).tail(1) for part in work]
+            last = pl.concat(part.select("start_ns", "call") for part in launched).sort("start_ns", maintain_order=True)
+            for thread in self.calls["thread"].gather(last["call"].tail(1)):
+                found = self.mains.get(self.threads[thread][0], found)
+        return -1 if found is None else self.threads.index(found)
+
+    def uses(self) -> pl.DataFrame:
+        """The rank's kernels by start: the name's number, and the call that launched each."""
+        kernels = self.trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
+        own = kernels.filter(pl.col("rank") == self.rank).sort("start_ns")
+        return own.select(pl.col("name").to_physical(), call=self.rows(own["api_call_id"]))
+
+
+def host_times(trace: Trace, ranks: Iterable[int]) -> dict[int, HostTime]:
+    """What is known of the hosts of these ranks.
+
+    Calls are read some rows at a time, and only what is needed of each is kept: see `Trace.batches`.
+    """
+    reading = {rank: _Reading(trace, rank) for rank in ranks}
+    for rank, batches in trace.batches("api_calls", *_CALLS):
+        if rank in reading and batches:
+            calls: Any = pl.from_arrow(pa.Table.from_batches(batches), rechunk=False)
+            reading[rank].take(calls)
+    return {rank: one.finished() for rank, one in reading.items()}
+
+
+class _Reading:
+    """A rank's host while its calls are read; places and threads are numbered in the order they come."""
+
+    def __init__(self, trace: Trace, rank: int) -> None:
+        self.trace, self.rank = trace, rank
+        self.places: dict[str, int] = {}
+        self.threads: dict[Thread, int] = {}
+        self.parts = [pl.DataFrame(schema=_KEPT)]
+        self.n_calls, self.are_rows = 0, True
+        sites = self.of_rank("sites", "site_id", "op")
+        highest = sites["site_id"].max()
+        ops = pl.repeat(-1, highest + 1 if isinstance(highest, int) else 0, dtype=pl.Int32, eager=True)
+        self.ops = ops.scatter(sites["site_id"], self.numbers(sites["op"]))
+
+    def of_rank(self, table: str, *columns: str) -> pl.DataFrame:
+        """Columns of a table's rows of the rank."""
+        return self.trace.select(table, "rank", *columns).filter(pl.col("rank") == self.rank)
+
+    def numbers(self, places: pl.Series) -> pl.Series:
+        """The numbers of places; -1 of null."""
+        rows, like = distinct_rows(as_categories(places).to_physical())
+        found = places.gather(rows).cast(pl.String).to_list()
+        numbers = [-1 if place is None else self.places.setdefault(place, len(self.places)) for place in found]
+        return pl.Series(numbers, dtype=pl.Int32).gather(like)
+
+    def take(self, calls: pl.DataFrame) -> None:
+        """Keep what is needed of the next calls."""
+        first, self.n_calls = self.n_calls, self.n_calls + calls.height
+        self.are_rows &= (calls["api_call_id"] == pl.int_range(first, self.n_calls, eager=True)).all()
+        like, found = numbered(calls, ["process_id", "thread_id"])
+        threads = [self.threads.setdefault((process, thread), len(self.threads)) for process, thread in found.rows()]
+        site = calls["site_id"]
+        place = self.ops.gather(site.set(site >= len(self.ops), None)).fill_null(-1)
+        has_op = place >= 0
+        if not has_op.all():
+            place = place.zip_with(has_op, self.numbers(calls["api"]))
+        returned = pl.col("start_ns") + pl.col("duration_ns")
+        thread = pl.Series(threads, dtype=pl.Int32).gather(like)
+        self.parts.append(calls.select(returned=returned, thread=thread, place=place))
+
+    def finished(self) -> HostTime:
+        """What is known of the host, once all calls are read."""
+        activities = activities_of(self.trace).filter(pl.col("rank") == self.rank)
+        own = activities.select(
+            "process_id", "thread_id", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"),
+            cause=pl.col("cause").cast(pl.Enum(CAUSES)).to_physical().cast(pl.UInt8),
+            place=self.numbers(activities["what"]),
+        )  # fmt: skip
+        lanes = {
+            (process, thread): part.drop("process_id", "thread_id").sort("start_ns")
+            for (process, thread), part in own.partition_by("process_id", "thread_id", as_dict=True).items()
+        }
+        # The main thread is the one of which most time is known.
+        known = {thread: int((part["end_ns"] - part["start_ns"]).sum()) for thread, part in lanes.items()}
+        mains: dict[int | None, Thread] = {}
+        for thread in sorted(known, key=lambda thread: (-known[thread], thread)):
+            mains.setdefault(thread[0], thread)
+        for thread in mains.values():
+            self.threads.setdefault(thread, len(self.threads))
+        ids = None if self.are_rows else self.of_rank("api_calls", "api_call_id")["api_call_id"]
+        calls = pl.concat(self.parts, rechunk=True)
+        return HostTime(self.trace, self.rank, calls, ids, list(self.places), list(self.threads), lanes, mains)
