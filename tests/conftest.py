@@ -39,6 +39,15 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Files whose tests start many programs. The last file to begin should be a short one: it ends alone, on one core.
+LONGEST = ("study_workloads", "planted", "live_", "compile_provenance", "measuring", "gdb_", "hta", "interrupted")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest first, else in the order of their names."""
+    items.sort(key=lambda item: not item.path.stem.removeprefix("test_").startswith(LONGEST))
+
+
 @pytest.fixture(autouse=True)
 def no_program_outlives_its_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """End what a test started and, having failed, did not: it would take the time of those that follow."""
