@@ -30,16 +30,17 @@ test-lowest: $(VENV)-lowest/installed
 	$(VENV)-lowest/bin/python $(PYTEST) -q -m 'not hypothesis' $(LOWEST_TESTS:%=tests/test_%.py)
 	TRACELENS_NATIVE=off $(VENV)-lowest/bin/python -m pytest -q -m 'not hypothesis' $(WITHOUT_LIBRARY:%=tests/test_%.py)
 
-# The tests of what the native library does, and a fuzzer of what it reads, with every access and every sum checked.
-NATIVE_TESTS := tests/test_torch_fast.py tests/test_torch_damage.py tests/test_torch_cuts.py tests/test_torch_formats.py \
-  tests/test_torch_times.py tests/test_nesting_fast.py tests/test_ancestry_fast.py tests/test_op_times_fast.py
+# The tests that reach the native library, and a fuzzer of what it reads, with every access and every sum checked. What
+# only compares the same reading with others, or reads one more trace of a kind, is left to the tests above.
+NATIVE_TESTS := torch_fast torch_damage torch_formats nesting_fast ancestry_fast op_times_fast
+NOT_SANITIZED := by_both or other_tests or linear or standard_library or captures
 CHECKS := address,undefined
 FUZZ_INPUTS ?= 300000
 sanitized: $(VENV)/installed-for-tests
 	rm -rf build/sanitized
 	TRACELENS_SANITIZE=$(CHECKS) $(BIN)/python setup.py --quiet build_ext --build-lib build/sanitized --build-temp build/objects
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" TRACELENS_EXAMPLES=20 \
-	  $(BIN)/python $(PYTEST) -q -p tests.sanitized -k 'not by_both and not other_tests and not linear' $(NATIVE_TESTS)
+	  $(BIN)/python $(PYTEST) -q -p tests.sanitized -k 'not ($(NOT_SANITIZED))' $(NATIVE_TESTS:%=tests/test_%.py)
 	$(BIN)/python -m tests.fuzz $(FUZZ_INPUTS)
 
 # Minutes; what was run so far is written down in docs/decisions.md.
