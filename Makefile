@@ -24,7 +24,8 @@ pytest: $(VENV)/installed-for-tests
 
 # With the lowest versions that pyproject.toml allows: every analysis, format and command, and what each package is for.
 # Then torch traces are read without the native library.
-LOWEST_TESTS := analyses_registry cli exports gdb gdb_limits nsys nvml readme store torch_formats trace views
+LOWEST_TESTS := analyses_registry cli combine exports gdb gdb_live idle layer_oracle nsys nvml provenance readme replays \
+  steps store time_by_range torch_formats trace trace_log views
 WITHOUT_LIBRARY := nesting torch_documents torch_formats
 test-lowest: $(VENV)-lowest/installed
 	$(VENV)-lowest/bin/python $(PYTEST) -q -m 'not hypothesis' $(LOWEST_TESTS:%=tests/test_%.py)

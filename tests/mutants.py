@@ -37,9 +37,9 @@ class Mutant(NamedTuple):
 MUTANTS = (
     # The native library.
     Mutant("a child may outlast its parent by the tolerance (C)", "tracelens/native/nest.c",
-           "minus(end, own_end) <= tolerance", "minus(end, own_end) < tolerance", "nesting nesting_fast"),
+           "minus(end, own_end) <= tolerance", "minus(end, own_end) < tolerance", "nesting_fast"),
     Mutant("a call that starts with a span and is longer comes first (C)", "tracelens/native/nest.c",
-           "calls.ends[call] > spans.ends[row]", "calls.ends[call] >= spans.ends[row]", "nesting nesting_fast"),
+           "calls.ends[call] > spans.ends[row]", "calls.ends[call] >= spans.ends[row]", "nesting_fast"),
     Mutant("halves of surrogate pairs are no UTF-8 (C)", "tracelens/native/json.c",
            " || (c >= 0xD800 && c < 0xE000)", "", "torch_fast"),
     Mutant("a grid is no larger than 32 bits hold (C)", "tracelens/native/kineto.c",
