@@ -15,7 +15,7 @@ IN_CI = "CI" in os.environ
 
 
 def examples(n: int) -> int:
-    """So many examples, half of them in CI, which has a quarter of an hour for everything."""
+    """So many examples, half of them in CI, which has eight minutes for everything."""
     return n // 2 if IN_CI else n
 
 
@@ -39,8 +39,11 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Files whose tests start many programs. The last file to begin should be a short one: it ends alone, on one core.
-LONGEST = ("study_workloads", "planted", "live_", "compile_provenance", "measuring", "gdb_", "hta", "interrupted")
+# Files that start many programs or read many traces. The last file to begin should be a short one: it ends alone, on one core.
+LONGEST = (
+    "compile_provenance", "gdb_", "hta", "interrupted", "live_", "measuring", "nsys_live", "planted", "schedules",
+    "study_workloads", "torch_fast",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
