@@ -39,7 +39,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Files that start many programs or read many traces. The last file to begin should be a short one: it ends alone, on one core.
+# Files that start many programs or read many traces. The last one to begin should be short: it ends alone, on one core.
 LONGEST = (
     "compile_provenance", "gdb_", "hta", "interrupted", "live_", "measuring", "nsys_live", "planted", "schedules",
     "study_workloads", "torch_fast",
