@@ -8,38 +8,38 @@ TORCH := torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 INSTALL_TORCH = -m pip install --quiet --retries 1 --timeout 15 --index-url $(TORCH_INDEX) $(TORCH)
 
-.PHONY: demo test test-lowest sanitized fuzz check docs study thesis clean
+.PHONY: demo test pytest test-lowest sanitized fuzz check docs study thesis clean
 
 demo: $(VENV)/installed
 	$(BIN)/tracelens demo
 
-test: $(VENV)/installed-for-tests check
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+test: check pytest
 
-# The same tests with the lowest versions that pyproject.toml allows; without those that depend on none of them, which
-# are about processes and pages, and take long, and without the tests that look for counterexamples. What one test reads
-# by both paths again is read by the fast one in this run too, and held against what is written beside it. Torch traces are
-# read as they are where nothing was compiled: these tests look for counterexamples, as in no other run they are so read.
-ANY_VERSION := apart bench_enlarge bench_results gdb_command gdb_ends gdb_limits gpu hta html_page interrupted \
-  nsys_live program structure study_page study_workloads thesis_page
-WITHOUT_LIBRARY := $(wildcard tests/test_torch_[!f]*.py) tests/test_nesting.py
-READ_TWICE := tests/test_torch_fast.py::test_the_traces_that_other_tests_write
+# By file, for its tests share what they collect; in the order of tests/conftest.py, which has the longest files first.
+PYTEST := -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+pytest: $(VENV)/installed-for-tests
+	$(BIN)/python $(PYTEST)
+
+# With the lowest versions that pyproject.toml allows: every analysis, format and command, and what each package is for.
+# Then torch traces are read without the native library.
+LOWEST_TESTS := analyses_registry cli combine formats gdb gdb_live idle layer_oracle nsys nvml provenance readme replays \
+  steps store time_by_range torch_formats trace trace_log views
+WITHOUT_LIBRARY := nesting torch_documents torch_formats
 test-lowest: $(VENV)-lowest/installed
-	$(VENV)-lowest/bin/python -m pytest -m 'not hypothesis' -n 2 --dist loadfile $(ANY_VERSION:%=--ignore tests/test_%.py) \
-	  --deselect $(READ_TWICE) $(WITHOUT_LIBRARY:%=--ignore %)
-	TRACELENS_NATIVE=off TRACELENS_EXAMPLES=10 $(VENV)-lowest/bin/python -m pytest -q -n 2 --dist loadfile $(WITHOUT_LIBRARY)
+	$(VENV)-lowest/bin/python $(PYTEST) -q -m 'not hypothesis' $(LOWEST_TESTS:%=tests/test_%.py)
+	TRACELENS_NATIVE=off $(VENV)-lowest/bin/python -m pytest -q -m 'not hypothesis' $(WITHOUT_LIBRARY:%=tests/test_%.py)
 
-# The tests of what the native library does, and a fuzzer of what it reads, with every access and every sum checked.
-NATIVE_TESTS := tests/test_torch_fast.py tests/test_torch_damage.py tests/test_torch_cuts.py tests/test_torch_formats.py \
-  tests/test_torch_times.py tests/test_nesting_fast.py tests/test_ancestry_fast.py tests/test_op_times_fast.py \
-  tests/test_idle_fast.py
+# The tests that reach the native library, and a fuzzer of what it reads, with every access and every sum checked. What
+# only compares the same reading with others, or reads one more trace of a kind, is left to the tests above.
+NATIVE_TESTS := torch_fast torch_damage torch_formats nesting_fast ancestry_fast op_times_fast idle_fast
+NOT_SANITIZED := by_both or other_tests or linear or standard_library or captures
 CHECKS := address,undefined
 FUZZ_INPUTS ?= 300000
 sanitized: $(VENV)/installed-for-tests
 	rm -rf build/sanitized
 	TRACELENS_SANITIZE=$(CHECKS) $(BIN)/python setup.py --quiet build_ext --build-lib build/sanitized --build-temp build/objects
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" TRACELENS_EXAMPLES=20 \
-	  $(BIN)/python -m pytest -q -p tests.sanitized -n 2 --dist loadfile -k 'not by_both and not other_tests and not linear' $(NATIVE_TESTS)
+	  $(BIN)/python $(PYTEST) -q -p tests.sanitized -k 'not ($(NOT_SANITIZED))' $(NATIVE_TESTS:%=tests/test_%.py)
 	$(BIN)/python -m tests.fuzz $(FUZZ_INPUTS)
 
 # Minutes; what was run so far is written down in docs/decisions.md.

@@ -5,7 +5,9 @@ What they stand for is only where a stack ends; gdb, its stops and its frames ar
 
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -63,7 +65,16 @@ def compile_c(folder: Path, name: str, text: str, *options: str) -> Path:
 
 def library(folder: Path) -> Path:
     """The stand-in library, without debug information."""
-    return compile_c(folder, "libstandin.so", LIBRARY, "-shared", "-fPIC", "-O1")
+    made = folder / "libstandin.so"
+    made.write_bytes(_library())
+    made.chmod(0o755)
+    return made
+
+
+@cache
+def _library() -> bytes:
+    with TemporaryDirectory() as folder:
+        return compile_c(Path(folder), "libstandin.so", LIBRARY, "-shared", "-fPIC", "-O1").read_bytes()
 
 
 def program(folder: Path, text: str, *options: str) -> Path:

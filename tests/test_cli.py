@@ -8,7 +8,7 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,13 @@ import pytest
 import typer
 
 import tracelens as tl
+from tests.command_line import Result, command_line
 from tests.sample_reports import SCRIPT
 from tracelens.analyses import ANALYSES
 from tracelens.cli import app as cli
 from tracelens.cli import doctor
 from tracelens.cli import io as cli_io
-from tracelens.cli.app import app, main, split_command
+from tracelens.cli.app import app, split_command
 from tracelens.cli.io import default_target, stem
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
@@ -43,15 +44,6 @@ DEVICE = {"id": 0, "name": "GPU", "computeMajor": 9, "computeMinor": 0, "numSms"
           "sharedMemPerMultiprocessor": 233472}  # fmt: skip
 
 
-@dataclass
-class Result:
-    """How a command ended."""
-
-    code: int
-    out: str
-    err: str
-
-
 Run = Callable[..., Result]
 
 
@@ -60,13 +52,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     """Run a command line in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
-    def _run(*arguments: object) -> Result:
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        assert isinstance(ended.value.code, int)
-        return Result(ended.value.code, *capsys.readouterr())
-
-    return _run
+    return partial(command_line, capsys)
 
 
 @pytest.fixture

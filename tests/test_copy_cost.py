@@ -98,6 +98,10 @@ def test_small_copies_gain_nothing_from_bandwidth() -> None:
     # Nor do they tell the bandwidth of pinned memory.
     tiny = make_trace(memcpys=[copy(0, 100, 64, "pinned"), copy(100, 1100, MB)])
     assert copy_cost(tiny)["pinned_ns"].to_list() == [None, None]
+    # From 64 KiB on they do.
+    for size, expected in ((64 << 10, 100), ((64 << 10) - 1, None)):
+        trace = make_trace(memcpys=[copy(0, 100, size, "pinned"), copy(100, 1100, size)])
+        assert copy_cost(trace)["pinned_ns"].to_list() == [expected, None]
 
 
 @pytest.mark.parametrize(

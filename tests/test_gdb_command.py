@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tracelens as tl
+from tests.command_line import command_line
 from tests.stand_in import NEEDS_GDB, program
 from tracelens.cli import doctor
 from tracelens.collectors.gdb import targets
@@ -90,6 +91,13 @@ def test_the_programs_name_is_the_traces(tmp_path: Path) -> None:
     assert again.returncode == 1
 
 
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which commands run."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
@@ -101,12 +109,13 @@ def test_the_programs_name_is_the_traces(tmp_path: Path) -> None:
         (["--preset", "launch", "--", "true"], 1, "cuLaunchKernelEx: never found, the breakpoint is still pending"),
     ],
 )
-def test_what_cannot_be_is_said_in_a_line(tmp_path: Path, words: list[str], code: int, said: str) -> None:
-    process = collect(*words, cwd=tmp_path)
-    told = process.communicate(timeout=PATIENCE_S)[1].decode()
-    assert said in " ".join(told.split())
-    assert process.returncode == code
-    assert list(tmp_path.iterdir()) == []
+def test_what_cannot_be_is_said_in_a_line(
+    here: Path, capsys: pytest.CaptureFixture[str], words: list[str], code: int, said: str
+) -> None:
+    result = command_line(capsys, "collect", "gdb", *words)
+    assert said in " ".join(result.err.split())
+    assert result.code == code
+    assert list(here.iterdir()) == []
 
 
 # Denies itself and its children ptrace, as a container without CAP_SYS_PTRACE may do, and becomes another program.

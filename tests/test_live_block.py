@@ -1,12 +1,13 @@
-"""`tl.capture`: a block or a function of a real program, on the CPU. Each runs in a Python of its own."""
+"""`tl.capture`: a block or a function of a real program, on the CPU. One Python runs many of them, one by one."""
 
 import importlib.util
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 import pytest
@@ -28,12 +29,45 @@ def python(folder: Path, code: str, *words: str) -> "subprocess.CompletedProcess
     )  # fmt: skip
 
 
-@needs_torch
-def test_a_block_is_recorded_whole_with_its_layers(tmp_path: Path) -> None:
-    code = (
-        TRAIN
-        + """
-import tracelens as tl
+# Runs programs one by one as if each were alone: in a folder and a __main__ of its own, its modules gone after it.
+ONE_BY_ONE = """
+import contextlib, gc, io, json, os, sys, traceback
+home, ended = os.getcwd(), {}
+for name, code in json.loads(sys.argv[1]).items():
+    os.mkdir(name)
+    os.chdir(name)
+    said, error = io.StringIO(), ""
+    with contextlib.redirect_stdout(said):
+        try:
+            exec(compile(code, name, "exec"), {"__name__": "__main__"})
+        except Exception:
+            error = traceback.format_exc()
+    gc.collect()
+    os.chdir(home)
+    ended[name] = said.getvalue(), error
+json.dump(ended, open("ended.json", "w"))
+"""
+
+
+class Ended(NamedTuple):
+    """The folder of a program, what it printed, and the traceback it ended with."""
+
+    folder: Path
+    said: str
+    error: str
+
+
+def one_by_one(home: Path, programs: Mapping[str, str]) -> dict[str, Ended]:
+    """How the programs ended, which run in one Python after another: it imports torch once."""
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("needs torch, which is not installed")
+    done = python(home, ONE_BY_ONE, json.dumps(programs))
+    assert done.returncode == 0, done.stderr
+    return {name: Ended(home / name, *told) for name, told in json.loads((home / "ended.json").read_text()).items()}
+
+
+PROGRAMS = {
+    "whole": """
 model(x)
 with tl.capture("run.tracelens") as cap:
     for _ in range(2):
@@ -41,27 +75,8 @@ with tl.capture("run.tracelens") as cap:
         cap.step()
 model(x)
 print(cap.trace.spans.height, cap.notes[0])
-"""
-    )
-    done = python(tmp_path, code)
-    assert done.returncode == 0, done.stderr
-    trace = tl.open(tmp_path / "run.tracelens")
-    said, note = done.stdout.strip().split(" ", 1)
-    assert trace.spans.height == int(said)
-    assert note == "recorded steps 0 to 1 of 2, marked by the program"
-    convolutions = trace.spans.filter(pl.col("name") == "aten::conv2d")
-    assert convolutions.group_by("module_path").len().sort("module_path").rows() == [
-        ("layer1.0.conv", 2), ("layer1.1.conv", 2), ("stem", 2),
-    ]  # fmt: skip
-    assert sorted(convolutions["step"].to_list()) == [0, 0, 0, 1, 1, 1]
-
-
-@needs_torch
-def test_steps_are_found_in_a_block_and_a_function_is_recorded_once(tmp_path: Path) -> None:
-    code = (
-        TRAIN
-        + """
-import tracelens as tl
+""",
+    "function": """
 original = nn.Module.__call__, torch.optim.Optimizer.__init__, torch.profiler.profile.start
 
 @tl.capture("run.tracelens", wait=1, active=2, stacks=False)
@@ -71,30 +86,62 @@ def epoch(n):
 
 assert [epoch(5), epoch(1)] == [5, 1]
 assert original == (nn.Module.__call__, torch.optim.Optimizer.__init__, torch.profiler.profile.start)
-"""
-    )
-    done = python(tmp_path, code)
-    assert done.returncode == 0, done.stderr
-    trace = tl.open(tmp_path / "run.tracelens")
+""",
+    "within": """
+with tl.capture("outer.tracelens", stacks=False):
+    step()
+    try:
+        with tl.capture("inner.tracelens"): pass
+    except tl.errors.UsageError as error: print(error)
+    step()
+""",
+    "raises": """
+with tl.capture("run.tracelens"):
+    step()
+    raise KeyError("of the block")
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
+    begin = TRAIN + "import tracelens as tl\n"
+    return one_by_one(tmp_path_factory.mktemp("blocks"), {name: begin + code for name, code in PROGRAMS.items()})
+
+
+def test_a_block_is_recorded_whole_with_its_layers(ended: dict[str, Ended]) -> None:
+    folder, said, error = ended["whole"]
+    assert not error
+    trace = tl.open(folder / "run.tracelens")
+    height, note = said.strip().split(" ", 1)
+    assert trace.spans.height == int(height)
+    assert note == "recorded steps 0 to 1 of 2, marked by the program"
+    convolutions = trace.spans.filter(pl.col("name") == "aten::conv2d")
+    assert convolutions.group_by("module_path").len().sort("module_path").rows() == [
+        ("layer1.0.conv", 2), ("layer1.1.conv", 2), ("stem", 2),
+    ]  # fmt: skip
+    assert sorted(convolutions["step"].to_list()) == [0, 0, 0, 1, 1, 1]
+
+
+def test_steps_are_found_in_a_block_and_a_function_is_recorded_once(ended: dict[str, Ended]) -> None:
+    assert not ended["function"].error
+    trace = tl.open(ended["function"].folder / "run.tracelens")
     assert trace.spans.filter(pl.col("name") == "aten::conv2d").height == 6
     assert trace.manifest.sources[0]["settings"]["step_source"] == "optimizer"
 
 
-@needs_torch
-def test_what_the_block_raises_goes_on_and_what_was_recorded_is_kept(tmp_path: Path) -> None:
-    code = (
-        TRAIN
-        + """
-import tracelens as tl
-with tl.capture("run.tracelens"):
-    step()
-    raise KeyError("of the block")
-"""
-    )
-    done = python(tmp_path, code)
-    assert done.returncode == 1
-    assert "KeyError: 'of the block'" in done.stderr
-    assert tl.open(tmp_path / "run.tracelens").spans.filter(pl.col("name") == "aten::conv2d").height == 3
+def test_what_the_block_raises_goes_on_and_what_was_recorded_is_kept(ended: dict[str, Ended]) -> None:
+    assert "KeyError: 'of the block'" in ended["raises"].error
+    trace = tl.open(ended["raises"].folder / "run.tracelens")
+    assert trace.spans.filter(pl.col("name") == "aten::conv2d").height == 3
+
+
+def test_a_capture_within_another_is_refused_and_costs_the_outer_one_nothing(ended: dict[str, Ended]) -> None:
+    folder, said, error = ended["within"]
+    assert not error
+    assert "inner.tracelens: a capture is under way in this process" in said
+    assert tl.open(folder / "outer.tracelens").spans.filter(pl.col("name") == "aten::conv2d").height == 6
+    assert not (folder / "inner.tracelens").exists()
 
 
 CELLS = [
@@ -133,27 +180,6 @@ def test_cells_of_a_notebook_are_recorded(tmp_path: Path) -> None:
         trace = tl.open(tmp_path / f"{name}.tracelens")
         convolutions = trace.spans.filter(pl.col("name") == "aten::conv2d")
         assert sorted(convolutions["module_path"]) == sorted(["layer1.0.conv", "layer1.1.conv", "stem"] * n_steps)
-
-
-@needs_torch
-def test_a_capture_within_another_is_refused_and_costs_the_outer_one_nothing(tmp_path: Path) -> None:
-    code = (
-        TRAIN
-        + """
-import tracelens as tl
-with tl.capture("outer.tracelens", stacks=False):
-    step()
-    try:
-        with tl.capture("inner.tracelens"): pass
-    except tl.errors.UsageError as error: print(error)
-    step()
-"""
-    )
-    done = python(tmp_path, code)
-    assert done.returncode == 0, done.stderr
-    assert "inner.tracelens: a capture is under way in this process" in done.stdout
-    assert tl.open(tmp_path / "outer.tracelens").spans.filter(pl.col("name") == "aten::conv2d").height == 6
-    assert not (tmp_path / "inner.tracelens").exists()
 
 
 @pytest.mark.parametrize(

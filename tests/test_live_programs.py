@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.command_line import command_line
 from tests.test_live_torch import ROOT, TRAIN, capture_program, manifest_settings, run, steps
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.errors import ToolError
@@ -90,7 +91,9 @@ def test_where_nothing_was_captured_the_reason_is_named(command: list[str], why:
         capture_program(command, Settings(""))
 
 
-def test_the_command_line_exits_with_the_programs_code(tmp_path: Path) -> None:
+def test_the_command_line_exits_with_the_programs_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "train.py").write_text(TRAIN + "for _ in range(4): step()\nprint('result', flush=True)\nsys.exit(9)")
     command = [sys.executable, "-m", "tracelens", "collect", "torch", "--wait", "1", "--warmup", "0", "--active", "2"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -104,11 +107,10 @@ def test_the_command_line_exits_with_the_programs_code(tmp_path: Path) -> None:
     assert (tmp_path / "train.tracelens" / "manifest.json").is_file()
     # The kept files read again to the same layers, as files.
     (kept,) = (tmp_path / "files").glob("*.pt.trace.json")
-    again = subprocess.run(
-        [*command[:5], str(kept), "--out", "again.tracelens"], cwd=tmp_path, env=environment, check=True,
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert "wrote again.tracelens" in again.stderr
+    monkeypatch.chdir(tmp_path)
+    again = command_line(capsys, "collect", "torch", kept, "--out", "again.tracelens")
+    assert again.code == 0
+    assert "wrote again.tracelens" in again.err
     parts = [
         tmp_path / name / "layers" / "rank=0" / "part-0.parquet" for name in ("train.tracelens", "again.tracelens")
     ]
@@ -117,11 +119,9 @@ def test_the_command_line_exits_with_the_programs_code(tmp_path: Path) -> None:
         ([str(kept), "--active", "2"], "--active belongs to a capture of a COMMAND"),
         (["--window", "0:1", "--wait", "2", "--", "true"], "--wait belongs to a capture of steps, not of a --window"),
     ):
-        refused = subprocess.run(
-            [*command[:5], *words], cwd=tmp_path, env=environment, check=False, capture_output=True, text=True
-        )  # fmt: skip
-        assert refused.returncode == 2
-        assert said in refused.stderr
+        refused = command_line(capsys, "collect", "torch", *words)
+        assert refused.code == 2
+        assert said in refused.err
 
 
 def test_modules_console_scripts_and_another_sitecustomize(

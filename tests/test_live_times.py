@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import tracelens as tl
-from tests.test_live_block import python
+from tests.test_live_block import Ended, one_by_one
 from tests.test_live_torch import MODEL, TRAIN, manifest_settings, run, steps
 from tracelens.trace.capture import Manifest
 
@@ -103,21 +103,44 @@ def test_devices_are_idle_where_the_recording_begins_and_ends(
     assert waited["start_ns"].item() >= marks(done.trace.spans)["end_ns"].max()
 
 
-@pytest.mark.parametrize("options", ["", ", wait=2, active=2", ", wait=2, active=2, stacks=False"])
-def test_a_block_leaves_no_hook_behind(tmp_path: Path, options: str) -> None:
-    code = MODEL + "import tracelens as tl\ncall, x = nn.Module.__call__, torch.randn(2, 3, 8, 8)\n"
+IMPORT = "import tracelens as tl\n"
+OPTIONS = ("", ", wait=2, active=2", ", wait=2, active=2, stacks=False")
+BODIES = {"steps": "step(); step()", "no steps": "x @ x.mT"}
+
+
+def hooked(options: str) -> str:
+    """A program that says whether a block with these options leaves hooks behind."""
+    code = MODEL + IMPORT + "call, x = nn.Module.__call__, torch.randn(2, 3, 8, 8)\n"
     code += f"with tl.capture('run.tracelens'{options}) as cap:\n    for _ in range(6): model(x)\n"
-    done = python(tmp_path, code + "print(len(model._forward_pre_hooks), nn.Module.__call__ is call, cap.notes[0])")
-    assert done.stdout.startswith("0 True recorded steps "), done.stderr
-    assert done.stdout.endswith(" of 6, found from the outermost module\n")
+    return code + "print(len(model._forward_pre_hooks), nn.Module.__call__ is call, cap.notes[0])"
 
 
-@pytest.mark.parametrize("body", ["step(); step()", "x @ x.mT"], ids=["steps", "no steps"])
-def test_devices_are_idle_around_a_block(tmp_path: Path, body: str) -> None:
-    code = f"{TIMED}import tracelens as tl\nwith tl.capture('run.tracelens') as cap:\n    {body}\nprint(len(waits))\n"
-    code += "print(cap.trace.spans['name'].to_list().count('waited'))"
-    done = python(tmp_path, code)
-    assert done.stdout.split() == ["2", "1"], done.stderr
+def waiting(body: str) -> str:
+    """A program that says how often the device was waited for around a block."""
+    code = f"{TIMED}{IMPORT}with tl.capture('run.tracelens') as cap:\n    {body}\nprint(len(waits))\n"
+    return code + "print(cap.trace.spans['name'].to_list().count('waited'))"
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
+    programs = {options: hooked(options) for options in OPTIONS}
+    code = f"{TRAIN}{IMPORT}with tl.capture('run.tracelens') as cap:\n"
+    programs["after the last step"] = code + "    step(); cap.step(); step(); cap.step()\n    model(x)\n"
+    # The last ones, for what they make of torch stays.
+    programs |= {name: waiting(body) for name, body in BODIES.items()}
+    return one_by_one(tmp_path_factory.mktemp("blocks"), {name or "plain": code for name, code in programs.items()})
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_a_block_leaves_no_hook_behind(ended: dict[str, Ended], options: str) -> None:
+    _, said, error = ended[options or "plain"]
+    assert said.startswith("0 True recorded steps "), error
+    assert said.endswith(" of 6, found from the outermost module\n")
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_devices_are_idle_around_a_block(ended: dict[str, Ended], name: str) -> None:
+    assert ended[name].said.split() == ["2", "1"], ended[name].error
 
 
 def test_devices_are_idle_around_a_window_of_time(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -164,13 +187,11 @@ def test_only_devices_in_use_are_waited_for(
     assert waits == expected[:1]  # a device that failed is left to the program
 
 
-def test_what_follows_the_last_step_is_no_step(tmp_path: Path) -> None:
+def test_what_follows_the_last_step_is_no_step(tmp_path: Path, ended: dict[str, Ended]) -> None:
     cut = run(tmp_path, TRAIN + "for _ in range(5): step()\nmodel(x)")
     assert marks(cut.trace.spans)["name"].to_list() == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerPart#5"]
-    code = f"{TRAIN}import tracelens as tl\nwith tl.capture('run.tracelens') as cap:\n"
-    done = python(tmp_path, code + "    step(); cap.step(); step(); cap.step()\n    model(x)\nprint(cap.trace.path)")
-    assert done.returncode == 0, done.stderr
-    block = tl.open(tmp_path / "run.tracelens")
+    assert not ended["after the last step"].error
+    block = tl.open(ended["after the last step"].folder / "run.tracelens")
     assert marks(block.spans)["name"].to_list() == ["ProfilerStep#0", "ProfilerStep#1", "ProfilerPart#2"]
 
 

@@ -14,7 +14,7 @@ from tracelens.collectors.torch.reading import read_plainly
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.derive.events.nesting_fast import nest_fast
-from tracelens.derive.events.nesting_walk import nest_in_python
+from tracelens.derive.events.nesting_walk import TOLERANCE_NS, nest_in_python
 from tracelens.native import LIBRARY
 from tracelens.trace.capture import Diagnostics
 
@@ -23,8 +23,8 @@ FILES = sorted((ROOT / "samples" / "torch").glob("*.json.gz")) + sorted(CAPTURES
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was not compiled")
 COLUMNS = ("process_id", "thread_id", "start_ns", "duration_ns")
 
-# Few distinct times and lanes, so that spans touch, contain and overlap each other.
-_TIMES = st.integers(-3, 40).map(lambda n: n * 300)
+# Few distinct times and lanes, so that spans touch, contain and overlap each other, and by just the tolerance, 4 * 250.
+_TIMES = st.integers(-3, 40).map(lambda n: n * TOLERANCE_NS // 4)
 _INTERVALS = st.lists(st.tuples(st.integers(0, 1), st.integers(-1, 1), _TIMES, _TIMES.map(abs)), max_size=40)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import command_line
 from tests.nsys_exports import NAMES, RUNTIME, Row, call, rewrite, version, write
 from tests.stand_in_nsys import IMPORTER
 from tracelens.cli import doctor
@@ -111,9 +112,9 @@ def test_kernels_stay_visible_under_cuda_graphs_and_nothing_samples_the_cpu(tmp_
     assert options["capture_range"] == "none"
 
 
-def test_options_reach_nsys(tmp_path: Path) -> None:
+def test_options_reach_nsys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--trace", "nvtx", "--capture-range", "--nsys-option=--gpu-metrics-devices=all")
-    assert run_cli(*words, "--out", "o.tracelens", "--", *DONE).returncode == 0
+    assert command_line(capsys, "collect", "nsys", *words, "--out", "o.tracelens", "--", *DONE).code == 0
     options = json.loads((tmp_path / "options.json").read_text())
     assert (options["trace"], options["gpu_metrics_devices"]) == ("nvtx", "all")
     assert (options["capture_range"], options["capture_range_end"]) == ("cudaProfilerApi", "stop")
@@ -227,12 +228,12 @@ def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., No
     return made
 
 
-def test_nothing_recorded(exports: Callable[..., None], tmp_path: Path) -> None:
+def test_nothing_recorded(exports: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     exports()
-    done = run_cli("--out", "x.tracelens", "--", "sh", "-c", "exit 3")
-    assert done.returncode == 1
-    assert "nothing was captured: nsys recorded no call, range or GPU work (did the program use the GPU" in done.stderr
-    assert "the program's exit code is 3" in done.stderr
+    done = command_line(capsys, "collect", "nsys", "--out", "x.tracelens", "--", "sh", "-c", "exit 3")
+    assert done.code == 1
+    assert "nothing was captured: nsys recorded no call, range or GPU work (did the program use the GPU" in done.err
+    assert "the program's exit code is 3" in done.err
     assert not (tmp_path / "x.tracelens").exists()
     with pytest.raises(ToolError, match=r"does the program call torch\.cuda\.profiler\.start"):
         capture(options=live.Options(range_only=True))

@@ -71,6 +71,10 @@ def test_another_program_as_the_base_says_nothing() -> None:
         ("(unattributed)", None, 40, "none")
     ]
     assert placed(replay("relu"), None) == [("(unattributed)", None, 10, "none")]
+    # One of two kernels is enough alike.
+    assert placed(replay("relu", "gemm"), base(("relu", 0, 3), ("conv", 0, 5))) == [
+        ("(unattributed)", None, 10, "none"), ("net.a", "forward", 10, "base capture"),
+    ]  # fmt: skip
 
 
 def test_a_base_with_graphs_of_its_own_places_nothing_by_them() -> None:

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from tests.conftest import examples
 from tests.programs import Row, api, launch, mark, program, span, work
 from tracelens.analyses import idle_gaps, time_breakdown
 from tracelens.derive.time import idle
@@ -322,7 +323,7 @@ def test_steps_of_a_window_tile_its_time(schedule: Schedule) -> None:
         assert ends[:-1].to_list() == ordered["start_ns"][1:].to_list()
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(schedules(), schedules())
 def test_ranks_do_not_matter_to_each_other(first: Schedule, second: Schedule) -> None:
     both = trace_of(first, second)

@@ -127,6 +127,9 @@ def test_of_marks_within_each_other_the_outer_ones() -> None:
     inner = [nvtx(f"step {number}", number * 10 + 1, number * 10 + 3) for number in range(6)]
     outer = [nvtx("step 0", 0, 30), nvtx("step 1", 30, 60)]
     assert marks_in(*inner, *outer).select("start_ns", "end_ns").rows() == [(0, 30), (30, 60)]
+    # Those that end together are within each other too.
+    ending = [nvtx("step 7", 20, 30), nvtx("step 8", 50, 60)]
+    assert marks_in(*ending, *outer).select("start_ns", "end_ns").rows() == [(0, 30), (30, 60)]
     # One outer mark alone makes no steps, so what is within does.
     assert marks_in(*inner, nvtx("step 0", 0, 60))["start_ns"].to_list() == [1, 11, 21, 31, 41, 51]
 

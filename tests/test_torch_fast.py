@@ -16,7 +16,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
-from tests.fast_and_slow import changed, plain, same_of_bytes, same_of_file, traces
+from tests.fast_and_slow import (
+    Pieces,
+    assert_read_fast,
+    changed,
+    plain,
+    read_slowly,
+    same_of_bytes,
+    same_of_file,
+    traces,
+)
 from tests.torch_files import CAPTURES
 from tracelens.collectors.torch import fields
 from tracelens.collectors.torch.native import read_native
@@ -40,10 +49,11 @@ pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.parent.name + "-" + p.name.split(".")[0])
 def test_every_cell_of_real_traces(path: Path) -> None:
-    same_of_file(path)
+    expected = read_slowly(ByteSource(path, Diagnostics()))
+    assert_read_fast(ByteSource(path, Diagnostics()), expected)
     content = gzip.decompress(path.read_bytes())
-    same_of_bytes(content, 100_003, block_bytes=1 << 18)
-    same_of_bytes(content, 1 << 20, n_threads=1)
+    assert_read_fast(Pieces(content, 100_003), expected, block_bytes=1 << 18)
+    assert_read_fast(Pieces(content, 1 << 20), expected, n_threads=1)
 
 
 @pytest.mark.parametrize("block_bytes", [1, 1000, 5000, 70_000])

@@ -17,8 +17,6 @@ STARTS_WORK = re.compile(r"Launch|^cudaMem(cpy|set)")
 DEVICE_TABLES = {"kernel": "kernels", "gpu_memcpy": "memcpys", "gpu_memset": "memsets"}
 SPAN_KINDS = {"cpu_op": "op", "user_annotation": "annotation", "overhead": "overhead", "python_function": "python"}
 
-every_trace = pytest.mark.parametrize("name", ALL_TRACES)
-
 
 def events_of(name: str, *categories: str) -> list[dict[str, Any]]:
     return [event for event in torch_events(name) if event.get("cat") in categories and event["ph"] == "X"]
@@ -28,19 +26,17 @@ def column_sum(frame: pl.DataFrame, column: str) -> int:
     return sum(frame[column].to_list())
 
 
-@every_trace
-@pytest.mark.parametrize("category", DEVICE_TABLES)
-def test_device_work_is_all_there_and_exact(name: str, category: str) -> None:
-    expected = events_of(name, category)
-    found = torch_trace(name).frame(DEVICE_TABLES[category])
-    assert found.height == len(expected)
-    assert sorted(zip(found["start_ns"], found["duration_ns"], found["correlation_id"], strict=True)) == sorted(
-        (event["start_ns"], event["duration_ns"], event["args"]["correlation"]) for event in expected
-    )
+def device_work_is_all_there_and_exact(name: str) -> None:
+    for category, table in DEVICE_TABLES.items():
+        expected = events_of(name, category)
+        found = torch_trace(name).frame(table)
+        assert found.height == len(expected)
+        assert sorted(zip(found["start_ns"], found["duration_ns"], found["correlation_id"], strict=True)) == sorted(
+            (event["start_ns"], event["duration_ns"], event["args"]["correlation"]) for event in expected
+        )
 
 
-@every_trace
-def test_kernel_sums_by_name(name: str) -> None:
+def kernel_sums_by_name(name: str) -> None:
     expected: dict[str, list[int]] = defaultdict(list)
     for event in events_of(name, "kernel"):
         expected[event["name"]].append(event["duration_ns"])
@@ -51,8 +47,7 @@ def test_kernel_sums_by_name(name: str) -> None:
     )
 
 
-@every_trace
-def test_copied_bytes(name: str) -> None:
+def copied_bytes(name: str) -> None:
     expected = Counter[str]()
     for event in events_of(name, "gpu_memcpy"):
         expected[event["name"].split()[1].replace("to", "2").lower()] += event["args"]["bytes"]
@@ -60,8 +55,7 @@ def test_copied_bytes(name: str) -> None:
     assert dict(copies.group_by("direction").agg(pl.col("size_bytes").sum()).rows()) == dict(expected)
 
 
-@every_trace
-def test_api_calls_by_function(name: str) -> None:
+def api_calls_by_function(name: str) -> None:
     expected = Counter(event["name"] for event in events_of(name, "cuda_runtime", "cuda_driver"))
     calls = torch_trace(name).api_calls
     assert Counter(calls["raw_api"].to_list()) == expected
@@ -70,8 +64,7 @@ def test_api_calls_by_function(name: str) -> None:
     )
 
 
-@every_trace
-def test_spans_by_kind(name: str) -> None:
+def spans_by_kind(name: str) -> None:
     counts, sums = Counter[str](), Counter[str]()
     first: dict[str, int] = {}
     for event in events_of(name, *SPAN_KINDS):
@@ -85,8 +78,7 @@ def test_spans_by_kind(name: str) -> None:
     assert sorted(found.rows()) == sorted((kind, counts[kind], sums[kind], first[kind]) for kind in counts)
 
 
-@every_trace
-def test_work_is_linked_to_the_call_of_its_correlation_id(name: str) -> None:
+def work_is_linked_to_the_call_of_its_correlation_id(name: str) -> None:
     calls = {
         event["args"]["correlation"]: event
         for event in events_of(name, "cuda_runtime", "cuda_driver")
@@ -107,8 +99,7 @@ def test_work_is_linked_to_the_call_of_its_correlation_id(name: str) -> None:
     assert n_linked == sum(event["args"]["correlation"] in calls for event in events_of(name, *DEVICE_TABLES))
 
 
-@every_trace
-def test_work_is_of_the_step_during_which_it_was_launched(name: str) -> None:
+def work_is_of_the_step_during_which_it_was_launched(name: str) -> None:
     steps = [
         (event["start_ns"], event["start_ns"] + event["duration_ns"], int(event["name"].split("#")[1]))
         for event in events_of(name, "user_annotation")
@@ -257,8 +248,7 @@ def test_the_root_module_alone_is_no_placement(name: str) -> None:
     assert not parents & set(layers["layer"])
 
 
-@every_trace
-def test_layers_sum_to_the_kernel_total(name: str) -> None:
+def layers_sum_to_the_kernel_total(name: str) -> None:
     layers = layers_with_kernels(torch_trace(name))
     kernels = events_of(name, "kernel")
     total = sum(event["duration_ns"] for event in kernels)
@@ -266,6 +256,18 @@ def test_layers_sum_to_the_kernel_total(name: str) -> None:
     assert column_sum(layers, "n_kernels") == len(kernels)
     for group in ("library", "primitive"):
         assert sum(column_sum(layers, c) for c in layers.columns if c.startswith(f"{group}_")) == total
+
+
+@pytest.mark.parametrize("name", ALL_TRACES)
+def test_everything_that_a_file_holds_is_in_the_trace(name: str) -> None:
+    device_work_is_all_there_and_exact(name)
+    kernel_sums_by_name(name)
+    copied_bytes(name)
+    api_calls_by_function(name)
+    spans_by_kind(name)
+    work_is_linked_to_the_call_of_its_correlation_id(name)
+    work_is_of_the_step_during_which_it_was_launched(name)
+    layers_sum_to_the_kernel_total(name)
 
 
 # Ranks.
