@@ -12,6 +12,7 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Stored
 from tracelens.trace.capture import Capture, SourceFile
+from tracelens.trace.checking import problems
 from tracelens.trace.combine import combine
 
 
@@ -126,7 +127,7 @@ def test_two_sources_of_spans_in_one_rank_keep_their_rows_apart() -> None:
     assert trace.collectives["kernel_id"].to_list() == [0, 1]
     assert trace.memcpys.select("memcpy_id", "api_call_id", "span_id").rows() == [(0, 0, 1), (1, 1, 3)]
     assert trace.sites["site_id"].to_list() == [0, 1]
-    assert trace.repeated_ids() == {}
+    assert list(problems(trace)) == []
 
 
 def test_ids_of_a_table_on_disk_are_raised_too(tmp_path: Path) -> None:

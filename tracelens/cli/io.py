@@ -22,6 +22,7 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.exports import FORMATS, write_parquet
 from tracelens.report import Report
 from tracelens.trace import Trace
+from tracelens.trace.checking import blame_rows
 from tracelens.trace.same_run import APART
 from tracelens.views.format import printable
 from tracelens.views.markdown import to_markdown
@@ -73,7 +74,10 @@ def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
     Raises SourceError or UsageError.
     """
     trace = _opened(paths)
-    return trace if step is None else mark_anew(trace, step)
+    if step is None:
+        return trace
+    with blame_rows(trace):
+        return mark_anew(trace, step)
 
 
 def _opened(paths: Sequence[Path]) -> Trace:

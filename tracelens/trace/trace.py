@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from tracelens.errors import MissingTableError, SchemaError, SourceError
-from tracelens.schemas import ROW_IDS, TABLES
+from tracelens.schemas import TABLES
 from tracelens.storage.coding import coded, has_values, read_columns, read_groups, rows_of
 from tracelens.storage.table import MANY_CELLS, Stored
 from tracelens.trace.capture import Manifest
@@ -277,13 +277,6 @@ class Trace:
             tables = {name: lazy.with_columns(rank=pl.lit(rank, pl.Int32)) for name, lazy in self._lazy.items()}
             self._as_rank[rank] = Trace(replace(self.manifest, ranks=[rank]), tables, self.path)
         return self._as_rank[rank]
-
-    def repeated_ids(self) -> dict[str, int]:
-        """Of each table whose ids are not unique within a rank, how many rows share theirs with another."""
-        counts = {
-            name: int(self.select(name, "rank", row_id).is_duplicated().sum()) for name, row_id in ROW_IDS.items()
-        }
-        return {name: count for name, count in counts.items() if count}
 
     def require(self, analysis: str, *names: str) -> None:
         """Raise MissingTableError, naming the collector that would help, when one of the tables is empty."""
