@@ -16,15 +16,17 @@ from tracelens.trace.checking import problems
 LATE = 2**63 - 2
 
 
-def whole(**other: Any) -> dict[str, list[dict[str, Any]]]:
+def whole() -> dict[str, list[dict[str, Any]]]:
     """A step with an op in it, which calls and launches a kernel; as it should be."""
-    spans = [
+    spans: list[dict[str, Any]] = [
         {"kind": "annotation", "name": "step 0", "duration_ns": 10, "self_ns": 4},
         {"kind": "op", "name": "aten::mm", "start_ns": 2, "duration_ns": 6, "self_ns": 6, "parent_id": 0, "depth": 1},
     ]
-    calls = [{"start_ns": 3, "duration_ns": 1, "span_id": 1, "api": "cudaLaunchKernel", "kind": "kernel_launch"}]
-    kernels = [{"start_ns": 5, "duration_ns": 9, "span_id": 1, "api_call_id": 0}]
-    return {"spans": spans, "api_calls": calls, "kernels": kernels} | other
+    calls: list[dict[str, Any]] = [
+        {"start_ns": 3, "duration_ns": 1, "span_id": 1, "api": "cudaLaunchKernel", "kind": "kernel_launch"}
+    ]
+    kernels: list[dict[str, Any]] = [{"start_ns": 5, "duration_ns": 9, "span_id": 1, "api_call_id": 0}]
+    return {"spans": spans, "api_calls": calls, "kernels": kernels}
 
 
 def changed(table: str, row: int, **values: Any) -> Trace:
@@ -40,7 +42,7 @@ WRONG = {
         "spans",
         1,
         {"span_id": 7},
-        "2 rows of spans have another span_id than their row number",
+        "2 rows of spans have another span_id",
     ),
     "its own parent": ("spans", 1, {"parent_id": 1}, "1 rows of spans do not come after their parent"),
     "a circle": ("spans", 0, {"parent_id": 1}, "1 rows of spans do not come after their parent"),

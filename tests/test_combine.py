@@ -11,6 +11,7 @@ from tracelens.cli.app import main
 from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Stored
+from tracelens.trace import Trace
 from tracelens.trace.capture import Capture, SourceFile
 from tracelens.trace.checking import problems
 from tracelens.trace.combine import combine
@@ -94,6 +95,19 @@ def test_one_profiler_fills_the_rank_that_the_other_lacks() -> None:
 def test_a_second_file_of_one_profiler_and_rank_is_refused(kind: str) -> None:
     with pytest.raises(SourceError, match=r"b and a both claim rank 1 \(said\)"):
         combine([capture(kind, "a", 1, spans=[{}]), capture(kind, "b", 1, spans=[{}])])
+
+
+@pytest.mark.parametrize("kind", ["torch", "nsys", "provenance", "trace_log", "gdb"])
+@pytest.mark.parametrize("rank", [-5, 2**31, 5_000_000_000, True])
+def test_a_rank_that_no_trace_can_have_is_refused(kind: str, rank: int) -> None:
+    with pytest.raises(SourceError, match=rf"a: claims rank {rank}; ranks are whole numbers from 0 on, below 2\^31"):
+        combine([capture(kind, "a", rank, counters=[{}])])
+
+
+@pytest.mark.parametrize("rank", [10**9, 2**31 - 1])
+def test_the_largest_ranks_are_read_back(tmp_path: Path, rank: int) -> None:
+    combine([capture("torch", "a", rank, spans=[{}])]).write(tmp_path / "t.tracelens")
+    assert Trace.open(tmp_path / "t.tracelens").spans["rank"].to_list() == [rank]
 
 
 def test_stacks_of_several_files_keep_their_frames() -> None:

@@ -61,11 +61,16 @@ def read_columns(
 def read_groups(file: Path, columns: Sequence[str], *, use_threads: bool) -> Iterator[pa.Table]:
     """Columns of a Parquet file, a group of rows after the other; strings are dictionaries.
 
-    Threads, one a column, are no help to one of several that read at the same time.
+    Threads, one a column, are no help to one of several that read at the same time. Raises ArrowInvalid for strings
+    that are no Unicode.
     """
     with pq.ParquetFile(file, read_dictionary=list(columns), pre_buffer=False) as opened:
         for k in range(opened.num_row_groups):
-            yield opened.read_row_group(k, columns=list(columns), use_threads=use_threads)
+            rows = opened.read_row_group(k, columns=list(columns), use_threads=use_threads)
+            for column in rows.columns:
+                for words in (chunk.dictionary for chunk in column.chunks if pa.types.is_dictionary(column.type)):
+                    words.validate(full=True)
+            yield rows
 
 
 def rows_of(file: Path) -> int:
@@ -84,8 +89,9 @@ def has_values(file: Path, column: str) -> bool:
 
 
 def _words(column: pa.ChunkedArray) -> pl.Series:
-    """The one dictionary that all chunks of the column have."""
+    """The one dictionary that all chunks of the column have. Raises ArrowInvalid where it is no Unicode."""
     dictionary = column.chunk(0).dictionary if column.num_chunks else pa.array([], pa.string())
+    dictionary.validate(full=True)
     found = pl.from_arrow(pa.table({"word": dictionary}))
     assert isinstance(found, pl.DataFrame)
     return found["word"]

@@ -102,9 +102,6 @@ def _lost(trace: Trace, name: str, rows: pl.DataFrame) -> dict[str, int]:
             continue
         ids = trace.select(target, "rank", ROW_IDS[target]).filter(pl.col("rank") == rows["rank"][0])[ROW_IDS[target]]
         pointers = rows[column].drop_nulls()
-        if _are_row_numbers(ids):
-            lost = (pointers < 0) | (pointers >= len(ids))
-        else:
-            lost = ~pointers.is_in(ids.implode())
+        lost = (pointers < 0) | (pointers >= len(ids)) if _are_row_numbers(ids) else ~pointers.is_in(ids.implode())
         counts[f"have a {column} that no row of {target} has"] = int(lost.sum())
     return counts

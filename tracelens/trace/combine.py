@@ -14,7 +14,7 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import EVENT_TABLES, ROW_IDS, SPAN_POINTERS, TABLES
 from tracelens.storage.table import Stored
 from tracelens.trace import Parts, Trace
-from tracelens.trace.capture import Capture, Manifest
+from tracelens.trace.capture import Capture, Manifest, is_rank
 from tracelens.trace.same_run import refuse_unrelated
 
 PROFILERS = ("torch", "nsys")
@@ -36,6 +36,12 @@ def combine(
     if profiled:
         settled += [(ranks[0] if len(ranks) == 1 else capture.rank or 0, capture) for capture in others]
     chosen = _one_profiler_a_rank(settled, events)
+    for rank, capture in settled:
+        if not is_rank(rank):
+            raise SourceError(
+                f"{capture.source.name}: claims rank {rank}; ranks are whole numbers from 0 on, below 2^31: "
+                "give the right one with --rank"
+            )
     for kind in PROFILERS if not (ranks or is_one_run) else ():
         refuse_unrelated([capture for capture in profiled if capture.kind == kind])
     firsts = _first_ids(settled, chosen)
@@ -46,7 +52,7 @@ def combine(
 def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
     """Each capture with its rank: as asked, else as the source says, else the lowest free one in input order."""
     if ranks:
-        wrong = [rank for rank in ranks if not 0 <= rank < 2**31]
+        wrong = [rank for rank in ranks if not is_rank(rank)]
         if wrong:
             raise UsageError(f"--rank {wrong[0]}: ranks are whole numbers from 0 on, below 2^31")
         if len(ranks) != len(captures) and len(ranks) != 1:

@@ -19,13 +19,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracelens.errors import SchemaError, SourceError
+from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
 from tracelens.schemas import SCHEMA_VERSION
 from tracelens.storage.table import Table
-from tracelens.trace.capture import Manifest
+from tracelens.trace.capture import Manifest, rank_of
 
 PART = "part-0.parquet"
 _ABANDONED_S = 3600
-_RANK_DIGITS = 9
+_ANEW = "collect the trace again"
 
 
 @contextmanager
@@ -70,11 +71,12 @@ def _is_trace(folder: Path) -> bool:
 
 
 class Part(NamedTuple):
-    """A file of a table, its rank, and the columns that it has."""
+    """A file of a table, its rank, the columns that it has, and the bytes that it takes in memory."""
 
     rank: int
     file: Path
     columns: Sequence[str]
+    n_bytes: int
 
 
 def scanned(part: Part, table: Table) -> pl.LazyFrame:
@@ -86,32 +88,61 @@ def scanned(part: Part, table: Table) -> pl.LazyFrame:
     return pl.scan_parquet(part.file, glob=False).select(pl.lit(part.rank, pl.Int32).alias("rank"), *known)
 
 
-def parts_of(folder: Path, table: str, manifest: Manifest) -> list[Part]:
-    """The parts of a table by rank, none of them missing, damaged or added.
+def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
+    """The parts of a table by rank, none of them missing, damaged or added, columns as declared.
 
     Raises SourceError for one that is. Only the footers are read here.
     """
-    columns: dict[Path, Sequence[str]] = {}
-    found = sorted(folder.glob(f"{table}/rank=*/*.parquet"))
-    expected = {folder / table / f"rank={rank}" / PART: n for rank, n in manifest.n_rows.get(table, {}).items()}
+    parts = {}
+    found = sorted(folder.glob(f"{table.name}/rank=*/*.parquet"))
+    expected = {
+        folder / table.name / f"rank={rank}" / PART: n for rank, n in manifest.n_rows.get(table.name, {}).items()
+    }
     for file in [*expected, *(file for file in found if file not in expected)]:
-        try:
-            about = pq.read_metadata(file)
-        except (OSError, pa.ArrowException) as error:
-            what = "is missing" if not file.exists() else f"cannot be read as Parquet ({first_line(error)})"
-            raise SourceError(f"{file}: {what}; collect the trace again") from error
+        if (rank := rank_of(file.parent.name.removeprefix("rank="))) is None:
+            raise SourceError(f"{file}: expected a folder rank=N, found {file.parent.name}; {_ANEW}")
+        if any(map(Path.is_symlink, (file, file.parent, file.parent.parent))):
+            raise SourceError(f"{file}: is a link, or in a linked folder; {_ANEW}")
+        if not file.is_file():
+            raise SourceError(f"{file}: is {'no file' if file.exists() else 'missing'}; {_ANEW}")
+        part, n_rows = _part(rank, file, table)
         # A trace written by hand may have no counts; then whatever lies there counts.
-        told = expected.get(file, 0)
-        if manifest.n_rows and about.num_rows != told:
-            raise SourceError(f"{file}: {told} rows by manifest.json, found {about.num_rows}; collect the trace again")
-        columns[file] = about.schema.names
-    parts = []
-    for file in found:
-        digits = file.parent.name.removeprefix("rank=")
-        if not digits.isascii() or not digits.isdecimal() or len(digits) > _RANK_DIGITS:
-            raise SourceError(f"{file}: expected a folder rank=N, found {file.parent.name}; collect the trace again")
-        parts.append(Part(int(digits), file, columns[file]))
-    return sorted(parts)
+        if manifest.n_rows and n_rows != expected.get(file, 0):
+            raise SourceError(f"{file}: {expected.get(file, 0)} rows by manifest.json, found {n_rows}; {_ANEW}")
+        parts[file] = part
+    return sorted(parts[file] for file in found)
+
+
+def _part(rank: int, file: Path, table: Table) -> tuple[Part, int]:
+    """What a file's footer says, and how many rows it has. Raises SourceError where a column is not as declared."""
+    try:
+        about = pq.read_metadata(file)
+        found = about.schema.to_arrow_schema()
+        found = pa.schema([pa.field(field.name, field.type) for field in found if field.name in table.names])
+        schema = pl.DataFrame(pl.from_arrow(found.empty_table())).schema
+        groups = [about.row_group(k) for k in range(about.num_row_groups)]
+        counts = [about.num_rows, *(group.num_rows for group in groups), *(group.total_byte_size for group in groups)]
+    except (OSError, ValueError, OverflowError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+        raise SourceError(f"{file}: cannot be read as Parquet ({first_line(error)}); {_ANEW}") from error
+    for column in table:
+        dtype = schema.get(column.name, column.dtype)
+        if dtype != column.dtype and not (column.dtype == pl.String and dtype == pl.Categorical):
+            raise SourceError(f"{file}: column {column.name} should be {column.dtype}, is {dtype}; {_ANEW}")
+    if min(counts) < 0 or counts[0] != sum(group.num_rows for group in groups):
+        raise SourceError(f"{file}: cannot be read as Parquet (sizes that contradict each other); {_ANEW}")
+    n_bytes = max(8 * about.num_rows * len(table.columns), sum(group.total_byte_size for group in groups))
+    return Part(rank, file, list(schema), n_bytes), about.num_rows
+
+
+def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
+    """Raise SourceError for a trace whose tables take far more memory than they can, by the size of their files."""
+    n_bytes, size = sum(part.n_bytes for part in parts), sum(part.file.stat().st_size for part in parts)
+    if n_bytes > max(ANY_EXPANSION_BYTES, EXPANSION.value * size):
+        largest = max(parts, key=lambda part: part.n_bytes).file
+        raise SourceError(
+            f"{folder}: {size:,} bytes that become {n_bytes:,}, most of them in {largest.relative_to(folder)}; "
+            f"{EXPANSION.how_to_raise}"
+        )
 
 
 def _clear_abandoned(target: Path) -> None:

@@ -27,6 +27,7 @@ from tracelens.trace.directory import (
     first_line,
     parts_of,
     read_manifest,
+    refuse_expansion,
     scanned,
     swap_in,
 )
@@ -35,6 +36,7 @@ Parts: TypeAlias = Sequence[tuple[int, pl.DataFrame | Stored]]
 """A rank each, and rows of it without the rank."""
 
 SUFFIX = ".tracelens"
+_UNREADABLE = (pl.exceptions.PolarsError, pa.ArrowException, OSError, ValueError, OverflowError, MemoryError)
 _WRITERS = 2  # of tables at a time: each holds some rows of one in their full width
 _COLLECTORS = {
     "stacks": "tracelens collect gdb",
@@ -93,10 +95,11 @@ class Trace:
         manifest = read_manifest(folder)
         tables, files = {}, {}
         for name, table in TABLES.items():
-            parts = parts_of(folder, name, manifest)
+            parts = parts_of(folder, table, manifest)
             tables[name] = pl.concat([scanned(p, table) for p in parts]) if parts else table.empty().lazy()
             if parts:
                 files[name] = parts
+        refuse_expansion(folder, [part for own in files.values() for part in own])
         trace = cls(manifest, tables, folder)
         trace._files = {name: [part.file for part in own] for name, own in files.items()}
         trace._stored = {name: set.intersection(*(set(p.columns) for p in own)) for name, own in files.items()}
@@ -226,7 +229,7 @@ class Trace:
         """Raise SourceError when the table's files cannot be read."""
         try:
             yield
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException, OSError) as error:
+        except (*_UNREADABLE, pl.exceptions.PanicException) as error:
             where = f"{self.path}/{name}" if self.path else name
             raise SourceError(
                 f"{where}: cannot be read as Parquet ({first_line(error)}); collect the trace again"
