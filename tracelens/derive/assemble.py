@@ -23,6 +23,7 @@ from tracelens.derive.time.activities import list_activities
 from tracelens.schemas import TABLES
 from tracelens.storage.store import Store
 from tracelens.trace.capture import Diagnostics
+from tracelens.trace.cleaning import clean_frame
 
 _WORK_IDS = {
     "kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id", "synchronizations": "synchronization_id",
@@ -57,7 +58,7 @@ def assemble(
         sites, at = find_sites(spans, enclosing, calls["start_ns"])
     calls = calls.with_columns(*said.result(), enclosing, *at).with_row_index("api_call_id")
     contexts = _contexts(spans) if has_ops and "kernels" in raw else None
-    tables = _Tables(store)
+    tables = _Tables(store, diagnostics)
     tables.small["layers"] = list_layers(spans)
     tables.small["sites"] = sites
     tables.small["activities"] = list_activities(spans, calls, marks)
@@ -121,16 +122,16 @@ def _of_processes(work: pl.DataFrame, name: str, callers: Callers, main_process:
 class _Tables:
     """Finished tables: the small ones here, the others in the store where there is one."""
 
-    def __init__(self, store: Store | None) -> None:
+    def __init__(self, store: Store | None, diagnostics: Diagnostics) -> None:
         self.small: dict[str, pl.DataFrame] = {}
-        self._store = store
+        self._store, self._diagnostics = store, diagnostics
 
     def add(self, name: str, frame: pl.DataFrame) -> None:
         """Take a finished table that may be large."""
         if self._store is None:
             self.small[name] = frame
         elif frame.height:
-            self._store.put(TABLES[name], frame)
+            self._store.put(TABLES[name], clean_frame(name, frame, self._diagnostics))
 
 
 def _in_order(spans: pl.DataFrame) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from tracelens.schemas import EVENT_TABLES, ROW_IDS, SPAN_POINTERS, TABLES
 from tracelens.storage.table import Stored
 from tracelens.trace import Parts, Trace
 from tracelens.trace.capture import Capture, Manifest, is_rank
+from tracelens.trace.cleaning import clean
 from tracelens.trace.same_run import refuse_unrelated
 
 PROFILERS = ("torch", "nsys")
@@ -30,6 +31,8 @@ def combine(
     two captures of one profiler claim the same rank, or cannot be ranks of one program and neither `ranks` insists nor
     `is_one_run` says that one program wrote them, UsageError when `ranks` does not fit.
     """
+    for capture in captures:
+        clean(capture)
     profiled = [capture for capture in captures if capture.kind in PROFILERS]
     others = [capture for capture in captures if capture.kind not in PROFILERS]
     settled = _settle(profiled or others, ranks)

@@ -26,6 +26,14 @@ from tracelens.trace.capture import Manifest, rank_of
 
 PART = "part-0.parquet"
 _ABANDONED_S = 3600
+_STORED_AS: dict[Any, tuple[str, ...]] = {
+    pl.Int32: ("int32",),
+    pl.Int64: ("int64",),
+    pl.Float64: ("double",),
+    pl.Boolean: ("bool",),
+    pl.String: ("string", "large_string", "string_view"),
+}
+"""Arrow's types by those of columns."""
 _ANEW = "collect the trace again"
 
 
@@ -117,21 +125,21 @@ def _part(rank: int, file: Path, table: Table) -> tuple[Part, int]:
     """What a file's footer says, and how many rows it has. Raises SourceError where a column is not as declared."""
     try:
         about = pq.read_metadata(file)
-        found = about.schema.to_arrow_schema()
-        found = pa.schema([pa.field(field.name, field.type) for field in found if field.name in table.names])
-        schema = pl.DataFrame(pl.from_arrow(found.empty_table())).schema
+        types = {field.name: field.type for field in about.schema.to_arrow_schema()}
         groups = [about.row_group(k) for k in range(about.num_row_groups)]
         counts = [about.num_rows, *(group.num_rows for group in groups), *(group.total_byte_size for group in groups)]
-    except (OSError, ValueError, OverflowError, pa.ArrowException, pl.exceptions.PolarsError) as error:
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         raise SourceError(f"{file}: cannot be read as Parquet ({first_line(error)}); {_ANEW}") from error
     for column in table:
-        dtype = schema.get(column.name, column.dtype)
-        if dtype != column.dtype and not (column.dtype == pl.String and dtype == pl.Categorical):
-            raise SourceError(f"{file}: column {column.name} should be {column.dtype}, is {dtype}; {_ANEW}")
+        found = types.get(column.name)
+        if found is not None and str(found) not in _STORED_AS[column.dtype]:
+            raise SourceError(
+                f"{file}: column {column.name} should be {_STORED_AS[column.dtype][0]}, is {found}; {_ANEW}"
+            )
     if min(counts) < 0 or counts[0] != sum(group.num_rows for group in groups):
         raise SourceError(f"{file}: cannot be read as Parquet (sizes that contradict each other); {_ANEW}")
     n_bytes = max(8 * about.num_rows * len(table.columns), sum(group.total_byte_size for group in groups))
-    return Part(rank, file, list(schema), n_bytes), about.num_rows
+    return Part(rank, file, list(types), n_bytes), about.num_rows
 
 
 def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
