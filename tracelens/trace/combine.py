@@ -200,7 +200,10 @@ def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Parts]
             {"rank": rank} | row
             for rank, frame in parts["diagnostics"]
             if isinstance(frame, pl.DataFrame)
-            for row in frame.filter(pl.col("severity") == "loss").select("code", "count", "text").to_dicts()
+            for row in frame.filter(pl.col("severity") == "loss")
+            .select("code", "count", "text")
+            .sort("code", "text")
+            .to_dicts()
         ],
         empty_tables={name: _why_empty(name, captures) for name in TABLES if not parts[name]},
     )

@@ -174,8 +174,22 @@ def _is_running(process_id: int) -> bool:
     return True
 
 
-def swap_in(build: Path, target: Path) -> None:
-    """Rename the finished directory into place; an old trace is moved aside first and removed last."""
+def swap_in(build: Path, target: Path, *, force: bool) -> None:
+    """Rename the finished directory into place; with `force`, an old trace is moved aside first and removed last.
+
+    Renaming fails where a trace stands already, however late it came: of several processes one writes, and the others
+    are told by a SourceError. To be called with the folder around locked, so that no two move the old one aside.
+    """
+    if not force:
+        try:
+            build.rename(target)
+        except OSError as error:
+            if os.path.lexists(target):
+                raise SourceError(
+                    f"{target}: another process wrote it meanwhile, and its trace stays; give another --out, or --force"
+                ) from error
+            raise
+        return
     if not target.exists():
         build.rename(target)
         return

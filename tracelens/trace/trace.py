@@ -18,6 +18,7 @@ import pyarrow as pa
 from tracelens.errors import MissingTableError, SchemaError, SourceError
 from tracelens.schemas import TABLES
 from tracelens.storage.coding import coded, has_values, read_columns, read_groups, rows_of
+from tracelens.storage.folders import locked
 from tracelens.storage.table import MANY_CELLS, Stored
 from tracelens.trace.capture import Manifest
 from tracelens.trace.directory import (
@@ -335,10 +336,11 @@ class Trace:
         try:
             with build_folder(target) as build:
                 self._fill(build)
-                swap_in(build, target)
+                with locked(target.parent):
+                    swap_in(build, target, force=force)
+                    return Trace.open(target)
         except OSError as error:
             raise SourceError(f"{target}: cannot be written: {error}") from error
-        return Trace.open(target)
 
     def _fill(self, folder: Path) -> None:
         """Write every table and the manifest into an empty directory."""
