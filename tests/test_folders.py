@@ -116,6 +116,21 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(temporary: Path,
         process.communicate()
 
 
+def test_no_machine_code_is_cached_that_could_be_damaged_or_planted(tmp_path: Path) -> None:
+    """A cut or foreign file in the cache of compiled kernels killed runs, or ran as code: nothing is kept anywhere."""
+    places = [tmp_path / name for name in ("HOME", "XDG_CACHE_HOME", "TMPDIR")]
+    for place in places:
+        place.mkdir()
+    sample = Path(__file__).parents[1] / "samples" / "planted" / "captures" / "little_work.pt.trace.json.gz"
+    command = [sys.executable, "-m", "tracelens", "collect", "torch", str(sample), "--out", str(tmp_path / "t")]
+    environment = os.environ | {place.name: str(place) for place in places}
+    subprocess.run(command, env=environment, check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        [*command[:3], "report", str(tmp_path / "t")], env=environment, check=True, stdout=subprocess.DEVNULL
+    )
+    assert [file for place in places for file in place.rglob("*")] == []
+
+
 @pytest.mark.parametrize("turn", [list, lambda codes: list(reversed(codes))])
 def test_what_was_dropped_stands_in_one_order(turn: Callable[[list[str]], list[str]]) -> None:
     capture = Capture("torch", SourceFile("t", "torch", 1, "0" * 64), {}, producer="p")
