@@ -11,8 +11,10 @@ from tracelens.cli.app import main
 from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Stored
+from tracelens.trace import Trace
 from tracelens.trace.capture import Capture, SourceFile
-from tracelens.trace.combine import combine, repeated_ids
+from tracelens.trace.checking import problems
+from tracelens.trace.combine import combine
 
 
 def capture(kind: str, name: str, rank: int | None = None, **tables: list[dict[str, Any]]) -> Capture:
@@ -95,6 +97,19 @@ def test_a_second_file_of_one_profiler_and_rank_is_refused(kind: str) -> None:
         combine([capture(kind, "a", 1, spans=[{}]), capture(kind, "b", 1, spans=[{}])])
 
 
+@pytest.mark.parametrize("kind", ["torch", "nsys", "provenance", "trace_log", "gdb"])
+@pytest.mark.parametrize("rank", [-5, 2**31, 5_000_000_000, True])
+def test_a_rank_that_no_trace_can_have_is_refused(kind: str, rank: int) -> None:
+    with pytest.raises(SourceError, match=rf"a: claims rank {rank}; ranks are whole numbers from 0 on, below 2\^31"):
+        combine([capture(kind, "a", rank, counters=[{}])])
+
+
+@pytest.mark.parametrize("rank", [10**9, 2**31 - 1])
+def test_the_largest_ranks_are_read_back(tmp_path: Path, rank: int) -> None:
+    combine([capture("torch", "a", rank, spans=[{}])]).write(tmp_path / "t.tracelens")
+    assert Trace.open(tmp_path / "t.tracelens").spans["rank"].to_list() == [rank]
+
+
 def test_stacks_of_several_files_keep_their_frames() -> None:
     trace = combine([stacks("x", 0, 5), capture("torch", "t", spans=[{}]), stacks("y", 0, 1)])
     assert trace.stacks.select("rank", "stack_id").rows() == [(0, 0), (0, 5), (0, 6), (0, 7)]
@@ -126,7 +141,7 @@ def test_two_sources_of_spans_in_one_rank_keep_their_rows_apart() -> None:
     assert trace.collectives["kernel_id"].to_list() == [0, 1]
     assert trace.memcpys.select("memcpy_id", "api_call_id", "span_id").rows() == [(0, 0, 1), (1, 1, 3)]
     assert trace.sites["site_id"].to_list() == [0, 1]
-    assert repeated_ids(trace) == {}
+    assert list(problems(trace)) == []
 
 
 def test_ids_of_a_table_on_disk_are_raised_too(tmp_path: Path) -> None:

@@ -38,7 +38,8 @@ class Limit:
 EXPANSION = Limit(
     "TRACELENS_MAX_EXPANSION",
     200,
-    "How many times larger a gzip file, or a table of an nsys export, may get; one that stays below 64 MiB always may.",
+    "How many times larger a gzip file, a table of an nsys export or a trace directory may get; one that stays below "
+    "64 MiB always may.",
 )
 ANY_EXPANSION_BYTES = 64 << 20
 """What any file may become, however small it is."""

@@ -10,6 +10,7 @@ import polars as pl
 from tracelens.analyses import ANALYSES, Analysis
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace
+from tracelens.trace.checking import blame_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,8 @@ def run_section(analysis: Analysis, trace: Trace, base: Trace | None = None) -> 
     """Run one analysis; a table that is missing becomes the section's `missing` text, not an error."""
     traces = (base, trace) if analysis.is_pair else (trace,)
     try:
-        frame = analysis.run(*traces, base=base) if analysis.takes_base else analysis.run(*traces)
+        with blame_rows(*(one for one in (base, trace) if one is not None)):
+            frame = analysis.run(*traces, base=base) if analysis.takes_base else analysis.run(*traces)
+            return Section(analysis, frame, analysis.notes(*traces, frame) if analysis.notes else [])
     except MissingTableError as error:
         return Section(analysis, analysis.result.empty(), [], str(error))
-    return Section(analysis, frame, analysis.notes(*traces, frame) if analysis.notes else [])

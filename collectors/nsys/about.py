@@ -31,6 +31,8 @@ _NO_EVENTS = re.compile(
     r"^(NVTX_EVENTS(_V\d)?|ENUM_.*|META_DATA_.*|TARGET_INFO_.*|ANALYSIS_.*|EXPORT_.*|StringIds|ThreadNames|Process.*|"
     r"PROCESSES|.*_(TYPES|FIELDS|SOURCES)|UnwindMethodType|NVTX_PAYLOAD_.*)$"
 )
+_HOME = r"""(?:/home|[/\\]Users)[/\\]+([^\s"'/\\:;,]+)"""
+_PASSWORD = re.compile(r"(?i)\b(password|passwd|passphrase|secret|token|key)\b((?: +is| +was|:)?) +\S+")
 _PLAIN_WORD = re.compile(r"""^[("'\[]*(--)?[A-Za-z][A-Za-z'-]*(\(\))?[)"'\].,:;!?]*$|^[\d.,]+[%).,:;]*$""")
 
 
@@ -152,7 +154,7 @@ def note_losses(export: Export, diagnostics: Diagnostics) -> None:
         diagnostics.add("info", f"not_read_{table.lower()}", text, export.n_rows(table))
     events = export.frame("DIAGNOSTIC_EVENT", wanted(["severity"], ["text"]))
     for severity, message in events.filter(pl.col("severity").is_in(list(codes.SEVERITIES))).iter_rows():
-        text = scrub(message or "", _host_names(export))
+        text = scrub(message or "", owners(export))
         diagnostics.add(codes.SEVERITIES[severity], f"nsys_{_slug(text)}", f"nsys: {text}")
 
 
@@ -162,15 +164,19 @@ def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
     What is left out may be a path, a variable's value, or the name of a host, a user or a file.
     """
     line = text.strip().split("\n", 1)[0].replace("\0", " ")
-    line = re.sub(r"""(["'`]).*?\1""", "…", line)
+    line = _PASSWORD.sub(r"\1\2 …", re.sub(r"""(["'`]).*?\1""", "…", line))
     words = [w if _PLAIN_WORD.match(w) and w.strip(".,:;") not in private else "…" for w in line.split()]
     return re.sub(r"…(\s…)+", "…", " ".join(words))[:200]
 
 
-def _host_names(export: Export) -> frozenset[str]:
-    """Words that look like any other but name the machine."""
+def owners(export: Export) -> frozenset[str]:
+    """Names of the machine and its user, which look like any other word."""
     found = _values(export, "META_DATA_CAPTURE") | _values(export, "TARGET_INFO_SYSTEM_ENV")
-    return frozenset(v for k, v in found.items() if re.search(r"(?i)display_?name|host_?name|user_?name", k))
+    named = {
+        v for k, v in found.items() if re.search(r"(?i)display_?name|host_?name|user_?name|(^|[_:])(user|logname)$", k)
+    }
+    homes = (match for value in found.values() for match in re.findall(_HOME, value))
+    return frozenset(named.union(homes))
 
 
 def _values(export: Export, table: str) -> dict[str, str]:

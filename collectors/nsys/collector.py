@@ -16,6 +16,7 @@ from tracelens.collectors.nsys.sqlite import MAGIC, SqliteExport
 from tracelens.derive.assemble import assemble
 from tracelens.errors import SourceError, first_line
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
+from tracelens.trace.cleaning import clean
 
 KIND = "nsys"
 _WORK = {
@@ -114,7 +115,7 @@ def _capture(export: Export, source: Future[SourceFile]) -> Capture:
     about.note_losses(export, diagnostics)
     tables = assemble(raw, diagnostics)
     severe = {severity for severity, _ in diagnostics.counts} & {"loss", "error"}
-    return Capture(
+    capture = Capture(
         KIND,
         source.result(),
         tables,
@@ -126,6 +127,8 @@ def _capture(export: Export, source: Future[SourceFile]) -> Capture:
         reasons={name: why for name, why in _WHY_EMPTY.items() if name not in tables},
         diagnostics=diagnostics,
     )
+    clean(capture, about.owners(export))
+    return capture
 
 
 def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from tracelens.collectors.nsys.tool import Nsys, find_nsys
 from tracelens.errors import ToolError, TracelensError
 from tracelens.running.program import find_program, run_program
 from tracelens.schemas import DEVICE_WORK
+from tracelens.storage.folders import OwnFolder
 from tracelens.trace.capture import Capture
 from tracelens.trace.collector import Run
 
@@ -68,7 +68,7 @@ def run(
     tool = find_nsys(nsys)
     if keep is not None and not keep.absolute().parent.is_dir():
         raise ToolError(f"{keep}: the report cannot be kept there: there is no such folder; make it first")
-    with tempfile.TemporaryDirectory(prefix="tracelens-nsys-") as name:
+    with OwnFolder("tracelens-nsys-") as name:
         folder = Path(name)
         exit_code = _run_under(tool, command, options, folder)
         report = _report(tool, folder, exit_code, raw)

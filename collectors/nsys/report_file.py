@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tracelens.collectors.nsys.tool import Nsys, find_nsys, run_tool
 from tracelens.errors import ToolError
+from tracelens.storage.folders import OwnFolder
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 RAW_SUFFIX = ".qdstrm"
@@ -30,7 +30,7 @@ def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
                 f"{report}: reading it takes nsys: {error}; or where nsys is installed run {by_hand}, then give "
                 f"tracelens {report.stem}.sqlite"
             ) from error
-    with tempfile.TemporaryDirectory(prefix="tracelens-nsys-") as folder:
+    with OwnFolder("tracelens-nsys-") as folder:
         if report.suffix == RAW_SUFFIX:
             report = import_raw(report, Path(folder) / f"{report.stem}.nsys-rep", nsys)
         complaint = ""

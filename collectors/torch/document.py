@@ -15,6 +15,7 @@ from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, deco
 from tracelens.collectors.torch.text import Text
 from tracelens.errors import NoTraceError
 from tracelens.trace.capture import Diagnostics
+from tracelens.trace.cleaning import whole_text
 
 BLOCK_BYTES = 8 << 20
 _HEAD_LIMIT = 64 << 20
@@ -256,7 +257,7 @@ def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, 
         # Of a trace that is cut among its events, the closing brace is missing.
         whole = json.JSONDecoder(strict=False).raw_decode((decoded if tail else decoded + "}").lstrip())[0]
         if isinstance(whole, dict):
-            return {key: whole[key] for key in KEYS if key in whole}
+            return {key: whole_text(whole[key]) for key in KEYS if key in whole}
     except (ValueError, RecursionError):
         pass
     facts: dict[str, Any] = {}
@@ -265,7 +266,7 @@ def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, 
         if match is None:
             continue
         try:
-            facts[key] = json.JSONDecoder(strict=False).raw_decode(decoded, match.end())[0]
+            facts[key] = whole_text(json.JSONDecoder(strict=False).raw_decode(decoded, match.end())[0])
         except (ValueError, RecursionError):
             diagnostics.add("loss", "metadata_damaged", "top-level facts of the trace that are not JSON")
     return facts

@@ -7,7 +7,6 @@ import importlib
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -20,6 +19,7 @@ from tracelens.collectors.torch.live.settings import VARIABLE, Settings
 from tracelens.errors import SourceError, ToolError, UsageError
 from tracelens.running.nvml import Sampler
 from tracelens.running.program import run_program
+from tracelens.storage.folders import OwnFolder
 from tracelens.trace import Trace
 from tracelens.trace.capture import Capture
 from tracelens.trace.collector import Run
@@ -45,7 +45,7 @@ def run(command: Sequence[str], settings: Settings | None = None, *, keep: Path 
     `settings.folder` is replaced. `keep` is a folder to which the profiler's own files are copied. Raises ToolError
     when the command cannot be run, and when nothing was captured: why, and with which code the program ended.
     """
-    with tempfile.TemporaryDirectory(prefix="tracelens-") as folder:
+    with OwnFolder("tracelens-live-") as folder:
         asked = replace(settings or Settings(""), folder=folder)
         paths = [str(_SITE), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {VARIABLE: asked.to_text(), "PYTHONPATH": os.pathsep.join(paths)}
@@ -239,7 +239,7 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
         self.trace: Trace | None = None
         self.notes: list[str] = []
         self._settings = _settings_of_block(options)
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: OwnFolder | None = None
         self._recorder: Any = None
         self._sampler: Sampler | None = None
 
@@ -251,7 +251,7 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
             module = importlib.import_module("tracelens.collectors.torch.live.recorder")
         except ImportError as error:
             raise ToolError(f"torch cannot be imported ({error}); pip install 'tracelens-toolkit[torch]'") from error
-        self._folder = tempfile.TemporaryDirectory(prefix="tracelens-")
+        self._folder = OwnFolder("tracelens-live-")
         self._settings = replace(self._settings, folder=self._folder.name)
         self._sampler = Sampler()
         self._sampler.start()

@@ -13,6 +13,7 @@ from tracelens.derive.columns.distinct import each_once
 from tracelens.derive.events.modules import MODULE_PREFIX
 from tracelens.errors import SourceError
 from tracelens.trace.capture import Capture, Diagnostics
+from tracelens.trace.cleaning import whole_text
 
 SUFFIX = ".live.json"
 _ENDINGS = (".gz", ".json", ".trace", ".pt")
@@ -41,7 +42,8 @@ def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
     if not isinstance(facts, dict):
         diagnostics.add("warning", "sidecar_damaged", f"{path.name} is damaged: exact module paths are lost")
         return {}
-    return facts
+    found: dict[str, Any] = whole_text(facts)
+    return found
 
 
 def exact_paths(spans: pl.DataFrame, facts: dict[str, Any], diagnostics: Diagnostics) -> pl.DataFrame:

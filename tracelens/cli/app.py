@@ -24,8 +24,9 @@ from tracelens.cli import plan as cli_plan
 from tracelens.cli.io import Step, emit, keep_sources, open_any, screen, tell, write_report
 from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.report import build_report, check_sections
-from tracelens.schemas import ROW_IDS, TABLES
-from tracelens.trace.combine import installed_version, repeated_ids
+from tracelens.schemas import TABLES
+from tracelens.trace.checking import problems
+from tracelens.trace.combine import installed_version
 from tracelens.views.describe import describe, listing
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import Format
@@ -215,22 +216,20 @@ app.command()(cli_plan.plan)
 def check(trace: Sources) -> None:
     """Say what a trace holds and what was lost.
 
-    Exits with 1 when anything was lost or is broken.
+    Exits with 1 when anything was lost or is broken, or rows cannot be true.
     """
     opened = open_any(trace)
-    for name, table in TABLES.items():
-        table.check(opened.frame(name))
+    wrong = list(problems(opened))
     diagnostics = opened.frame("diagnostics")
     emit(_plain(opened.summary().select("table", "n_rows", "empty because")))
     if diagnostics.height:
         emit(f"\n{_plain(diagnostics)}")
     bad = diagnostics.filter(pl.col("severity").is_in(["loss", "error"]))
-    repeated = repeated_ids(opened)
-    for name, count in repeated.items():
-        emit(f"\n{count:,} rows of {name} share their {ROW_IDS[name]} with another row of their rank: collect anew.\n")
-    if bad.height or repeated or not opened.manifest.complete:
+    for text in wrong:
+        emit(f"\n{printable(text)}: collect anew.\n")
+    if bad.height or wrong or not opened.manifest.complete:
         incomplete = "" if opened.manifest.complete else "; the capture is incomplete"
-        emit(f"\nNot clean: {bad.height + len(repeated)} kinds of losses or errors{incomplete}.\n")
+        emit(f"\nNot clean: {bad.height + len(wrong)} kinds of losses or errors{incomplete}.\n")
         raise typer.Exit(EXIT_INPUT)
     emit("\nClean: nothing was lost.\n")
 

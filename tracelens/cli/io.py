@@ -21,6 +21,7 @@ from tracelens.errors import UsageError
 from tracelens.report import Report
 from tracelens.storage.whole import replacing
 from tracelens.trace import Trace
+from tracelens.trace.checking import blame_rows
 from tracelens.trace.same_run import APART
 from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
 from tracelens.views.formats.format import WIDTH, Format, Screen
@@ -49,7 +50,10 @@ def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
     Raises SourceError or UsageError.
     """
     trace = _opened(paths)
-    return trace if step is None else mark_anew(trace, step)
+    if step is None:
+        return trace
+    with blame_rows(trace):
+        return mark_anew(trace, step)
 
 
 def _opened(paths: Sequence[Path]) -> Trace:

@@ -23,6 +23,7 @@ from tracelens.derive.time.activities import list_activities
 from tracelens.schemas import TABLES
 from tracelens.storage.store import Store
 from tracelens.trace.capture import Diagnostics
+from tracelens.trace.cleaning import clean_frame
 
 _WORK_IDS = {
     "kernels": "kernel_id", "memcpys": "memcpy_id", "memsets": "memset_id", "synchronizations": "synchronization_id",
@@ -73,7 +74,7 @@ class _Rank:
         if self.store is None:
             self.tables[name] = _declared(name, frame)
         elif frame.height:
-            self.store.put(TABLES[name], _declared(name, frame))
+            self.store.put(TABLES[name], clean_frame(name, _declared(name, frame), self.diagnostics))
 
 
 def _order(rank: _Rank) -> None:

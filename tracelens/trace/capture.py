@@ -137,6 +137,52 @@ class Manifest:
         Raises ValueError when a key holds something else than it should.
         """
         try:
-            return msgspec.convert(data, cls)
+            manifest = msgspec.convert(data, cls)
         except msgspec.ValidationError as error:
             raise ValueError(str(error)) from error
+        if not all(map(is_rank, manifest.ranks)):
+            raise ValueError(f"ranks should be whole numbers {_RANKS}")
+        for source in manifest.sources:
+            for key, value in source.items():
+                if key in _SOURCE_TYPES and type(value) is not _SOURCE_TYPES[key]:
+                    raise ValueError(f"{key} of a source should be {_SOURCE_TYPES[key].__name__}")
+        for counts in manifest.n_rows.values():
+            if any(count < 0 for count in counts.values()):
+                raise ValueError("n_rows should be whole numbers by table and rank")
+            if any(rank_of(rank) is None for rank in counts):
+                raise ValueError(f"n_rows should be by table and rank, ranks {_RANKS}")
+        _check_values(asdict(manifest))
+        return manifest
+
+
+def is_rank(value: object) -> bool:
+    """Whether a trace can have this as a rank."""
+    return type(value) is int and 0 <= value < 2**31
+
+
+def rank_of(digits: str) -> int | None:
+    """The rank that a folder or a key of the manifest is named for; None where it is no rank as it would be written."""
+    is_number = digits.isascii() and digits.isdecimal() and len(digits) <= len(str(2**31))
+    return int(digits) if is_number and str(int(digits)) == digits and is_rank(int(digits)) else None
+
+
+def _check_values(known: object) -> None:
+    """Raise ValueError for numbers of more than 64 bits, and for text that is no Unicode, at any depth."""
+    left = [known]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left += [*value, *value.values()]
+        elif isinstance(value, list):
+            left += value
+        elif isinstance(value, str):
+            value.encode()
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError("a number has more than 64 bits")
+
+
+_RANKS = "from 0 on, below 2^31"
+_SOURCE_TYPES = {
+    "name": str, "kind": str, "size_bytes": int, "sha256": str, "rank": int, "rank_origin": str, "producer": str,
+    "versions": dict, "settings": dict, "complete": bool,
+}  # fmt: skip

@@ -14,7 +14,8 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import EVENT_TABLES, ROW_IDS, SPAN_POINTERS, TABLES
 from tracelens.storage.table import Stored
 from tracelens.trace import Trace
-from tracelens.trace.capture import Capture, Manifest
+from tracelens.trace.capture import Capture, Manifest, is_rank
+from tracelens.trace.cleaning import clean
 from tracelens.trace.collected import Collected
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.same_run import refuse_unrelated
@@ -31,12 +32,20 @@ def combine(
     captures of one profiler claim the same rank, or cannot be ranks of one program and neither `ranks` insists nor
     `is_one_run` says that one program wrote them, UsageError when `ranks` does not fit.
     """
+    for capture in captures:
+        clean(capture)
     profiled = [capture for capture in captures if _is_profile(capture)]
     others = [capture for capture in captures if not _is_profile(capture)]
     settled = _settle(profiled or others, ranks)
     if profiled:
         settled += [(ranks[0] if len(ranks) == 1 else capture.rank or 0, capture) for capture in others]
     chosen = _one_profiler_a_rank(settled, events)
+    for rank, capture in settled:
+        if not is_rank(rank):
+            raise SourceError(
+                f"{capture.source.name}: claims rank {rank}; ranks are whole numbers from 0 on, below 2^31: "
+                "give the right one with --rank"
+            )
     for kind in dict.fromkeys(capture.kind for capture in profiled) if not (ranks or is_one_run) else ():
         refuse_unrelated([capture for capture in profiled if capture.kind == kind])
     firsts = _first_ids(settled, chosen)
@@ -52,7 +61,7 @@ def _is_profile(capture: Capture) -> bool:
 def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
     """Each capture with its rank: as asked, else as the source says, else the lowest free one in input order."""
     if ranks:
-        wrong = [rank for rank in ranks if not 0 <= rank < 2**31]
+        wrong = [rank for rank in ranks if not is_rank(rank)]
         if wrong:
             raise UsageError(f"--rank {wrong[0]}: ranks are whole numbers from 0 on, below 2^31")
         if len(ranks) != len(captures) and len(ranks) != 1:
@@ -198,7 +207,10 @@ def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Sequen
             {"rank": rank} | row
             for rank, frame in parts["diagnostics"]
             if isinstance(frame, pl.DataFrame)
-            for row in frame.filter(pl.col("severity") == "loss").select("code", "count", "text").to_dicts()
+            for row in frame.filter(pl.col("severity") == "loss")
+            .select("code", "count", "text")
+            .sort("code", "text")
+            .to_dicts()
         ],
         empty_tables={name: _why_empty(name, captures) for name in TABLES if not parts[name]},
     )

@@ -19,14 +19,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracelens.errors import SchemaError, SourceError, first_line
+from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
 from tracelens.schemas import SCHEMA_VERSION
 from tracelens.storage.reading import read_columns
 from tracelens.storage.table import Table
-from tracelens.trace.capture import Manifest
+from tracelens.trace.capture import Manifest, rank_of
 
 PART = "part-0.parquet"
 _ABANDONED_S = 3600
-_RANK_DIGITS = 9
+_STORED_AS: dict[Any, tuple[str, ...]] = {
+    pl.Int32: ("int32",),
+    pl.Int64: ("int64",),
+    pl.Float64: ("double",),
+    pl.Boolean: ("bool",),
+    pl.String: ("string", "large_string", "string_view"),
+}
+"""Arrow's types by those of columns."""
+_ANEW = "collect the trace again"
 
 
 @contextmanager
@@ -71,12 +80,13 @@ def _is_trace(folder: Path) -> bool:
 
 
 class Part(NamedTuple):
-    """A file of a table, its rank, how many rows and which columns it has."""
+    """A file of a table, its rank, how many rows and which columns it has, and the bytes that it takes in memory."""
 
     rank: int
     file: Path
     n_rows: int
     columns: Sequence[str]
+    n_bytes: int
 
 
 def scanned(part: Part, table: Table) -> pl.LazyFrame:
@@ -96,32 +106,61 @@ def read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame:
     return pl.DataFrame([ranks.alias("rank") if column == "rank" else found[column] for column in columns])
 
 
-def parts_of(folder: Path, table: str, manifest: Manifest) -> list[Part]:
-    """The parts of a table by rank, none of them missing, damaged or added.
+def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
+    """The parts of a table by rank, none of them missing, damaged or added, columns as declared.
 
     Raises SourceError for one that is. Only the footers are read here.
     """
-    footers: dict[Path, Any] = {}
-    found = sorted(folder.glob(f"{table}/rank=*/*.parquet"))
-    expected = {folder / table / f"rank={rank}" / PART: n for rank, n in manifest.n_rows.get(table, {}).items()}
+    parts = {}
+    found = sorted(folder.glob(f"{table.name}/rank=*/*.parquet"))
+    expected = {
+        folder / table.name / f"rank={rank}" / PART: n for rank, n in manifest.n_rows.get(table.name, {}).items()
+    }
     for file in [*expected, *(file for file in found if file not in expected)]:
-        try:
-            about = pq.read_metadata(file)
-        except (OSError, pa.ArrowException) as error:
-            what = "is missing" if not file.exists() else f"cannot be read as Parquet ({first_line(error)})"
-            raise SourceError(f"{file}: {what}; collect the trace again") from error
+        if (rank := rank_of(file.parent.name.removeprefix("rank="))) is None:
+            raise SourceError(f"{file}: expected a folder rank=N, found {file.parent.name}; {_ANEW}")
+        if any(map(Path.is_symlink, (file, file.parent, file.parent.parent))):
+            raise SourceError(f"{file}: is a link, or in a linked folder; {_ANEW}")
+        if not file.is_file():
+            raise SourceError(f"{file}: is {'no file' if file.exists() else 'missing'}; {_ANEW}")
+        part = _part(rank, file, table)
         # A trace written by hand may have no counts; then whatever lies there counts.
-        told = expected.get(file, 0)
-        if manifest.n_rows and about.num_rows != told:
-            raise SourceError(f"{file}: {told} rows by manifest.json, found {about.num_rows}; collect the trace again")
-        footers[file] = about
-    parts = []
-    for file in found:
-        digits = file.parent.name.removeprefix("rank=")
-        if not digits.isascii() or not digits.isdecimal() or len(digits) > _RANK_DIGITS:
-            raise SourceError(f"{file}: expected a folder rank=N, found {file.parent.name}; collect the trace again")
-        parts.append(Part(int(digits), file, footers[file].num_rows, footers[file].schema.names))
-    return sorted(parts)
+        if manifest.n_rows and part.n_rows != expected.get(file, 0):
+            raise SourceError(f"{file}: {expected.get(file, 0)} rows by manifest.json, found {part.n_rows}; {_ANEW}")
+        parts[file] = part
+    return sorted(parts[file] for file in found)
+
+
+def _part(rank: int, file: Path, table: Table) -> Part:
+    """What a file's footer says. Raises SourceError where a column is not as declared."""
+    try:
+        about = pq.read_metadata(file)
+        types = {field.name: field.type for field in about.schema.to_arrow_schema()}
+        groups = [about.row_group(k) for k in range(about.num_row_groups)]
+        counts = [about.num_rows, *(group.num_rows for group in groups), *(group.total_byte_size for group in groups)]
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
+        raise SourceError(f"{file}: cannot be read as Parquet ({first_line(error)}); {_ANEW}") from error
+    for column in table:
+        found = types.get(column.name)
+        if found is not None and str(found) not in _STORED_AS[column.dtype]:
+            raise SourceError(
+                f"{file}: column {column.name} should be {_STORED_AS[column.dtype][0]}, is {found}; {_ANEW}"
+            )
+    if min(counts) < 0 or counts[0] != sum(group.num_rows for group in groups):
+        raise SourceError(f"{file}: cannot be read as Parquet (sizes that contradict each other); {_ANEW}")
+    n_bytes = max(8 * about.num_rows * len(table.columns), sum(group.total_byte_size for group in groups))
+    return Part(rank, file, about.num_rows, list(types), n_bytes)
+
+
+def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
+    """Raise SourceError for a trace whose tables take far more memory than they can, by the size of their files."""
+    n_bytes, size = sum(part.n_bytes for part in parts), sum(part.file.stat().st_size for part in parts)
+    if n_bytes > max(ANY_EXPANSION_BYTES, EXPANSION.value * size):
+        largest = max(parts, key=lambda part: part.n_bytes).file
+        raise SourceError(
+            f"{folder}: {size:,} bytes that become {n_bytes:,}, most of them in {largest.relative_to(folder)}; "
+            f"{EXPANSION.how_to_raise}"
+        )
 
 
 def _clear_abandoned(target: Path) -> None:
@@ -145,8 +184,22 @@ def _is_running(process_id: int) -> bool:
     return True
 
 
-def swap_in(build: Path, target: Path) -> None:
-    """Rename the finished directory into place; an old trace is moved aside first and removed last."""
+def swap_in(build: Path, target: Path, *, force: bool) -> None:
+    """Rename the finished directory into place; with `force`, an old trace is moved aside first and removed last.
+
+    Renaming fails where a trace stands already, however late it came: of several processes one writes, and the others
+    are told by a SourceError. To be called with the folder around locked, so that no two move the old one aside.
+    """
+    if not force:
+        try:
+            build.rename(target)
+        except OSError as error:
+            if os.path.lexists(target):
+                raise SourceError(
+                    f"{target}: another process wrote it meanwhile, and its trace stays; give another --out, or --force"
+                ) from error
+            raise
+        return
     if not target.exists():
         build.rename(target)
         return

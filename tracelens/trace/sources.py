@@ -67,7 +67,9 @@ def sources_of(
     for path in given:
         if path != STANDARD_INPUT and not path.exists():
             raise SourceError(f"{path}: no such file or directory")
+        _refuse_endless(path)
         for member in _members(path, kind):
+            _refuse_endless(member)
             collector = COLLECTORS[kind or detect(member)]
             for file in collector.files_of(member):
                 if file == path or collector.begins_as_one(file):
@@ -101,6 +103,14 @@ def _members(path: Path, kind: str | None) -> list[Path]:
         return [path]
     members = sorted(p for p in path.iterdir() if not p.name.startswith("."))
     return [p for p in members if any(c.sniff(p, _head(p)) for c in COLLECTORS.values())]
+
+
+def _refuse_endless(path: Path) -> None:
+    """Raise SourceError for what is neither file nor folder, or a folder with such in it: a pipe may never end."""
+    inside = path.iterdir() if path.is_dir() else [path]
+    strange = next((p for p in inside if p != STANDARD_INPUT and p.exists() and not (p.is_file() or p.is_dir())), None)
+    if strange is not None:
+        raise SourceError(f"{strange}: is a pipe, a socket or a device, which is not read; expected: {_expected()}")
 
 
 def _head(path: Path) -> bytes:

@@ -12,16 +12,18 @@ import pyarrow as pa
 
 from tracelens.errors import MissingTableError, SchemaError, SourceError, first_line
 from tracelens.schemas import TABLES
+from tracelens.storage.folders import locked
 from tracelens.storage.reading import read_groups
 from tracelens.trace.capture import Manifest
 from tracelens.trace.collector import how_to_fill
-from tracelens.trace.directory import Part, parts_of, read_manifest, read_part, scanned
+from tracelens.trace.directory import Part, parts_of, read_manifest, read_part, refuse_expansion, scanned
 from tracelens.trace.shown import to_html
 from tracelens.trace.writing import RankPart, write_trace
 
 SUFFIX = ".tracelens"
 _SUMMARY = {"table": pl.String, "n_rows": pl.Int64, "a row is": pl.String, "empty because": pl.String}
 _CATEGORIES = pl.col(pl.String).cast(pl.Categorical)
+_UNREADABLE = (pl.exceptions.PolarsError, pa.ArrowException, OSError, ValueError, OverflowError, MemoryError)
 
 
 class Trace:
@@ -45,11 +47,12 @@ class Trace:
         """Open a trace directory. Raises SourceError when it is none, SchemaError when a newer version wrote it."""
         folder = Path(path)
         manifest = read_manifest(folder)
-        files = {name: parts_of(folder, name, manifest) for name in TABLES}
+        files = {name: parts_of(folder, table, manifest) for name, table in TABLES.items()}
         tables = {
             name: pl.concat([scanned(part, table) for part in files[name]]) if files[name] else table.empty().lazy()
             for name, table in TABLES.items()
         }
+        refuse_expansion(folder, [part for own in files.values() for part in own])
         trace = cls(manifest, tables, folder)
         trace._files = files
         return trace
@@ -127,7 +130,7 @@ class Trace:
         """Raise SourceError when the table's files cannot be read."""
         try:
             yield
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException, OSError) as error:
+        except (*_UNREADABLE, pl.exceptions.PanicException) as error:
             where = f"{self.path}/{name}" if self.path else name
             raise SourceError(
                 f"{where}: cannot be read as Parquet ({first_line(error)}); collect the trace again"
@@ -191,7 +194,8 @@ class Trace:
         """
         target = Path(path)
         write_trace(target, self.manifest, self._parts_of, force=force)
-        return Trace.open(target)
+        with locked(target.parent):  # no other process moves it meanwhile
+            return Trace.open(target)
 
     def _parts_of(self, name: str) -> Iterable[RankPart]:
         """The table's rows, rank by rank, without the rank."""

@@ -13,6 +13,7 @@ import polars as pl
 
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
+from tracelens.storage.folders import locked
 from tracelens.storage.table import MANY_CELLS, Stored
 from tracelens.trace.capture import Manifest
 from tracelens.trace.directory import PART, build_folder, check_target, swap_in
@@ -34,7 +35,8 @@ def write_trace(
     try:
         with build_folder(target) as build:
             _fill(build, manifest, parts_of)
-            swap_in(build, target)
+            with locked(target.parent):
+                swap_in(build, target, force=force)
     except OSError as error:
         raise SourceError(f"{target}: cannot be written: {error}") from error
 

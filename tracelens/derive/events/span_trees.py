@@ -6,12 +6,28 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from tracelens.errors import SourceError
+
 
 def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """Each rank's spans in order of span_id, so that parent_id, as every span_id, is a row number of the frame."""
+    """Each rank's spans in order of span_id, so that parent_id, as every span_id, is a row number of the frame.
+
+    Raises SourceError where a parent is no earlier row: every walk from child to parent ends.
+    """
     is_one = spans["rank"].min() == spans["rank"].max()
     for part in [spans] if spans.height and is_one else spans.partition_by("rank", maintain_order=True):
-        yield part if part["span_id"].is_sorted() else part.sort("span_id")
+        tree = part if part["span_id"].is_sorted() else part.sort("span_id")
+        refuse_circles(tree["parent_id"], tree["rank"][0])
+        yield tree
+
+
+def refuse_circles(parents: pl.Series, rank: int) -> None:
+    """Raise SourceError unless each parent, a row number or null, is an earlier row than its child."""
+    wrong = (parents < 0) | (parents >= pl.int_range(len(parents), eager=True))
+    if wrong.any():
+        raise SourceError(
+            f"spans of rank {rank}: the parent_id of {wrong.sum():,} is no earlier span; collect it again"
+        )
 
 
 def with_trees(spans: pl.DataFrame, frame: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:

@@ -8,6 +8,7 @@ from weakref import WeakKeyDictionary
 import polars as pl
 
 from tracelens.derive.columns.lookup import rows_of
+from tracelens.derive.events.span_trees import refuse_circles
 from tracelens.derive.events.steps import StepTimes, find_marks, mark_steps
 from tracelens.derive.time.activities import list_activities
 from tracelens.errors import UsageError
@@ -53,6 +54,7 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
     spans = spans.sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
     calls = calls.sort("start_ns")
     placed = spans.with_columns(parent_id=_found(spans, "span_id", spans, "parent_id"))
+    refuse_circles(placed["parent_id"], rank)
     marks = find_marks(spans, pattern)
     marked = mark_steps(calls.select("process_id", "start_ns"), marks)
     times = StepTimes(marks, calls["start_ns"])

@@ -1,0 +1,81 @@
+"""What `tracelens check` finds in rows that cannot be true, and that no walk over a trace's ids goes round."""
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from tests.cases import make_trace
+from tracelens.analyses import ANALYSES
+from tracelens.errors import SourceError
+from tracelens.report import build_report
+from tracelens.trace import Trace
+from tracelens.trace.checking import problems
+
+LATE = 2**63 - 2
+
+
+def whole() -> dict[str, list[dict[str, Any]]]:
+    """A step with an op in it, which calls and launches a kernel; as it should be."""
+    spans: list[dict[str, Any]] = [
+        {"kind": "annotation", "name": "step 0", "duration_ns": 10, "self_ns": 4},
+        {"kind": "op", "name": "aten::mm", "start_ns": 2, "duration_ns": 6, "self_ns": 6, "parent_id": 0, "depth": 1},
+    ]
+    calls: list[dict[str, Any]] = [
+        {"start_ns": 3, "duration_ns": 1, "span_id": 1, "api": "cudaLaunchKernel", "kind": "kernel_launch"}
+    ]
+    kernels: list[dict[str, Any]] = [{"start_ns": 5, "duration_ns": 9, "span_id": 1, "api_call_id": 0}]
+    return {"spans": spans, "api_calls": calls, "kernels": kernels}
+
+
+def changed(table: str, row: int, **values: Any) -> Trace:
+    """The whole trace but for some cells of a row."""
+    tables = whole()
+    tables[table][row] |= values
+    return make_trace(**tables)
+
+
+WRONG = {
+    "an id twice": ("spans", 1, {"span_id": 0}, "2 rows of spans share their span_id with another row of their rank"),
+    "ids that leave numbers out": (
+        "spans",
+        1,
+        {"span_id": 7},
+        "2 rows of spans have another span_id",
+    ),
+    "its own parent": ("spans", 1, {"parent_id": 1}, "1 rows of spans do not come after their parent"),
+    "a circle": ("spans", 0, {"parent_id": 1}, "1 rows of spans do not come after their parent"),
+    "a parent that is not there": ("spans", 1, {"parent_id": 9}, "have a parent_id that no row of spans has"),
+    "a parent below 0": ("spans", 1, {"parent_id": -1}, "1 rows of spans have a parent_id that no row of spans has"),
+    "a call that is not there": ("kernels", 0, {"api_call_id": 5}, "have a api_call_id that no row of api_calls has"),
+    "a span of no rank": ("kernels", 0, {"rank": 1}, "1 rows of kernels have a span_id that no row of spans has"),
+    "a duration below 0": ("kernels", 0, {"duration_ns": -1}, "1 rows of kernels have a duration_ns below 0"),
+    "a depth below 0": ("spans", 1, {"depth": -1}, "1 rows of spans have a depth below 0"),
+    "an end past 64 bits": ("kernels", 0, {"start_ns": LATE}, "1 rows of kernels end later than 64 bits can say"),
+    "rows out of order": ("spans", 1, {"start_ns": -2}, "1 rows of spans stand after a row of a later start_ns"),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_a_row_that_cannot_be_true_is_found(what: str) -> None:
+    table, row, values, expected = WRONG[what]
+    assert list(problems(make_trace(**whole()))) == []
+    assert any(expected in text for text in problems(changed(table, row, **values)))
+
+
+@pytest.mark.parametrize(("column", "value"), [("library", "cuda"), ("name", None), ("duration_ns", 1.5)])
+def test_a_column_that_is_not_as_declared_is_found(column: str, value: object) -> None:
+    trace = make_trace(**whole())
+    trace._tables["kernels"] = (trace.kernels.with_columns(pl.lit(value).alias(column))).lazy()
+    assert any(f"kernels.{column}: " in text for text in problems(trace))
+
+
+@pytest.mark.parametrize("parents", [(1, 0), (None, 1), (None, 9), (None, -3)], ids=str)
+def test_parents_that_go_round_or_lead_out_end_every_section(tmp_path: Path, parents: tuple[int | None, int]) -> None:
+    tables = whole()
+    for row, parent in zip(tables["spans"], parents, strict=True):
+        row["parent_id"] = parent
+    stored = make_trace(**tables).write(tmp_path / "t.tracelens")
+    with pytest.raises(SourceError, match=r"t\.tracelens: 1 rows of spans .* parent.*; the trace is damaged"):
+        build_report(stored, names=[name for name, analysis in ANALYSES.items() if not analysis.is_pair])

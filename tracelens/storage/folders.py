@@ -1,0 +1,80 @@
+"""A lock that ends with the process that has it, and temporary folders that no killed process leaves for good."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows, where an open folder cannot be removed anyway
+    fcntl = None  # type: ignore[assignment]
+
+_NEW_S = 60
+"""A folder may be so young that its process has not locked it yet."""
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Wait until no other process is here; where the file system has no locks, go on without."""
+    place = _lock(folder, wait=True)
+    try:
+        yield
+    finally:
+        if place is not None:
+            os.close(place)
+
+
+class OwnFolder(tempfile.TemporaryDirectory[str]):
+    """A temporary folder that only this user can read; those that killed processes of the user left are removed."""
+
+    def __init__(self, prefix: str) -> None:
+        """Make the folder."""
+        _clear_abandoned(Path(tempfile.gettempdir()), prefix)
+        super().__init__(prefix=prefix)
+        self._place = _lock(Path(self.name), wait=False)
+
+    def cleanup(self) -> None:
+        """Remove it."""
+        super().cleanup()
+        if self._place is not None:
+            os.close(self._place)
+            self._place = None
+
+
+def _clear_abandoned(where: Path, prefix: str) -> None:
+    for folder in where.glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):
+            about = folder.lstat()
+            is_own = stat.S_ISDIR(about.st_mode) and fcntl is not None and about.st_uid == os.geteuid()
+            is_named_so = re.fullmatch(r"[a-z0-9_]{8}", folder.name.removeprefix(prefix))
+            if not is_own or not is_named_so or time.time() - about.st_mtime < _NEW_S:
+                continue
+            place = _lock(folder, wait=False)
+            if place is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(place)
+
+
+def _lock(folder: Path, *, wait: bool) -> int | None:
+    """An open folder that is locked until it is closed; None where another has the lock, or locks are not to be had."""
+    if fcntl is None:
+        return None
+    try:
+        place = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        os.close(place)
+        return None
+    return place

@@ -1,0 +1,184 @@
+"""Names and texts of a source without what tells who and where: paths keep their file's name, secrets are masked.
+
+What is masked has a shape that nothing else has: a token's prefix, a path's beginning or its file's ending. A name that
+merely looks long, such as a kernel's or a module's, stays.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from tracelens.schemas import TABLES
+from tracelens.storage.coding import coded
+from tracelens.trace.capture import Capture, Diagnostics
+
+# Polars' expressions look neither ahead nor back, and take time in proportion to the text: what stands before is kept.
+_BEFORE = r"(^|-[IL]|[^A-Za-z0-9./~…\\-])"
+_BEFORE_HOME = r"(^|-[IL]|[^A-Za-z0-9…])"
+_WORD_BEFORE = r"(^|[^A-Za-z0-9])"
+_PART = r"""[^\s"'`<>(){}|;,:=*?/\\\[\]…]+"""
+_SYSTEM = (
+    "root|opt|usr|tmp|var|etc|mnt|media|srv|proc|dev|run|nix|snap|private|Volumes|lustre|gpfs|nfs|efs|fsx|"
+    "dbfs|scratch|workspaces?|sbin|lib64"
+)
+_ENDINGS = (
+    r"pyc?|ipynb|so(?:\.[0-9.]+)?|dylib|dll|exe|[ch]|cc|cpp|cxx|cuh?|hpp|json|gz|zip|tar|whl|egg|pth?|ckpt|npy|npz|"
+    r"safetensors|onnx|txt|log|csv|parquet|ya?ml|toml|cfg|ini|sh|sqlite|nsys-rep|qdrep"
+)
+_KEY = r"password|passwd|passphrase|secret|api[_-]?key|access[_-]?key(?:[_-]?id)?|account[_-]?key|private[_-]?key"
+_SECRETS = (
+    (r"(://)[^\s/@\"'<>]+@", "$1…@"),
+    (rf"(?i)((?:{_KEY})[\"'\\]*\s*[=:]\s*[\"'\\]*)[^\s\"'\\,;&()\[\]{{}}:=][^\s\"'\\,;&)]*", "$1…"),
+    (r"(?i)((?:^|[^a-z])token[\"'\\]*\s*=\s*[\"'\\]*)[^\s\"',;&)]*[a-z][^\s\"',;&)]*", "$1…"),
+    (r"(?i)([?&](?:sig|signature|x-amz-signature)=)[^\s\"'&]+", "$1…"),
+    (rf"(?i){_WORD_BEFORE}(bearer\s+)[A-Za-z0-9._~+/=-]{{8,}}", "$1$2…"),
+    (rf"{_WORD_BEFORE}(?:AKIA|ASIA|ABIA|ACCA|AROA|AIDA)[0-9A-Z]{{16}}", "$1…"),
+    (
+        rf"{_WORD_BEFORE}(?:AIza[A-Za-z0-9_-]{{30,}}|ya29\.[A-Za-z0-9_-]{{16,}}|[A-Za-z0-9_~.-]{{3}}8Q~[A-Za-z0-9_~.-]{{31,}})",
+        "$1…",
+    ),
+    (
+        rf"{_WORD_BEFORE}(?:gh[pousr]_[A-Za-z0-9]{{16,}}|github_pat_[A-Za-z0-9_]{{16,}}|glpat-[A-Za-z0-9_-]{{16,}})",
+        "$1…",
+    ),
+    (
+        rf"{_WORD_BEFORE}(?:hf_[A-Za-z0-9]{{20,}}|sk-(?:[a-z0-9]+-){{0,3}}[A-Za-z0-9_]{{16,}}|xox[abeprs]-[A-Za-z0-9_-]{{10,}})",
+        "$1…",
+    ),
+    (rf"{_WORD_BEFORE}eyJ[A-Za-z0-9_-]{{8,}}\.[A-Za-z0-9_-]{{8,}}(?:\.[A-Za-z0-9_-]*)?", "$1…"),
+    (r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^\"']*", "…"),
+)
+_PATHS = (
+    (rf"(?i)file:[/\\]+(?:[a-z]:[/\\]+)?(?:{_PART}[/\\]+)*({_PART})?", "…/$1"),
+    (rf"{_BEFORE_HOME}((?:[A-Za-z]:[/\\]+Users|/home|/Users)[/\\]+){_PART}[/\\]*($|[^A-Za-z0-9_.~…/\\-])", "$1$2…$3"),
+    (rf"{_BEFORE}[A-Za-z]:(?:\\+|/+Users/+)(?:{_PART}[/\\]+)*({_PART})", "$1…/$2"),
+    (rf"(^|[\s\"'=(,;\[])\\\\+{_PART}\\+(?:{_PART}\\+)*({_PART})", "$1…/$2"),
+    (rf"{_BEFORE}~[A-Za-z0-9_.-]*/+(?:{_PART}/+)*({_PART})", "$1…/$2"),
+    (rf"{_BEFORE_HOME}/+(?:home|Users)/+(?:{_PART}/+)*({_PART})", "$1…/$2"),
+    (rf"{_BEFORE}/+(?:{_SYSTEM})/+(?:{_PART}/+)*({_PART})", "$1…/$2"),
+    (rf"{_BEFORE}/+(?:{_PART}/+)+({_PART}\.(?:{_ENDINGS}))($|[^A-Za-z0-9_.-])", "$1…/$2$3"),
+)
+_KINDS = {
+    "masked_path": "paths in names and texts, of which the last part was kept",
+    "masked_secret": "passwords, keys and tokens in names and texts, masked",
+    "masked_owner": "names of the host or its user in names and texts, masked",
+}
+_MAY_BE = (
+    r"""[/\\~][^\s"'`<>(){}|;,:=*?/\\\[\]]+[/\\]|[\\/](?:home|Users)[\\/]|~[\w.-]*/|file:|://"""
+    rf"|(?i:{_KEY}|token|bearer|[?&](?:x-amz-)?sig)|AKIA|ASIA|ABIA|ACCA|AROA|AIDA|AIza|ya29|8Q~|gh[pousr]_|github_pat_"
+    r"|glpat-|hf_|sk-|xox[abeprs]-|eyJ|PRIVATE KEY"
+)
+"""What each text is looked at for first: at once it costs a tenth of all the others."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_COMMON = {"root", "user", "users", "admin", "ubuntu", "host", "localhost", "linux", "local", "none", "unknown"}
+_SHORTEST_OWNER = 3
+
+
+def clean(capture: Capture, owners: Collection[str] = ()) -> None:
+    """Clean the capture's tables in memory, its texts and its diagnostics, where what was masked is counted by kind.
+
+    `owners` are names of the host and its user that the source tells: they are masked wherever they stand as a word.
+    """
+    counts = dict.fromkeys(_KINDS, 0)
+    for name, frame in capture.tables.items():
+        capture.tables[name] = _clean_frame(name, frame, owners, counts)
+    said = capture.diagnostics
+    about = [
+        capture.source.name, capture.producer, capture.versions, capture.settings, capture.reasons,
+        [[*key, text] for key, text in said.texts.items()],
+    ]  # fmt: skip
+    name, capture.producer, capture.versions, capture.settings, capture.reasons, texts = _clean_value(
+        about, owners, counts
+    )
+    capture.source = replace(capture.source, name=name)
+    capture.diagnostics = Diagnostics()
+    for (severity, code, text), n in zip(texts, said.counts.values(), strict=True):
+        capture.diagnostics.add(severity, code, text, n)
+    _count(counts, capture.diagnostics)
+
+
+def clean_frame(name: str, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
+    """Clean a table that is written before its capture is there; what was masked is counted by kind."""
+    counts = dict.fromkeys(_KINDS, 0)
+    frame = _clean_frame(name, frame, (), counts)
+    _count(counts, diagnostics)
+    return frame
+
+
+def whole_text(value: Any) -> Any:
+    """Parsed JSON with U+FFFD for each half of a character, which JSON can hold and no file or terminal takes."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {whole_text(key): whole_text(item) for key, item in value.items()}
+    return [whole_text(item) for item in value] if isinstance(value, list) else value
+
+
+def _count(counts: Mapping[str, int], diagnostics: Diagnostics) -> None:
+    for kind, n in counts.items():
+        diagnostics.add("info", kind, _KINDS[kind], n)
+
+
+def _clean_frame(name: str, frame: pl.DataFrame, owners: Collection[str], counts: dict[str, int]) -> pl.DataFrame:
+    """Clean the columns of free text, each distinct word once; mostly nothing is found, and the frame stays."""
+    for column in TABLES[name]:
+        if column.dtype != pl.String or column.values or column.name not in frame.columns:
+            continue
+        words = frame[column.name].unique().cast(pl.String).drop_nulls()
+        found = _masked(words, owners)
+        if found.height:
+            codes, words = coded(frame[column.name])
+            new = words.to_frame("text").join(found, on="text", how="left", maintain_order="left")
+            for kind in _KINDS:
+                counts[kind] += int(new[kind].gather(codes).sum())
+            cleaned = pl.coalesce("new", "text").cast(pl.Categorical)
+            frame = frame.with_columns(new.select(cleaned).to_series().gather(codes).alias(column.name))
+    return frame
+
+
+def _clean_value(value: Any, owners: Collection[str], counts: dict[str, int]) -> Any:
+    """Clean every text of a value as JSON has them, at any depth."""
+    texts: set[str] = set()
+
+    def each(value: Any, say: Callable[[str], str]) -> Any:
+        if isinstance(value, str):
+            return say(value)
+        if isinstance(value, dict):
+            return {each(key, say): each(item, say) for key, item in value.items()}
+        return [each(item, say) for item in value] if isinstance(value, (list, tuple)) else value
+
+    def note(text: str) -> str:
+        texts.add(text)
+        return text
+
+    value = each(whole_text(value), note)
+    found = _masked(pl.Series("text", sorted(texts), pl.String), owners)
+    for kind in _KINDS:
+        counts[kind] += int(found[kind].sum())
+    new = dict(found.select("text", "new").iter_rows())
+    return each(value, lambda text: new.get(text, text))
+
+
+def _masked(texts: pl.Series, owners: Collection[str]) -> pl.DataFrame:
+    """The texts that change, what they become, and for each kind whether it was found in them."""
+    owners = sorted(name for name in owners if len(name) >= _SHORTEST_OWNER and name.lower() not in _COMMON)
+    rules = {"masked_path": _PATHS, "masked_secret": _SECRETS, "masked_owner": ()}
+    if owners:
+        told = "|".join(map(re.escape, owners))
+        rules["masked_owner"] = ((rf"(^|[^A-Za-z0-9_])(?:{told})($|[^A-Za-z0-9_])", "$1…$2"),)
+    may_be = texts.str.contains(_MAY_BE) | (texts.str.contains_any(owners) if owners else False)
+    frame = texts.alias("text").to_frame().filter(may_be).with_columns(new="text")
+    for kind, of_kind in rules.items():
+        cleaned = pl.col("new")
+        for pattern, masked in of_kind:
+            cleaned = cleaned.str.replace_all(pattern, masked)
+        frame = frame.with_columns(cleaned.alias("cleaned")).with_columns(
+            (pl.col("cleaned") != pl.col("new")).alias(kind)
+        )
+        frame = frame.with_columns(new="cleaned")
+    return frame.drop("cleaned").filter(pl.col("text") != pl.col("new"))
