@@ -58,10 +58,9 @@ ROWS: list[dict[str, Any]] = [
 
 def section(table: Table, rows: list[dict[str, Any]], *notes: str, missing: str | None = None) -> Section:
     """A section of an analysis that never ran."""
-    known = ANALYSES[table.name]
-    analysis = Analysis(
-        f"What about {table.name}?", table, lambda *_: table.empty(), shown=known.shown, charts=known.charts
-    )
+    known = ANALYSES.get(table.name)
+    shown, charts = (known.shown, known.charts) if known else ((), None)
+    analysis = Analysis(f"What about {table.name}?", table, lambda *_: table.empty(), shown=shown, charts=charts)
     return Section(analysis, pl.DataFrame(rows, schema=table.schema), list(notes), missing)
 
 
