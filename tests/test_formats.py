@@ -50,8 +50,14 @@ def test_csv_is_one_table_as_stored() -> None:
     rows = list(csv.reader(io.StringIO(to_csv(report(section(TOP_KERNELS, ROWS))), newline="")))
     assert rows[0] == TOP_KERNELS.names
     assert rows[1] == ["0", LONG_KERNEL, "aten", "elementwise", "12345", "2500000", "0.25", "19267584", "12500000000.0"]
-    assert rows[3][1] == ESCAPES
+    assert rows[3][1] == r"\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe|"
     assert rows[2][7] == ""
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)"])
+def test_no_cell_of_csv_is_a_formula(name: str) -> None:
+    rows = list(csv.reader(io.StringIO(to_csv(report(section(TOP_KERNELS, [ROWS[0] | {"name": name}]))), newline="")))
+    assert rows[1][1] == f"'{name}"
 
 
 @pytest.mark.parametrize("name", ["csv", "parquet"])

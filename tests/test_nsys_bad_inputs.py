@@ -105,9 +105,23 @@ def test_reading_leaves_the_file_and_its_folder_alone(export: Path) -> None:
     before = {file: file.read_bytes() for file in export.parent.iterdir()}
     folder_mode = export.parent.stat().st_mode
     nsys.read(export)
-    after = {file: file.read_bytes() for file in export.parent.iterdir() if not file.name.endswith(("-shm", "-wal"))}
-    assert after == before
+    assert {file: file.read_bytes() for file in export.parent.iterdir()} == before
     assert export.parent.stat().st_mode == folder_mode
+
+
+def test_rows_that_still_lie_in_the_log_beside_the_file_are_read(export: Path) -> None:
+    (expected,) = nsys.read(export)
+    with closing(sqlite3.connect(export)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("PRAGMA wal_autocheckpoint = 0")
+        writer.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = end + 1")
+        writer.commit()
+        before = {file.name: file.read_bytes() for file in export.parent.iterdir()}
+        assert before[f"{export.name}-wal"]
+        (found,) = nsys.read(export)
+        assert {file.name: file.read_bytes() for file in export.parent.iterdir()} == before
+    added = found.tables["kernels"]["duration_ns"] - expected.tables["kernels"]["duration_ns"]
+    assert set(added) == {1}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 import sqlite3
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -15,9 +17,12 @@ import pyarrow as pa
 
 from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, chunk_rows, decoded, read_ahead
 from tracelens.errors import SourceError, first_line
+from tracelens.storage.folders import OwnFolder
 from tracelens.storage.table import DataType
 
 MAGIC = b"SQLite format 3\x00"
+_WAL = b"\x02"
+"""In the header, the format of files whose changes are written to a log first."""
 _ROWS = 100_000
 _FAILURES = (sqlite3.Error, UnicodeError, ValueError, OverflowError, MemoryError)
 
@@ -28,7 +33,10 @@ class SqliteExport(Export):
     def __init__(self, path: Path) -> None:
         try:
             _check_length(path)
-            with closing(_connect(path)) as database:
+            self._uri, copy = _address(path)
+            if copy is not None:
+                weakref.finalize(self, copy.cleanup)
+            with closing(_connect(self._uri)) as database:
                 columns = _columns(database)
         except _FAILURES as error:
             raise SourceError(_why_not_opened(path, error)) from error
@@ -37,7 +45,7 @@ class SqliteExport(Export):
     def n_rows(self, table: str) -> int:
         """Number of rows of a table that is there."""
         try:
-            with closing(_connect(self.path)) as database:
+            with closing(_connect(self._uri)) as database:
                 (count,) = database.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()  # noqa: S608
         except _FAILURES as error:
             raise self.broken(table, error) from error
@@ -60,7 +68,7 @@ class SqliteExport(Export):
         """
         adbc = importlib.import_module("adbc_driver_sqlite.dbapi")
         rows = {"adbc.sqlite.query.batch_rows": str(chunk_rows(columns))}
-        with adbc.connect(_uri(self.path)) as database, database.cursor(adbc_stmt_kwargs=rows) as cursor:
+        with adbc.connect(self._uri) as database, database.cursor(adbc_stmt_kwargs=rows) as cursor:
             cursor.execute(_select(table, columns))
             for batch in cursor.fetch_record_batch():
                 kinds = [(field.type, columns[field.name]) for field in batch.schema]
@@ -71,7 +79,7 @@ class SqliteExport(Export):
     def _row_chunks(self, table: str, columns: Mapping[str, DataType], n_skipped: int) -> Iterator[pl.DataFrame]:
         """Columns by way of Python rows, which take any value, so many at a time that memory stays bounded."""
         try:
-            with closing(_connect(self.path)) as database:
+            with closing(_connect(self._uri)) as database:
                 cursor = database.execute(f"{_select(table, columns)} LIMIT -1 OFFSET {n_skipped}")
                 while found := cursor.fetchmany(_ROWS):
                     values = zip(columns.items(), zip(*found, strict=True), strict=True)
@@ -87,20 +95,35 @@ def _check_length(path: Path) -> None:
     page_bytes, n_pages = int.from_bytes(head[16:18]), int.from_bytes(head[28:32])
     expected = (65536 if page_bytes == 1 else page_bytes) * n_pages
     size = path.stat().st_size
-    # In WAL mode (2), pages may still lie in the file beside.
-    if head[18:19] != b"\x02" and size < expected:
+    # In WAL mode, pages may still lie in the file beside.
+    if head[18:19] != _WAL and size < expected:
         raise ValueError(f"it ends at byte {size} of {expected}")
 
 
-def _connect(path: Path) -> sqlite3.Connection:
-    """A read-only connection that decodes any text and does not wait for a lock."""
-    database = sqlite3.connect(_uri(path), uri=True, timeout=0)
+def _address(path: Path) -> tuple[str, OwnFolder | None]:
+    """Where SQLite reads the file, and the folder of a copy that has to be kept as long.
+
+    Of a file in WAL mode SQLite writes two more beside it even to read it, and of two readers one may find it locked.
+    So it is read as one that nobody changes; where pages still lie in the log beside it, a copy of both is read.
+    """
+    with path.open("rb") as stream:
+        is_wal = stream.read(19)[18:] == _WAL
+    log = path.with_name(f"{path.name}-wal")
+    if not is_wal:
+        return f"file:{quote(str(path))}?mode=ro", None
+    if not (log.is_file() and log.stat().st_size):
+        return f"file:{quote(str(path))}?immutable=1", None
+    folder = OwnFolder("tracelens-nsys-")
+    for file in (path, log):
+        shutil.copy(file, Path(folder.name) / file.name)
+    return f"file:{quote(str(Path(folder.name) / path.name))}", folder
+
+
+def _connect(uri: str) -> sqlite3.Connection:
+    """A connection that decodes any text and does not wait for a lock."""
+    database = sqlite3.connect(uri, uri=True, timeout=0)
     database.text_factory = lambda raw: raw.decode(errors="replace")
     return database
-
-
-def _uri(path: Path) -> str:
-    return f"file:{quote(str(path))}?mode=ro"
 
 
 def _columns(database: sqlite3.Connection) -> dict[str, frozenset[str]]:

@@ -1,13 +1,36 @@
 """One section of a report as CSV."""
 
+import re
+
+import polars as pl
+
 from tracelens.report import Report
 from tracelens.views.formats.format import Format
+from tracelens.views.values import printable
+
+_FORMULA = r"^[=+\-@\t\r]"
+"""How a text begins that a spreadsheet would compute."""
 
 
 def to_csv(report: Report) -> str:
-    """A header of the column names and every row of the only section, as stored: null is empty, times are integers."""
+    """A header of the column names and every row of the only section: null is empty, times are integers.
+
+    Texts are hostile: characters that nobody sees are written as escapes, and a quote stands before what a spreadsheet
+    would take for a formula. JSON and Parquet have them as stored.
+    """
     (section,) = report.sections
-    return section.frame.write_csv()
+    cleaned = []
+    for name in section.frame.select(pl.selectors.string()).columns:
+        words = section.frame[name].unique().drop_nulls()
+        shown = pl.Series([_cell(word) for word in words], dtype=pl.String)
+        cleaned.append(section.frame[name].replace_strict(words, shown, default=None) if len(words) else pl.col(name))
+    return section.frame.with_columns(cleaned).write_csv()
+
+
+def _cell(text: str) -> str:
+    """The text without invisible characters, quoted where it begins as a formula does."""
+    seen = printable(text)
+    return f"'{seen}" if re.match(_FORMULA, seen) else seen
 
 
 FORMAT = Format("csv", (".csv",), lambda report, _: to_csv(report), holds_one_table=True)
