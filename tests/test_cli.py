@@ -321,6 +321,14 @@ def test_a_reader_that_has_seen_enough_is_no_failure(source: Path) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.parametrize(("words", "why"), [(">/dev/full", "No space left on device"), (">&-", "it is closed")])
+def test_an_output_that_cannot_be_written_is_one_line(source: Path, words: str, why: str) -> None:
+    command = f"exec {sys.executable} -m tracelens report '{source}' {words}"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"error: standard output: cannot be written: {why}\n"
+
+
 def test_an_interrupt_exits_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt  # a real signal is sent in test_interrupted

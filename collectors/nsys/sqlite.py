@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shutil
 import sqlite3
 import weakref
@@ -110,13 +111,13 @@ def _address(path: Path) -> tuple[str, OwnFolder | None]:
         is_wal = stream.read(19)[18:] == _WAL
     log = path.with_name(f"{path.name}-wal")
     if not is_wal:
-        return f"file:{quote(str(path))}?mode=ro", None
+        return f"file:{quote(os.fsencode(path))}?mode=ro", None
     if not (log.is_file() and log.stat().st_size):
-        return f"file:{quote(str(path))}?immutable=1", None
+        return f"file:{quote(os.fsencode(path))}?immutable=1", None
     folder = OwnFolder("tracelens-nsys-")
     for file in (path, log):
         shutil.copy(file, Path(folder.name) / file.name)
-    return f"file:{quote(str(Path(folder.name) / path.name))}", folder
+    return f"file:{quote(os.fsencode(Path(folder.name) / path.name))}", folder
 
 
 def _connect(uri: str) -> sqlite3.Connection:

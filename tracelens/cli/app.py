@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import io
-import os
 import signal
 import sys
 import traceback
@@ -21,7 +20,7 @@ from tracelens.analyses import ANALYSES
 from tracelens.cli import collect as cli_collect
 from tracelens.cli import doctor
 from tracelens.cli import plan as cli_plan
-from tracelens.cli.io import Step, emit, keep_sources, open_any, screen, tell, write_report
+from tracelens.cli.io import Step, drop_output, emit, keep_sources, open_any, screen, tell, write_report
 from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.report import build_report, check_sections
 from tracelens.schemas import TABLES
@@ -53,7 +52,8 @@ class _Guarded(TyperGroup):
         """Run the command that was named."""
         try:
             result = super().invoke(ctx)
-            sys.stdout.flush()
+            if sys.stdout is not None:  # as with `>&-`
+                sys.stdout.flush()
         except _WRONG_WORDS as error:
             error.message = printable(error.message)
             raise
@@ -66,8 +66,7 @@ class _Guarded(TyperGroup):
             tell("interrupted")
             raise typer.Exit(EXIT_INTERRUPTED) from None
         except BrokenPipeError:
-            # The reader has seen enough; what is still buffered must not fail again when Python exits.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            drop_output()  # the reader has seen enough
             raise typer.Exit(0) from None
         return result
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from rich.text import Text
 
 from tracelens.collectors import collect
 from tracelens.derive.time.completing import mark_anew
-from tracelens.errors import UsageError
+from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report
 from tracelens.storage.whole import replacing
 from tracelens.trace import Trace
@@ -118,18 +118,33 @@ def warn(text: str) -> None:
 def emit(result: str | bytes, out: Path | None = None) -> None:
     """The result, to standard output or, whole or not at all, to a file.
 
-    Raises SourceError when the file cannot be written. What is no regular file, such as a pipe, is written in place.
+    Raises SourceError when either cannot be written. What is no regular file, such as a pipe, is written in place.
     """
     if out is None:
-        sys.stdout.write(result if isinstance(result, str) else result.decode())
+        if sys.stdout is None:
+            raise SourceError("standard output: cannot be written: it is closed")
+        try:
+            sys.stdout.write(result if isinstance(result, str) else result.decode())
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            drop_output()
+            raise SourceError(f"standard output: cannot be written: {error.strerror or error}") from error
     else:
         with replacing(out) as part:
             part.write_bytes(result.encode() if isinstance(result, str) else result)
 
 
+def drop_output() -> None:
+    """Have what standard output still holds go nowhere: it must not fail once more when Python exits."""
+    with suppress(OSError, AttributeError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
     """The terminal that standard output is; for a file or a pipe, a fixed width without colour."""
-    if to_file or not sys.stdout.isatty():
+    if to_file or sys.stdout is None or not sys.stdout.isatty():
         return Screen(rows=rows)
     color = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Screen(shutil.get_terminal_size((WIDTH, 24)).columns, rows, color)
