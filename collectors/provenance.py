@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import polars as pl
@@ -27,7 +28,7 @@ class _Node(msgspec.Struct, frozen=True):
     aten_op: str
     module_path: str | None
     rule: str
-    output_bytes: int = 0
+    output_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
 
 
 class _Call(msgspec.Struct, frozen=True):

@@ -47,8 +47,9 @@ _DEFINED = re.compile(r"^(\w+) = async_compile\.\w+\(")
 _GENERATED = re.compile(r"^\s+(triton_\w+|cpp_fused\w*)(?:\.run)?\(")
 _EXTERN = re.compile(r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.aten\.[\w.]+)\(")
 _BITS = 8
+_MOST_DIGITS = 18
 
-_CompileId: TypeAlias = tuple[Any, ...]
+_CompileId: TypeAlias = tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -148,7 +149,7 @@ def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
         return
     if isinstance(about.get("rank"), int):
         log.rank = about["rank"]
-    which = tuple(about.get(name) for name in ("frame_id", "frame_compile_id", "compiled_autograd_id"))
+    which = tuple(str(about.get(name)) for name in ("frame_id", "frame_compile_id", "compiled_autograd_id"))
     if "dynamo_output_graph" in about:
         log.dynamo[which] = payload
     elif "inductor_output_code" in about:
@@ -202,11 +203,16 @@ def _owner(name: str) -> str | None:
 
 
 def _bytes(kind: str) -> int:
-    """Bytes of a tensor by its annotation, `f32[2, 8][8, 1]cpu`; 0 where sizes are symbols."""
+    """Bytes of a tensor by its annotation, `f32[2, 8][8, 1]cpu`; 0 where sizes are symbols, or no memory holds it."""
     found = _TYPE.match(kind)
     if found is None:
         return 0
-    return prod(int(size) for size in found[2].split(",") if size.strip()) * max(1, int(found[1]) // _BITS)
+    sizes = [size.strip() for size in (*found[2].split(","), found[1]) if size.strip()]
+    if max(map(len, sizes)) > _MOST_DIGITS:
+        return 0
+    *shape, bits = map(int, sizes)
+    n_bytes = prod(shape) * max(1, bits // _BITS)
+    return n_bytes if n_bytes < 2**63 else 0
 
 
 def _calls(source: str) -> Iterator[tuple[str, bool, list[str]]]:

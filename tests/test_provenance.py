@@ -211,6 +211,8 @@ def test_a_sidecar_is_found_by_its_content_and_read(tmp_path: Path, suffix: str)
         (json.dumps(sidecar(version=2)), "version 2, this tracelens reads tracelens-provenance up to 1"),
         (json.dumps(sidecar(graphs=3)), "expected a tracelens-provenance sidecar"),
         (json.dumps(sidecar())[:-9], "expected a tracelens-provenance sidecar"),
+        (json.dumps(sidecar()).replace('"output_bytes": 4', f'"output_bytes": {2**63}'), "expected a tracelens-prov"),
+        (json.dumps(sidecar(rank=-5)), "claims rank -5; ranks are whole numbers"),
     ],
 )
 def test_a_damaged_sidecar_says_what_is_wrong(tmp_path: Path, content: str, said: str) -> None:

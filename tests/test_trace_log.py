@@ -190,6 +190,17 @@ def test_generated_code_without_a_key_is_counted(tmp_path: Path) -> None:
     assert not capture.tables
 
 
+def test_values_of_other_kinds_and_absurd_sizes_are_no_failure(tmp_path: Path) -> None:
+    as_written = collect(written(tmp_path)).provenance
+    of_lists = LOG.replace('"frame_id": 0', '"frame_id": [0, {}]')
+    assert collect(written(tmp_path, of_lists)).provenance.equals(as_written)
+    for size in ("9" * 5000, "999999999999999999, 999999999999999999"):
+        odd = collect(written(tmp_path, LOG.replace("[2, 8]", f"[{size}]"))).provenance
+        assert odd.filter(node="relu")["output_bytes"].to_list() == [0, 0], "no memory holds it"
+    with pytest.raises(SourceError, match="claims rank 5000000000; ranks are whole numbers"):
+        collect(written(tmp_path, LOG.replace('"rank": 2', '"rank": 5000000000')))
+
+
 @pytest.mark.parametrize("cut", range(0, len(LOG), 997))
 def test_a_log_that_was_cut_is_read_as_far_as_it_goes(tmp_path: Path, cut: int) -> None:
     path = written(tmp_path, LOG[:cut])
