@@ -7,9 +7,11 @@ import sys
 import tracemalloc
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from tests.torch_files import codes, read, rows, span, write
+from tracelens.collectors import torch
 from tracelens.errors import SourceError, UsageError
 from tracelens.native import LIBRARY
 from tracelens.trace.capture import Capture
@@ -103,6 +105,39 @@ def test_the_limit_of_nesting_can_be_raised(tmp_path: Path, monkeypatch: pytest.
     capture = read_either(path, monkeypatch, fast=fast)
     assert rows(capture, "spans", "name", "external_id") == [("first", 7), ("last", None)]
     assert codes(capture) == {}
+
+
+def nested(n: int) -> bytes:
+    """A trace of so many modules, each called in the one before."""
+    events = [
+        {"ph": "X", "cat": "python_function", "name": f"nn.Module: M_{i}", "ts": i, "dur": 10 * n - 2 * i, "pid": 1,
+         "tid": 1, "args": {"Python id": i + 1, "Python parent id": i or None, "Python module id": 0}}
+        for i in range(n)
+    ]  # fmt: skip
+    return json.dumps({"traceEvents": events}).encode()
+
+
+def test_paths_of_modules_take_no_more_than_in_proportion(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACELENS_MAX_MODULES", "20")
+    lengths = []
+    for n in (200, 2_000):
+        (capture,) = torch.read(write(tmp_path / "t.json", nested(n)))
+        paths = capture.tables["spans"]["module_path"].cast(pl.String)
+        lengths.append(sum(map(len, paths.unique())))
+        assert paths[0] == "M_0"
+        assert paths[2] == "M_0.M_1.M_2"
+        assert paths[n - 1] == paths[19], "what lies deeper counts to the last one above"
+        assert codes(capture)["modules_too_deep"] == n - 20
+        assert "TRACELENS_MAX_MODULES" in capture.diagnostics.texts["loss", "modules_too_deep"]
+    assert lengths[1] <= 10 * lengths[0]
+
+
+def test_a_file_of_more_traces_than_the_limit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "t.json", (b"[" + EVENT + b"]\n") * 3)
+    assert len(torch.read(path)) == 3
+    monkeypatch.setenv("TRACELENS_MAX_TRACES", "2")
+    with pytest.raises(SourceError, match="holds more than 2 traces; set TRACELENS_MAX_TRACES above 2"):
+        torch.read(path)
 
 
 @pytest.mark.parametrize("fast", [True, False])

@@ -48,4 +48,8 @@ NESTING = Limit("TRACELENS_MAX_NESTING", 10_000, "Depth of lists and objects ins
 
 LOG_MIB = Limit("TRACELENS_MAX_LOG_MIB", 64, "Size of a log of gdb, in MiB; it is held in memory.")
 
-LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB)
+TRACES = Limit("TRACELENS_MAX_TRACES", 256, "Traces that one file may hold, one after another; each takes a while.")
+
+MODULES = Limit("TRACELENS_MAX_MODULES", 1_000, "Depth of module calls inside each other; paths are as long as that.")
+
+LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES)

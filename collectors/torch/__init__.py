@@ -28,6 +28,7 @@ from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
 from tracelens.errors import NoTraceError, SourceError
+from tracelens.limits import TRACES
 from tracelens.schemas import TABLES
 from tracelens.storage.store import Store
 from tracelens.trace.capture import Capture, Diagnostics
@@ -113,6 +114,8 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
     captures: list[Capture] = []
     for read, said in read_documents(source, diagnostics):
         _refuse_other_json(path, read, said)
+        if len(captures) == TRACES.value:
+            raise SourceError(f"{path}: holds more than {TRACES.value:,} traces; {TRACES.how_to_raise}")
         if read.n_events:
             with Store(folder / str(next(parts))) if folder is not None else nullcontext() as store:
                 captures.append(_capture(path, source, read, said, store))

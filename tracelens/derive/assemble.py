@@ -20,6 +20,7 @@ from tracelens.derive.events.steps import StepTimes, find_marks, mark_steps
 from tracelens.derive.kernels.device_limits import complete_devices
 from tracelens.derive.kernels.kernel_classes import classify
 from tracelens.derive.time.activities import list_activities
+from tracelens.limits import MODULES
 from tracelens.schemas import TABLES
 from tracelens.storage.store import Store
 from tracelens.trace.capture import Diagnostics
@@ -109,9 +110,11 @@ def _mark_spans(rank: _Rank) -> None:
     """Give spans their module and phase, where the source does not."""
     spans, parent = rank.spans, rank.spans["parent_id"]
     if "module_path" not in spans.columns or spans["module_path"].null_count() == spans.height:
-        paths, n_ambiguous = mark_modules(spans, parent)
+        paths, n_ambiguous, n_too_deep = mark_modules(spans, parent)
         text = "autograd nodes whose forward op could be on several threads"
         rank.diagnostics.add("info", "backward_ambiguous", text, n_ambiguous)
+        text = f"modules so deep in others that what they hold counts to the last one above; {MODULES.how_to_raise}"
+        rank.diagnostics.add("loss", "modules_too_deep", text, n_too_deep)
         spans = spans.with_columns(paths.alias("module_path"))
     rank.spans = spans.with_columns(mark_phases(spans, parent))
 

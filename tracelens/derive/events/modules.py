@@ -6,6 +6,7 @@ import polars as pl
 
 from tracelens.derive.columns.distinct import each_once, each_pair_once
 from tracelens.derive.events.ancestry import nearest, outermost
+from tracelens.limits import MODULES
 
 MODULE_PREFIX = "nn.Module: "
 COMPILED_GRAPH = r"^nn\.Module: (GraphModule|GraphModuleImpl|_?LazyGraphModule|<eval_with_key>[.\d]*)_\d+$"
@@ -16,8 +17,11 @@ WRAPPER = f"{_HOLDERS}|{COMPILED_GRAPH}"
 _NODE = ("process_id", "forward_thread_id", "sequence_number")
 
 
-def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int]:
-    """module_path of each span (null outside any module), and how many backward spans were ambiguous.
+def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int, int]:
+    """module_path of each span (null outside any module), and how many backward spans and modules are not as told.
+
+    The former are ambiguous; the latter are deeper in other modules than the limit, and what they hold counts to the
+    last one above.
 
     Forward: the path of the module call around the span where `exact_path` has it, else the chain of module calls.
     Backward: the path of the forward op that made the autograd
@@ -25,9 +29,9 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
     numbers are per thread, and a backward op names its forward thread by a number of torch's own: the thread whose ops
     match most of that number's sequence numbers is taken for it, and where two match as many, none.
     """
-    forward = _chains(parent, spans)
+    forward, n_too_deep = _chains(parent, spans)
     if not spans["sequence_number"].count():
-        return forward, 0
+        return forward, 0, n_too_deep
     is_backward = pl.col("forward_thread_id").fill_null(0) > 0
     rows = pl.int_range(pl.len(), dtype=pl.get_index_type())
     lead = outermost(parent, spans.select(pl.when(is_backward).then(rows)).to_series())
@@ -38,7 +42,7 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
     through = spans.select(*_NODE)[leads].join(paths, on=[*_NODE], how="left", maintain_order="left")
     place = _numbered(leads, spans.height).gather(lead)
     n_ambiguous = through["is_ambiguous"].gather(place).sum()
-    return forward.zip_with(forward.is_not_null(), through["path"].gather(place)), int(n_ambiguous)
+    return forward.zip_with(forward.is_not_null(), through["path"].gather(place)), int(n_ambiguous), n_too_deep
 
 
 def _numbered(rows: pl.Series, height: int) -> pl.Series:
@@ -69,18 +73,23 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _chains(parent: pl.Series, spans: pl.DataFrame) -> pl.Series:
+def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     """The names of the module calls around each span, outermost first, joined with dots; an exact path starts anew.
 
-    Wrappers are left out unless the capture gave them a path, which is that of what they wrap.
+    And how many calls are deeper than the limit: all paths together take the square of the depth. Wrappers are left out
+    unless the capture gave them a path, which is that of what they wrap.
     """
     modules = spans.select((pl.col("kind") == "module") & pl.col("name").is_not_null()).to_series().arg_true()
     if len(modules):
         is_wrapper = each_once(spans["name"].gather(modules), lambda name: name.str.contains(WRAPPER))
         modules = modules.filter(~is_wrapper | spans["exact_path"].gather(modules).is_not_null())
     if not len(modules):
-        return pl.repeat(None, spans.height, dtype=pl.Categorical, eager=True)
+        return pl.repeat(None, spans.height, dtype=pl.Categorical, eager=True), 0
     enclosing = nearest(parent, _numbered(modules, spans.height))
+    is_deep = _depth(enclosing.gather(parent.gather(modules))) > MODULES.value
+    if is_deep.any():
+        modules = modules.filter(~is_deep)
+        enclosing = nearest(parent, _numbered(modules, spans.height))
     path = each_once(spans["name"].gather(modules), lambda name: name.str.strip_prefix(MODULE_PREFIX))
     up = enclosing.gather(parent.gather(modules))
     exact = spans["exact_path"].gather(modules).cast(pl.Categorical)
@@ -88,7 +97,16 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> pl.Series:
     while up.null_count() < len(up):
         path = each_pair_once(path.gather(up).alias("above"), path.alias("path"), _below).to_series()
         up = up.gather(up)
-    return path.gather(enclosing)
+    return path.gather(enclosing), int(is_deep.sum())
+
+
+def _depth(up: pl.Series) -> pl.Series:
+    """How many are above each one and itself, by the one right above each, null for none."""
+    depth = pl.repeat(1, len(up), dtype=pl.Int64, eager=True)
+    while up.null_count() < len(up):
+        depth += depth.gather(up).fill_null(0)
+        up = up.gather(up)
+    return depth
 
 
 def _below(paths: pl.DataFrame) -> pl.DataFrame:
