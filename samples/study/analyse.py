@@ -101,7 +101,7 @@ def _introduction(about: Mapping[str, Any]) -> str:
         "captured are in [samples/study](../samples/study/README.md); the page is made from the captures there by "
         "`make study`. Its numbers are the captures', each named beside its table; the paper's are quoted, with the "
         f"section or figure they stand in, and the values behind its Figures 7 to 13 are those of {paper.PROGRAMS}.\n\n"
-        f"There: {paper.HARDWARE}. Here: one NVIDIA H200 with 16 cores of its host, in November 2026; "
+        f"There: {paper.HARDWARE}. Here: one NVIDIA H200 with 16 cores of an Intel Xeon, in November 2026; "
         f"{', '.join(f'{name} {version}' for name, version in versions.items())}. Heights do not compare across such "
         "machines; ratios and orders within one may."
     )

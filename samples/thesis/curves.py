@@ -96,7 +96,14 @@ def _oracle_bars(run: Run, models: list[str]) -> Figure:
         alt.Chart(alt.InlineData(values=values))
         .mark_bar()
         .encode(
-            x=alt.X("ms:Q", title="milliseconds, sum over the layers", scale=alt.Scale(type="log")),
+            # A logarithmic axis has no 0 for bars to begin at.
+            x=alt.X(
+                "ms:Q",
+                title="milliseconds, sum over the layers",
+                stack=None,
+                scale=alt.Scale(type="log", domainMin=1, nice=False),
+            ),
+            x2=alt.X2Datum(1),
             y=alt.Y("model:N", title=None, sort=[NAMES[model] for model in models]),
             yOffset=alt.YOffset("run:N", sort=order),
             color=alt.Color("run:N", title=None, sort=order, legend=alt.Legend(orient="top", columns=3)),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
+import pyarrow as pa
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
@@ -51,10 +54,18 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 def _calls_that_matter(trace: Trace) -> list[str]:
     """A sentence a kind of API calls that takes a share of the steps' time on the host."""
     steps = steps_of(trace)
-    calls = trace.select("api_calls", "api", "kind", "step", "duration_ns")
     ns = pl.col("duration_ns")
-    sums = calls.drop_nulls("step").group_by("api", "kind").agg(n=pl.len(), total=ns.sum(), longest=ns.max())
-    sums = sums.cast({pl.Categorical: pl.String})
+    parts = []
+    # Read some rows at a time, as memory that was never touched before costs more than what is read into it.
+    for _, batches in trace.batches("api_calls", "api", "kind", "step", "duration_ns"):
+        if not batches:
+            continue
+        calls: Any = pl.from_arrow(pa.Table.from_batches(batches), rechunk=False)
+        found = calls.drop_nulls("step").group_by("api", "kind").agg(n=pl.len(), total=ns.sum(), longest=ns.max())
+        parts.append(found.cast({pl.Categorical: pl.String}))
+    if not parts:
+        return []
+    sums = pl.concat(parts)
     # StreamWaitEvent makes a stream wait, not the host; some copies make the host wait.
     other = pl.when(pl.col("kind") == "sync").then(pl.lit("other")).otherwise("kind")
     kind = pl.when(waits_for_device(pl.col("api"))).then(pl.lit("sync")).otherwise(other)

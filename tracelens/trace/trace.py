@@ -96,8 +96,9 @@ class Trace:
     def batches(self, name: str, *columns: str) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
         """These columns some rows at a time, with their rank, as Arrow has them, strings as dictionaries; none is kept.
 
-        For `op_times_fast`: memory never touched before costs more than what is read into it, so that whole columns of
-        5 million spans take as long to read (0.25 s of CPU time) as `top_ops` takes so in all.
+        For what looks once at millions of spans or calls: memory never touched before costs more than what is read into
+        it, so that whole columns of 5 million spans take as long to read (0.25 s of CPU time) as `top_ops` takes so in
+        all.
         """
         if self._are_in_files(name, columns):
             for part in self._files[name]:
