@@ -23,14 +23,14 @@ def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> 
     return found.select(columns)
 
 
-def read_groups(file: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """These columns of a file, a group of rows after the other, strings as dictionaries; read by this thread alone.
+def read_groups(file: Path, columns: Sequence[str], *, use_threads: bool) -> Iterator[pa.Table]:
+    """These columns of a file, a group of rows after the other, strings as dictionaries.
 
     Raises ArrowInvalid for strings that are no Unicode.
     """
     with pq.ParquetFile(file, read_dictionary=[*columns], pre_buffer=False) as opened:
         for group in range(opened.num_row_groups):
-            yield _valid(opened.read_row_group(group, columns=[*columns], use_threads=False))
+            yield _valid(opened.read_row_group(group, columns=[*columns], use_threads=use_threads))
 
 
 def _valid(rows: pa.Table) -> pa.Table:

@@ -93,17 +93,20 @@ class Trace:
             held.update(self._read(name, missing).to_dict())
         return pl.DataFrame([held[column] for column in columns])
 
-    def batches(self, name: str, *columns: str) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+    def batches(self, name: str, *columns: str, use_threads: bool = True) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
         """These columns some rows at a time, with their rank, as Arrow has them, strings as dictionaries; none is kept.
 
         For what looks once at millions of spans or calls: memory never touched before costs more than what is read into
         it, so that whole columns of 5 million spans take as long to read (0.25 s of CPU time) as `top_ops` takes so in
-        all.
+        all. Threads, one a column, are no help to one of several that read at the same time.
         """
         if self._are_in_files(name, columns):
             for part in self._files[name]:
                 with self._reading(name):
-                    yield from ((part.rank, rows.to_batches()) for rows in read_groups(part.file, columns))
+                    yield from (
+                        (part.rank, rows.to_batches())
+                        for rows in read_groups(part.file, columns, use_threads=use_threads)
+                    )
             return
         parts = self.select(name, "rank", *columns).partition_by("rank", as_dict=True, include_key=False)
         for (rank,), frame in parts.items():

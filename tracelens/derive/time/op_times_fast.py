@@ -133,7 +133,7 @@ def _each(
     trace: Trace, ranks: dict[int, _Ops], take: Callable[[_Ops, pa.RecordBatch], bool], name: str, *columns: str
 ) -> Iterator[bool]:
     """Have the ops of its rank take a table, group of rows by group; whether they could, for each."""
-    for rank, batches in trace.batches(name, *columns):
+    for rank, batches in trace.batches(name, *columns, use_threads=False):
         ops = ranks.get(rank)
         yield ops is None or all(_can_be_read(batch) and take(ops, batch) for batch in batches)
 
