@@ -39,9 +39,9 @@ _BATCHES = Trace.batches
 _OP = {"kind": "op", "name": "f", "duration_ns": 9, "self_ns": 9}
 
 
-def sliced(trace: Trace, name: str, *columns: str) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+def sliced(trace: Trace, name: str, *columns: str, use_threads: bool) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
     """`Trace.batches` of a trace on disk whose groups have three rows."""
-    for rank, batches in _BATCHES(trace, name, *columns):
+    for rank, batches in _BATCHES(trace, name, *columns, use_threads=use_threads):
         for whole in batches:
             yield from ((rank, [whole[at : at + 2], whole[at + 2 : at + 3]]) for at in range(0, whole.num_rows, 3))
 
