@@ -236,6 +236,18 @@ def test_a_kernel_that_is_first_used_is_loaded_in_its_launch() -> None:
     assert causes(trace) == total((1_000, 3_920, "loading"), (7_700, 7_920, "launch"))
 
 
+def test_loading_takes_at_least_three_times_as_long_as_any_later_launch() -> None:
+    def both(idle_from: int) -> dict[str, int]:
+        """The first launch of b takes 2,920 µs, the second from `idle_from` to 7,920."""
+        spans = [mark(0, 0, 9_000), span("op", "conv2d", 1_000, 4_000), span("op", "conv2d", idle_from, 8_000)]
+        calls = [launch(0, 10), launch(3_900, 3_910), launch(7_900, 7_910)]
+        kernels = [work(0, 1_000, 0, name="a"), work(3_920, idle_from, 1, name="b"), work(7_920, 9_000, 2, name="b")]
+        return causes(program(spans, calls, kernels))
+
+    assert both(6_947) == total((1_000, 3_920, "loading"), (6_947, 7_920, "launch"))  # 3 x 973 = 2,919
+    assert both(6_946) == total((1_000, 3_920, "launch"), (6_946, 7_920, "launch"))  # 3 x 974 = 2,922
+
+
 def test_a_kernel_that_always_takes_long_to_launch_is_not_loaded() -> None:
     spans = [mark(0, 0, 9_000), span("op", "aten::conv2d", 1_000, 4_000), span("op", "aten::conv2d", 5_000, 8_000)]
     calls = [launch(0, 10), launch(3_900, 3_910), launch(7_900, 7_910)]

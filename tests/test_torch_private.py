@@ -8,7 +8,9 @@ import pytest
 
 from tests.torch_files import rows, span, write
 from tracelens.collectors import collect
+from tracelens.collectors.torch.document import read_facts
 from tracelens.schemas import TABLES
+from tracelens.trace.capture import Diagnostics
 
 TOKEN = "thisIsATokenThatNobodyMayKeep"  # noqa: S105
 ENVIRONMENT = {
@@ -27,6 +29,11 @@ PYTHON_CALLS = (
     "//home//alice.secret//deep/x.py(1): <lambda>",
     "torch/nn/functional.py(20): relu",
 )
+
+
+def test_of_what_stands_around_the_events_only_known_keys_are_read() -> None:
+    head = json.dumps({"schemaVersion": 1, **ENVIRONMENT})[:-1].encode() + b', "traceEvents": '
+    assert read_facts(head, b"}", Diagnostics()) == {"schemaVersion": 1, "cuda_runtime_version": 12040}
 
 
 @pytest.mark.parametrize("damaged", [False, True])
