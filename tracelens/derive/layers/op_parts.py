@@ -1,0 +1,76 @@
+"""Kernels by the framework op that they are the work of; generated ones as the ops that they were made of."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.columns.lookup import rows_of
+from tracelens.derive.events.sites import depths
+from tracelens.derive.events.span_trees import with_trees
+from tracelens.derive.kernels.inductor_names import VIEW_OP
+from tracelens.derive.kernels.kernel_classes import op_primitives
+from tracelens.derive.layers.attribution import in_launch_order
+from tracelens.derive.layers.provenance import recorded_calls, shares_of
+from tracelens.derive.layers.splitting import split_duration
+from tracelens.trace import Trace
+
+_COLUMNS = ("rank", "kernel_id", "library", "primitive", "duration_ns")
+_NOT_IN_THERE = ("gemm", "conv", "attention")
+"""What a generated kernel that lists them does not compute: a library does, or a kernel of a name of its own."""
+
+
+def op_parts(trace: Trace) -> pl.DataFrame:
+    """A row a kernel: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns.
+
+    op is the outermost one around the launch, op_id its span; both are null where none is. A fused kernel of a compiled
+    graph of which provenance was recorded has a row an op that it was made of instead, without op_id: its time is split
+    as `layer_attribution` splits it among modules, by the bytes that the ops put out.
+    """
+    kernels = _with_ops(trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
+    parts = _split(trace) if trace.has("provenance") else None
+    if parts is None or not parts.height:
+        return kernels
+    key = ["rank", "kernel_id"]
+    rest = kernels.join(parts.select(key).unique(), on=key, how="anti")
+    return pl.concat([rest.cast({pl.Categorical: pl.String}), parts.select(rest.columns)])
+
+
+def _with_ops(trace: Trace) -> pl.DataFrame:
+    """Every kernel with op and op_id: from the table of sites, or, of a trace without, from the spans."""
+    if trace.has("sites"):
+        kernels = trace.select("kernels", *_COLUMNS, "site_id", "api_call_id")
+        sites = trace.select("sites", "rank", "site_id", "op")
+        calls = trace.select("api_calls", "rank", "api_call_id", "op_span_id")
+        site = rows_of(sites["rank"], sites["site_id"], kernels.select("rank", "site_id"))
+        call = rows_of(calls["rank"], calls["api_call_id"], kernels.select("rank", "api_call_id"))
+        return kernels.select(*_COLUMNS, op=sites["op"].gather(site), op_id=calls["op_span_id"].gather(call))
+    kernels = trace.select("kernels", *_COLUMNS, "span_id")
+    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name")
+    found = []
+    for tree, part in with_trees(spans, kernels):
+        top = depths(tree, part["span_id"])["top"]
+        found.append(part.select(*_COLUMNS, op=tree["name"].gather(top), op_id=top.cast(pl.Int64)))
+    return pl.concat(found)
+
+
+def _split(trace: Trace) -> pl.DataFrame:
+    """The fused kernels that a recorded call explains, a row an op: the columns of `_with_ops` and the range."""
+    calls = recorded_calls(in_launch_order(trace), trace.spans, trace.provenance)
+    if not calls.height:
+        return pl.DataFrame()
+    fused = calls.filter(pl.col("primitive") == "fused").select(
+        "rank", "kernel_id", "library", "duration_ns", "graph_key", "call_order"
+    )
+    shares = shares_of(_computing_nodes(trace.provenance), ["op", "primitive"])
+    parts = split_duration(fused.join(shares, on=["graph_key", "call_order"], maintain_order="left_right"))
+    return parts.with_columns(duration_ns="estimate_ns", op_id=pl.lit(None, pl.Int64))
+
+
+def _computing_nodes(provenance: pl.DataFrame) -> pl.DataFrame:
+    """The nodes whose work a generated kernel does, with op (`aten::add`) and primitive: no views, no library's."""
+    name = pl.col("aten_op").str.extract_groups(r"^(?<space>\w+)\.(?<word>\w+)")
+    space, word = name.struct.field("space"), name.struct.field("word")
+    nodes = provenance.filter(~pl.col("is_extern")).with_columns(word=word, op=pl.format("{}::{}", space, word))
+    nodes = nodes.filter(pl.col("op").is_not_null() & ~pl.col("word").str.contains(VIEW_OP))
+    primitive = op_primitives(nodes["op"]).cast(pl.String).alias("primitive")
+    return nodes.with_columns(primitive).filter(~pl.col("primitive").is_in(_NOT_IN_THERE))
