@@ -96,6 +96,24 @@ def test_a_trace_without_sites_has_the_outermost_op_from_its_spans() -> None:
     ]
 
 
+def test_operators_are_named_below_an_op_that_is_none() -> None:
+    trace = make_trace(
+        spans=[
+            {"name": "forward", "kind": "op"},
+            {"name": "aten::conv2d", "kind": "op", "parent_id": 0},
+            {"name": "aten::cudnn_convolution", "kind": "op", "parent_id": 1},
+        ],
+        sites=[{"site_id": 0, "op": "forward"}],
+        kernels=[
+            kernel("cudnn", "conv", 5, span_id=2, site_id=0), kernel("aten", "fused", 4, span_id=0, site_id=0),
+        ],
+    )  # fmt: skip
+    assert cross_layer(trace).select("op", "n_calls", "duration_total_ns").rows() == [
+        ("aten::conv2d", 1, 5),
+        ("forward", 1, 4),
+    ]
+
+
 def test_one_primitive_alone_has_no_limit() -> None:
     frame = cross_layer(make_trace(kernels=[kernel("cublas", "gemm", 5)]))
     assert frame["what_if_twice", "what_if_limit"].row(0) == (2.0, None)
@@ -157,7 +175,7 @@ def test_a_fused_kernel_is_split_among_the_ops_it_was_made_of() -> None:
     # By bytes 3 : 1, equally 1 : 1, all for the one with most bytes 1 : 0.
     assert cross_layer(trace).select(*ROWS, "low_ns", "high_ns").rows() == [
         ("aten::add", "triton", "elementwise", "elementwise", None, 1, 750, 500, 1000),
-        ("Torch-Compiled Region: 0/0", "cudnn", "conv", "linear algebra", 1, 1, 500, 500, 500),
+        ("aten::convolution", "cudnn", "conv", "linear algebra", 1, 1, 500, 500, 500),
         ("aten::max_pool2d_with_indices", "triton", "pooling", "reduction", None, 1, 250, 0, 500),
     ]
     notes = run_section(ANALYSES["cross_layer"], trace).notes

@@ -178,8 +178,8 @@ def ops(known: Mapping[str, Run]) -> Section:
     """The rows of cross_layer for one model, eager and compiled."""
     blocks = [
         (
-            "The rows that the analysis gives: a framework's op (the outermost one; of a fused kernel, each op that "
-            "it was made of), the library whose kernels did the work, and what they compute."
+            "The rows that the analysis gives: a framework's op (of a fused kernel, each op that it was made of), "
+            "the library whose kernels did the work, and what they compute."
         ),
     ]
     for key in ("torch/resnet50_eager", "thesis/resnet50_compiled"):

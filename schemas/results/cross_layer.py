@@ -17,8 +17,9 @@ CROSS_LAYER = Table(
         Column(
             "op",
             pl.String,
-            "Outermost op around the launches, or an op that a fused kernel was made of; null where none is known. On "
-            "the host, the op itself.",
+            "Outermost operator around the launches (aten::conv2d), or, where there is none, the outermost op; of a "
+            "fused kernel that was split, an operator that it was made of. Null where no op is known. On the host, the "
+            "op itself.",
             nullable=True,
         ),
         Column(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
+from tracelens.derive.columns.distinct import matching
 from tracelens.derive.columns.lookup import rows_of
-from tracelens.derive.events.sites import depths
+from tracelens.derive.events.ancestry import above
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.inductor_names import VIEW_OP
 from tracelens.derive.kernels.kernel_classes import op_primitives
@@ -15,6 +16,7 @@ from tracelens.derive.layers.splitting import split_duration
 from tracelens.trace import Trace
 
 _COLUMNS = ("rank", "kernel_id", "library", "primitive", "duration_ns")
+_OPERATOR = "::"
 _NOT_IN_THERE = ("gemm", "conv", "attention")
 """What a generated kernel that lists them does not compute: a library does, or a kernel of a name of its own."""
 
@@ -22,7 +24,8 @@ _NOT_IN_THERE = ("gemm", "conv", "attention")
 def op_parts(trace: Trace) -> pl.DataFrame:
     """A row a kernel: rank, op, op_id, library, primitive, duration_ns, low_ns and high_ns.
 
-    op is the outermost one around the launch, op_id its span; both are null where none is. A fused kernel of a compiled
+    op is the outermost operator around the launch (aten::conv2d, a node of autograd), or, where there is none, the
+    outermost op (a compiled region), and op_id its span; both are null where no op is. A fused kernel of a compiled
     graph of which provenance was recorded has a row an op that it was made of instead, without op_id: its time is split
     as `layer_attribution` splits it among modules, by the bytes that the ops put out.
     """
@@ -36,21 +39,35 @@ def op_parts(trace: Trace) -> pl.DataFrame:
 
 
 def _with_ops(trace: Trace) -> pl.DataFrame:
-    """Every kernel with op and op_id: from the table of sites, or, of a trace without, from the spans."""
+    """Every kernel with op and op_id: from the table of sites where its ops are all operators, else from the spans."""
     if trace.has("sites"):
-        kernels = trace.select("kernels", *_COLUMNS, "site_id", "api_call_id")
         sites = trace.select("sites", "rank", "site_id", "op")
-        calls = trace.select("api_calls", "rank", "api_call_id", "op_span_id")
-        site = rows_of(sites["rank"], sites["site_id"], kernels.select("rank", "site_id"))
-        call = rows_of(calls["rank"], calls["api_call_id"], kernels.select("rank", "api_call_id"))
-        return kernels.select(*_COLUMNS, op=sites["op"].gather(site), op_id=calls["op_span_id"].gather(call))
+        if matching(sites["op"], _OPERATOR)[0].sum() == sites["op"].count():
+            return _of_sites(trace, sites)
     kernels = trace.select("kernels", *_COLUMNS, "span_id")
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name")
     found = []
     for tree, part in with_trees(spans, kernels):
-        top = depths(tree, part["span_id"])["top"]
+        top = _top_op(tree, part["span_id"])
         found.append(part.select(*_COLUMNS, op=tree["name"].gather(top), op_id=top.cast(pl.Int64)))
     return pl.concat(found)
+
+
+def _of_sites(trace: Trace, sites: pl.DataFrame) -> pl.DataFrame:
+    """Every kernel with its site's op and the span of that."""
+    kernels = trace.select("kernels", *_COLUMNS, "site_id", "api_call_id")
+    calls = trace.select("api_calls", "rank", "api_call_id", "op_span_id")
+    site = rows_of(sites["rank"], sites["site_id"], kernels.select("rank", "site_id"))
+    call = rows_of(calls["rank"], calls["api_call_id"], kernels.select("rank", "api_call_id"))
+    return kernels.select(*_COLUMNS, op=sites["op"].gather(site), op_id=calls["op_span_id"].gather(call))
+
+
+def _top_op(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
+    """The outermost operator among the spans at `rows` and those around each, else the outermost op."""
+    is_op = (tree["kind"] == "op").fill_null(value=False)
+    (is_named,) = matching(tree["name"], _OPERATOR)
+    operator, op = (above(tree["parent_id"], flags.cast(pl.UInt8), rows)["top"] for flags in (is_op & is_named, is_op))
+    return operator.zip_with(operator.is_not_null(), op)
 
 
 def _split(trace: Trace) -> pl.DataFrame:
