@@ -98,12 +98,8 @@ def test_kernels_are_the_same_where_most_of_both_sides_is(load: Load) -> None:
     assert shared._is_most(shared.Reuse(0.4, (0.3, 0.6), 1.0)) is None
 
 
-def test_the_answer_comes_first_with_three_claims(load: Load) -> None:
-    analyse = load("analyse")
-    runs = load("runs").read(SAMPLES)
-    made = analyse.make(runs)
-    about = {"versions": {"torch": "2.11.0+cu130"}, "commands": []}
-    text = analyse.page(made, about, "cross_layer")
+def test_the_answer_comes_first_with_three_claims() -> None:
+    text = (ROOT / "docs/cross_layer.md").read_text()
     answer = text[: text.index("Hamid Tabani")]
     assert [line[:2] for line in answer.splitlines() if line[:1].isdigit()] == ["1.", "2.", "3."]
     assert re.findall(r"- (.+?): (\*\*no\*\*|yes|in part)\.", answer) == [
@@ -120,6 +116,9 @@ def test_the_answer_comes_first_with_three_claims(load: Load) -> None:
     assert "29.1 (29.0 to 29.1) % of its kernel time is in kernels that eager runs too, and 7.4" in answer
     assert not re.search(r"\b(nan|None|inf)\b", text)
     assert "What was not measured" in text
+    n_captures = len(re.findall(r"` \|$", text, re.MULTILINE))
+    assert f"in 12 of {n_captures} captures" in answer
+    assert f"makes of {n_captures} captures" in " ".join((ROOT / "README.md").read_text().split())
 
 
 def test_the_page_is_that_of_the_captures(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
