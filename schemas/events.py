@@ -225,6 +225,15 @@ PRIMITIVES = (
     "gemm", "conv", "attention", "normalization", "softmax", "pooling", "elementwise", "reduction", "layout",
     "indexing", "loss", "optimizer", "rng", "communication", "memory", "fused", "unknown",
 )  # fmt: skip
+FAMILIES = {
+    "linear algebra": ("gemm", "conv", "attention"),
+    "elementwise": ("elementwise",),
+    "reduction": ("normalization", "softmax", "pooling", "loss", "reduction"),
+    "movement": ("layout", "indexing", "memory"),
+    "fused": ("fused",),
+    "other": ("optimizer", "rng", "communication", "unknown"),
+}
+"""The primitives of each family of operations."""
 
 _DEVICE_WORK = (
     START,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import tracelens as tl
 from tests import kernel_accuracy
 from tests.conftest import examples
-from tracelens.derive.kernels.kernel_classes import classify, unmangled_head
+from tracelens.derive.kernels.kernel_classes import classify, op_primitives, unmangled_head
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 
 ROOT = Path(__file__).parent.parent
@@ -241,3 +241,28 @@ def test_any_text_gets_words_of_the_schema(pairs: list[tuple[str, str | None]]) 
     assert set(found["library"]) <= set(LIBRARIES)
     assert set(found["primitive"]) <= set(PRIMITIVES)
     assert set(found["primitive_source"]) <= {"context", "name"}
+
+
+@pytest.mark.parametrize(
+    ("op", "primitive"),
+    [
+        ("aten::mkldnn_convolution", "conv"),
+        ("aten::addmm", "gemm"),
+        ("aten::clamp_min_", "elementwise"),
+        ("aten::_foreach_mul_", "elementwise"),
+        ("aten::empty_strided", "memory"),
+        ("aten::zero_", "memory"),
+        ("aten::copy_", "layout"),
+        ("prims::convert_element_type", "layout"),
+        ("prims::_low_memory_max_pool_with_offsets", "pooling"),
+        ("aten::native_layer_norm", "normalization"),
+        ("aten::mean", "reduction"),
+        ("aten::_softmax", "softmax"),
+        ("aten::index_select", "indexing"),
+        ("aten::nll_loss_forward", "loss"),
+        ("mine::adder", "unknown"),
+        (None, "unknown"),
+    ],
+)
+def test_an_op_alone_says_what_it_computes(op: str | None, primitive: str) -> None:
+    assert op_primitives(pl.Series("op", [op], pl.String)).to_list() == [primitive]

@@ -135,6 +135,7 @@ print(json.dumps({n or type(m).__name__: [type(m).__name__, own(m)] for n, m in 
     assert "do not read end-to-end time from this trace" in done.notes[-1]
     settings = manifest_settings(done)
     assert (settings["step_source"], settings["n_active"], settings["wait"]) == ("optimizer", 3, 2)
+    assert f"BLAS_INFO={settings['blas']}" in importlib.import_module("torch").__config__.show()
     # Steps 1, 7 and 8: not the first, no warm-up, and not the one right after the recording.
     assert (settings["unprofiled_step_ns"]["n"], settings["profiled_step_ns"]["n"]) == (3, 3)
     assert (

@@ -156,6 +156,7 @@ def _facts(report: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
         "n_steps": report.get("n_steps", 0),
         "n_active": report.get("n_active", 0),
         "export_ns": report.get("export_ns"),
+        "blas": report.get("blas"),
     }
 
 

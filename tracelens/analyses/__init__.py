@@ -27,6 +27,8 @@ from tracelens.analyses.copy_cost import copy_cost as copy_cost
 from tracelens.analyses.compare_copies import compare_copies as compare_copies
 from tracelens.analyses.top_kernels import top_kernels as top_kernels
 from tracelens.analyses.top_ops import top_ops as top_ops
+from tracelens.analyses.cross_layer import cross_layer as cross_layer
+from tracelens.analyses.compare_cross_layer import compare_cross_layer as compare_cross_layer
 from tracelens.analyses.threads import threads as threads
 from tracelens.analyses.launch_delay import launch_delay as launch_delay
 from tracelens.analyses.data_quality import data_quality as data_quality

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -184,6 +185,8 @@ class Recorder:
             self._export(profiler, self._part_steps(profiler))
             self._is_saved = True
             facts = self.report.facts
+            built_with = re.search(r"BLAS_INFO=(\w+)", torch.__config__.show())
+            facts["blas"] = built_with.group(1) if built_with else None
             if self.settings.modules:
                 facts["is_marked"] = self._calls is not None
                 with self._telling():

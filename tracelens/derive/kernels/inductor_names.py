@@ -40,6 +40,19 @@ _INDEXING = (
 )
 
 
+_SORTS = (
+    (_LAYOUT, "layout"),
+    (_ELEMENTWISE, "elementwise"),
+    (_NORMALIZATION, "normalization"),
+    (_POOLING, "pooling"),
+    (_SOFTMAX, "softmax"),
+    (_REDUCTION, "reduction"),
+    (_LOSS, "loss"),
+    (_RNG, "rng"),
+    (_INDEXING, "indexing"),
+)
+
+
 def _only(ops: str) -> str:
     """A pattern for a name whose every op is one of these or a view."""
     return rf"^triton_[a-z_]+?_fused(_({ops}|{_VIEW}))+(_[0-9]+)?$"
@@ -51,16 +64,15 @@ INDUCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"^triton_(tem_.*_)?convolution(2d)?(_|$)", "conv"),
     ("head", r"^triton_tem_", "unknown"),
     ("head", r"^triton_poi_fused(_[0-9]+)?$", "layout"),
-    ("head", _only(_LAYOUT), "layout"),
-    ("head", _only(_ELEMENTWISE), "elementwise"),
-    ("head", _only(_NORMALIZATION), "normalization"),
-    ("head", _only(_POOLING), "pooling"),
-    ("head", _only(_SOFTMAX), "softmax"),
-    ("head", _only(_REDUCTION), "reduction"),
-    ("head", _only(_LOSS), "loss"),
-    ("head", _only(_RNG), "rng"),
-    ("head", _only(_INDEXING), "indexing"),
+    *(("head", _only(ops), primitive) for ops, primitive in _SORTS),
     # torch 2.0 named kernels triton__0d1d2d: nothing of the operation is left.
     ("head", r"^triton_[a-z_]+?_fused|^triton__", "fused"),
 )
 """(where to look, pattern, primitive) for names that begin with `triton_`."""
+
+VIEW_OP = rf"^({_VIEW})$"
+"""Ops that cost nothing in a kernel that is made of others as well."""
+OP_RULES: tuple[tuple[str, str, str], ...] = tuple(
+    ("op", rf"^(_foreach_)?({ops})_?$", primitive) for ops, primitive in _SORTS
+)
+"""(`op`, pattern over an op's name without namespace, what it computes), for ops that no kernel's name speaks for."""

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_pair_once
+from tracelens.derive.columns.distinct import each_once, each_pair_once
+from tracelens.derive.kernels.inductor_names import OP_RULES
 from tracelens.derive.kernels.kernel_libraries import LIBRARY_RULES
 from tracelens.derive.kernels.kernel_primitives import (
+    ALLOCATING,
     CONTEXT_DECIDES,
     CONTEXT_RULES,
     FUNCTOR_RULES,
@@ -19,6 +21,8 @@ from tracelens.derive.kernels.kernel_primitives import (
 
 _LOOKED_AT = 2000
 """Characters of a name that are read: all that the rules ask for stands in front, and names may be 100 KB long."""
+
+_NAMESPACE = r"^.*(::|: )"
 
 # As LLVM's demangler, that of nsys and that of GCC write an unnamed namespace.
 _UNNAMED = r"(\(anonymous namespace\)|<unnamed>|\{anonymous\})::"
@@ -39,13 +43,19 @@ def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFram
     return each_pair_once(names.alias("name"), contexts.alias("context"), _classify_unique)
 
 
+def op_primitives(names: pl.Series) -> pl.Series:
+    """What each op computes, by its name alone (Categorical), a row a name; `unknown` where that does not tell."""
+    rules = (*CONTEXT_RULES, *ALLOCATING, *OP_RULES)
+    return each_once(names, lambda name: _first(rules, _op(name)).fill_null("unknown"))
+
+
 def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
     """The classes of (name, context) pairs, row by row."""
     pairs = pairs.fill_null("")
     text = pl.col("name").str.head(_LOOKED_AT).str.replace_all(_UNNAMED, "")
     prepared = (
         pairs.with_columns(text=text.str.replace(_RETURN_TYPE, "").str.strip_suffix(".kd"))
-        .with_columns(head=_head(), op=pl.col("context").str.head(_LOOKED_AT).str.replace(r"^.*(::|: )", ""))
+        .with_columns(head=_head(), op=_op(pl.col("context")))
         .with_columns(functor=pl.col("text").str.slice(pl.col("head").str.len_chars()))
     )
     by_name = (
@@ -91,9 +101,15 @@ def unmangled_head(name: str) -> str:
     return "::".join(parts) or name
 
 
-def _first(rules: Iterable[tuple[str, str, str]]) -> pl.Expr:
-    """The word of the first rule whose pattern is found, null where none is."""
-    return pl.coalesce(pl.when(pl.col(where).str.contains(p)).then(pl.lit(word)) for where, p, word in rules)
+def _op(name: pl.Expr) -> pl.Expr:
+    """The op's name without namespace."""
+    return name.str.head(_LOOKED_AT).str.replace(_NAMESPACE, "")
+
+
+def _first(rules: Iterable[tuple[str, str, str]], text: pl.Expr | None = None) -> pl.Expr:
+    """The word of the first rule whose pattern is found, in its column or in `text`; null where none is."""
+    where = pl.col if text is None else lambda _: text
+    return pl.coalesce(pl.when(where(column).str.contains(p)).then(pl.lit(word)) for column, p, word in rules)
 
 
 def _may_decide() -> pl.Expr:

@@ -133,6 +133,9 @@ CONTEXT_RULES: tuple[tuple[str, str, str], ...] = (
 )  # fmt: skip
 """(`op`, pattern over the op's name without namespace, the op's primitive)."""
 
+ALLOCATING = (("op", r"^(new_)?(empty|zeros|ones|full)(_like|_strided)?$|^(empty_|zero_|fill_|resize_)", "memory"),)
+"""Ops that make or fill memory, as rules for ops alone."""
+
 CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "attention": ("gemm", "conv", "softmax"),
     "conv": ("gemm",),

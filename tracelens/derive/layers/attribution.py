@@ -108,9 +108,7 @@ def place_parts(trace: Trace) -> pl.DataFrame:
     around the launch, which is the one that was compiled; communication and gradient accumulation stay what they are.
     """
     placed = _placed(_located(trace), trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
-    launches = trace.api_calls.select("rank", "api_call_id", launch_ns="start_ns")
-    kernels = trace.kernels.join(launches, on=["rank", "api_call_id"], how="left")
-    parts = split_kernels(kernels.sort("rank", "launch_ns", "start_ns"), trace.spans, trace.provenance)
+    parts = split_kernels(in_launch_order(trace), trace.spans, trace.provenance)
     key = ["rank", "kernel_id"]
     told = parts.join(placed.filter(~pl.col("evidence").is_in(_OWN_ROWS)), on=key, how="inner", suffix="_around")
     inner = pl.format("{}.{}", "module_path_around", "module_path")
@@ -126,6 +124,13 @@ def place_parts(trace: Trace) -> pl.DataFrame:
     )
     rest = placed.join(told.select(key).unique(), on=key, how="anti", maintain_order="left")
     return pl.concat([rest, _with_classes(trace, told).select(rest.columns)])
+
+
+def in_launch_order(trace: Trace) -> pl.DataFrame:
+    """Every kernel of each rank in the order of the calls that launched them."""
+    launches = trace.api_calls.select("rank", "api_call_id", launch_ns="start_ns")
+    kernels = trace.kernels.join(launches, on=["rank", "api_call_id"], how="left")
+    return kernels.sort("rank", "launch_ns", "start_ns")
 
 
 _OWN_ROWS = ("communication kernel", "autograd node", "optimizer marker")

@@ -36,13 +36,19 @@ def split_kernels(kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.Dat
     explains are left out. `kernels` needs rank, kernel_id, name, span_id, primitive, link, start_ns and duration_ns, in
     the order of their launches.
     """
+    placed = recorded_calls(kernels, spans, provenance)
+    return _parts(placed, kernel_shares(provenance)) if placed.height else PARTS.to_frame()
+
+
+def recorded_calls(kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
+    """The kernels, as `split_kernels` takes them, that a recorded call explains: graph_key and call_order are gained.
+
+    An empty frame without columns where there is nothing to align.
+    """
     if not provenance.height or not kernels.height:
-        return PARTS.to_frame()
+        return pl.DataFrame()
     calls = pl.concat([_calls(k, tree) for k, tree in _by_rank(kernels, spans)] or [pl.DataFrame()])
-    if not calls.height:
-        return PARTS.to_frame()
-    placed = _aligned(calls, provenance)
-    return _parts(placed, kernel_shares(provenance))
+    return _aligned(calls, provenance) if calls.height else pl.DataFrame()
 
 
 def _by_rank(kernels: pl.DataFrame, spans: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
@@ -182,10 +188,22 @@ def _fill_gaps(calls: list[tuple[str, list[str]]], expected: list[str], matched:
 
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
     """A row a recorded call and module: estimate_frac by bytes, least and most of the three splits, rule."""
+    return shares_of(
+        _own_nodes(provenance.drop_nulls("module_path")),
+        ["is_backward", "module_path"],
+        rule=pl.col("rule").sort().first(),
+    )
+
+
+def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFrame:
+    """A row a recorded call and value of `by`: estimate_frac by the bytes its nodes put out, and low_frac, high_frac.
+
+    The range is that of the split by bytes, an equal one, and all for the value with most bytes. `more`: aggregates of
+    the nodes to keep.
+    """
     call = ["graph_key", "call_order"]
-    nodes = _own_nodes(provenance.drop_nulls("module_path"))
-    shares = nodes.group_by(*call, "is_backward", "module_path", maintain_order=True).agg(
-        n_bytes=pl.col("output_bytes").clip(lower_bound=0).sum(), rule=pl.col("rule").sort().first()
+    shares = nodes.group_by(*call, *by, maintain_order=True).agg(
+        n_bytes=pl.col("output_bytes").clip(lower_bound=0).sum(), **more
     )
     whole, equal = pl.col("n_bytes").sum().over(call), 1 / pl.len().over(call)
     by_bytes = pl.when(whole > 0).then(pl.col("n_bytes") / whole).otherwise(equal)

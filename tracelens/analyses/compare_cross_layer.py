@@ -1,0 +1,112 @@
+"""How much of two runs' device time is in the same kernels, by library and primitive."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
+from tracelens.schemas.events import FAMILIES
+from tracelens.schemas.results.cross_layer import COMPARE_CROSS_LAYER
+from tracelens.trace import Trace
+
+_PAIR = ["rank", "library", "primitive"]
+_SIDES = ("base", "other")
+
+
+@pairs_ranks
+def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
+    """A row a rank, library and primitive of either trace, most time in both together first.
+
+    Reuse of a side is the sum of its reused_ns over its total, by name; and that of its time where match is both, by
+    library and primitive. Raises MissingTableError when one of the traces holds no kernels.
+    """
+    sides = []
+    for trace in (base, other):
+        trace.require("compare_cross_layer", "kernels")
+        sides.append(trace.select("kernels", "name", *_PAIR, "duration_ns"))
+    rows = []
+    for side, own, beside in zip(_SIDES, sides, reversed(sides), strict=True):
+        again = beside.select("rank", "name", is_reused=pl.lit(value=True)).unique()
+        marked = own.join(again, on=["rank", "name"], how="left")
+        ns = pl.col("duration_ns")
+        rows.append(
+            marked.group_by(_PAIR).agg(
+                ns.sum().alias(f"{side}_duration_total_ns"),
+                ns.filter("is_reused").sum().alias(f"{side}_reused_ns"),
+                pl.lit(value=True).alias(f"in_{side}"),
+            )
+        )
+    both = rows[0].join(rows[1], on=_PAIR, how="full", coalesce=True).cast({pl.Categorical: pl.String})
+    both = both.with_columns(pl.selectors.ends_with("_ns").fill_null(0))
+    family = {primitive: name for name, primitives in FAMILIES.items() for primitive in primitives}
+    frame = both.with_columns(
+        *(_share(side) for side in _SIDES),
+        family=pl.col("primitive").replace_strict(family, return_dtype=pl.String),
+        match=pl.when(pl.col("in_other").is_null())
+        .then(pl.lit("only_base"))
+        .when(pl.col("in_base").is_null())
+        .then(pl.lit("only_other"))
+        .otherwise(pl.lit("both")),
+    )
+    time = pl.col("base_duration_total_ns") + pl.col("other_duration_total_ns")
+    order = frame.sort("rank", time, "library", "primitive", descending=[False, True, False, False])
+    return COMPARE_CROSS_LAYER.conform(order)
+
+
+def _share(side: str) -> pl.Expr:
+    ns = pl.col(f"{side}_duration_total_ns")
+    whole = ns.sum().over("rank")
+    return pl.when(whole > 0).then(ns / whole).otherwise(0.0).alias(f"{side}_share_frac")
+
+
+@says_ranks
+def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
+    """Reuse of both sides, by name and by library and primitive, and what makes them differ without cause."""
+    found = []
+    for (rank,), part in frame.group_by("rank", maintain_order=True):
+        matched = part.filter(match="both")
+        by_name = [_percent(part, part, side, "reused_ns") for side in _SIDES]
+        by_pair = [_percent(matched, part, side, "duration_total_ns") for side in _SIDES]
+        found.append(
+            f"Rank {rank}: {by_name[0]} of base's kernel time and {by_name[1]} of other's is in kernels that the other "
+            f"trace runs too, by name; {by_pair[0]} and {by_pair[1]} by library and primitive."
+        )
+    knows = [trace.has("spans") and (trace.select("spans", "kind")["kind"] == "op").any() for trace in (base, other)]
+    if knows[0] != knows[1]:
+        found.append(
+            f"{'Base' if knows[0] else 'Other'} alone has ops, by which a 1×1 convolution in a kernel for matrix "
+            "products counts as conv; without them it counts as gemm. Compare families, not gemm with conv."
+        )
+    if all((trace.select("kernels", "library")["library"] == "triton").any() for trace in (base, other)):
+        found.append(
+            "Both traces run generated Triton kernels. Their names are numbered by the compilation, so the same kernel "
+            "may have another name, and another kernel the same."
+        )
+    return found
+
+
+def _percent(part: pl.DataFrame, whole: pl.DataFrame, side: str, column: str) -> str:
+    total = int(whole[f"{side}_duration_total_ns"].sum())
+    return f"{int(part[f'{side}_{column}'].sum()) / total:.1%}" if total else "0.0%"
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    parts = {"base_duration_total_ns": "base", "other_duration_total_ns": "this trace"}
+    names = named(frame, "library", "primitive")
+    return [SplitBars("GPU time by library and primitive", frame, names, parts, stacked=False)]
+
+
+ANALYSIS = Analysis(
+    "How much of the time is in kernels that both runs use?",
+    COMPARE_CROSS_LAYER,
+    compare_cross_layer,
+    notes=notes,
+    shown=(
+        "rank", "library", "primitive", "family", "base_duration_total_ns", "other_duration_total_ns",
+        "base_share_frac", "other_share_frac", "base_reused_ns", "other_reused_ns", "match",
+    ),
+    charts=_charts,
+    is_pair=True,
+)  # fmt: skip
