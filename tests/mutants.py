@@ -77,7 +77,7 @@ MUTANTS = (
     Mutant("unnamed functions are not the same one", "tracelens/analyses/stack_alignment.py",
            "two.functions.get(level) != UNKNOWN_FUNCTION", "two.functions.get(level)", "stack_alignment"),
     Mutant("fewer ranks than files are no ranks of one program", "tracelens/trace/same_run.py",
-           "told[0][1] < n_files", "told[0][1] < n_files - 1", "torch_ranks combine"),
+           "stated[0][1] < n_files", "stated[0][1] < n_files - 1", "torch_ranks combine"),
     Mutant("ids of a rank's second capture begin after the first one's", "tracelens/trace/combine.py",
            "_highest(frame, row_id) + 1", "_highest(frame, row_id)", "combine"),
     # Sources.

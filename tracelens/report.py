@@ -24,7 +24,7 @@ class Section:
 
     @property
     def absent(self) -> str | None:
-        """Why there are no rows, in words; null where there are some."""
+        """Why the section has no rows, in words; null where it has some."""
         if self.missing is not None:
             return f"No answer: {self.missing}"
         return "Nothing in this trace." if self.frame.is_empty() else None
@@ -32,9 +32,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a view draws: the trace, what it is compared with, and the sections in the analyses' order.
+    """The input of every view: a trace, the trace it is compared with, and sections in the order of the analyses.
 
-    `is_asked`: the sections were asked for by name, so that each is drawn, with an answer or without.
+    `is_asked`: the sections were asked for by name, so each is drawn even without an answer.
     """
 
     trace: Trace

@@ -22,7 +22,7 @@ from tracelens.report import Report
 from tracelens.storage.whole import replacing
 from tracelens.trace import Trace
 from tracelens.trace.checking import blame_rows
-from tracelens.trace.same_run import APART
+from tracelens.trace.same_run import NOT_TOGETHER
 from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
 from tracelens.views.formats.format import WIDTH, Format, Screen
 from tracelens.views.values import printable
@@ -64,7 +64,7 @@ def _opened(paths: Sequence[Path]) -> Trace:
         return Trace.open(traces[0])
     with progress(f"reading {', '.join(path.name for path in paths)}"):
         trace = collect(paths)
-    for text in trace.diagnostics.filter(pl.col("code").is_in([SKIPPED, APART]))["text"]:
+    for text in trace.diagnostics.filter(pl.col("code").is_in([SKIPPED, NOT_TOGETHER]))["text"]:
         warn(text)
     return trace
 

@@ -18,7 +18,7 @@ from typing import Any
 from tracelens.errors import ToolError
 
 LAUNCH = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py"))]
-"""The command that becomes another one: see `launch`."""
+"""Prefix of a command line that runs it through launch.py."""
 SIGNAL_BASE = 128
 """A shell reports the end by signal n as exit code 128 + n."""
 

@@ -1,4 +1,4 @@
-"""Columns of few distinct words as places in a list of these words, which is how they are written."""
+"""Dictionary coding: a column of few distinct words as integer codes and the list of words, as Parquet stores it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _FIRST_ROWS = 1 << 17
 
 
 def coded(values: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """A column's codes (null where it is null) and its words."""
+    """The column as integer codes (null where it is null), and the distinct words that the codes index."""
     categories = values.cast(pl.Categorical)
     # Mostly the first rows have all words; looking up a code is far cheaper than looking for distinct words.
     for rows in (categories.head(_FIRST_ROWS), categories):
@@ -20,7 +20,7 @@ def coded(values: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def _codes(numbers: pl.Series, words: pl.Series) -> pl.Series:
-    """The place in the list of each category's word, in the fewest bytes; null where it is none of them."""
+    """Each category's index in `words`, in the narrowest integer type; null for one that is none of them."""
     place = pl.DataFrame({"number": words.cast(pl.Categorical).to_physical()}).with_row_index("code")
     width = int(numbers.max() or 0) + 1  # type: ignore[arg-type]
     codes = pl.repeat(None, width, dtype=pl.UInt32, eager=True).scatter(place["number"], place["code"])

@@ -1,4 +1,4 @@
-"""A trace in memory of what collectors gave, some of it in files already."""
+"""A trace in memory made of collectors' tables, some of which are already in files."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tracelens.trace.writing import RankPart
 
 
 class Collected(Trace):
-    """A trace whose tables stay as collectors gave them, which may be half as large, until one is asked for."""
+    """A trace that keeps tables as collectors made them, which may take half the memory, until one is asked for."""
 
     def __init__(self, manifest: Manifest, parts: Mapping[str, Sequence[RankPart]]) -> None:
-        """Wrap each table's parts, which are such as `Table.conform` takes, or stored."""
+        """Wrap each table's parts: frames as `Table.conform` takes them, or files."""
         tables = {}
         for name, table in TABLES.items():
             bare = table.without("rank")
