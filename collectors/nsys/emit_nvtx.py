@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import as_categories, distinct_rows
+from tracelens.derive.columns.distinct import distinct_rows
 
 _PARTS = (
     r"^(?s:(?P<name>.+?))(?:, seq = (?P<sequence_number>[0-9]{1,18}))?(?:, op_id = (?P<external_id>[0-9]{1,18}))?"
@@ -28,7 +28,7 @@ def read_names(names: pl.Series) -> pl.DataFrame:
     An op has a qualified name, or an id and a sequence number or sizes. PyTorch names its own ops alone by their bare
     names, so that a range named `load, shard 3` or `Model::forward` stays what it is.
     """
-    rows, places = distinct_rows(as_categories(names).to_physical())
+    rows, places = distinct_rows(names.cast(pl.Categorical).to_physical())
     said = _read(names.gather(rows).cast(pl.String)).with_columns(pl.selectors.string().cast(pl.Categorical))
     return said.select(pl.all().gather(places))
 

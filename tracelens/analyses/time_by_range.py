@@ -8,12 +8,11 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
-from tracelens.derive.columns.intervals import END
+from tracelens.derive.columns.intervals import END, busy_until
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.time.ranges import (
     LANE,
     Ranges,
-    busy_until,
     place_work,
     read_calls,
     read_ranges,

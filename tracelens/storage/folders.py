@@ -34,7 +34,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 class OwnFolder(tempfile.TemporaryDirectory[str]):
-    """A private temporary folder; making one also removes those of its prefix that this user's killed processes left."""
+    """A private temporary folder; making one also removes those that this user's killed processes left."""
 
     def __init__(self, prefix: str) -> None:
         """Make the folder."""

@@ -6,8 +6,7 @@ import polars as pl
 
 from tracelens.derive.events.sites import accumulation_and_roots
 from tracelens.derive.events.span_trees import span_trees
-from tracelens.derive.layers.attribution import ROOT_ONLY, first_of
-from tracelens.derive.layers.replays import UNATTRIBUTED
+from tracelens.derive.layers.attribution import name_layers
 from tracelens.trace import Trace
 
 _COLUMNS = ("rank", "span_id", "parent_id", "kind", "name", "self_ns", "module_path", "phase")
@@ -15,7 +14,7 @@ _PLACE = ["rank", "module_path", "phase", "accumulates", "is_root"]
 
 
 def time_ops(trace: Trace) -> pl.DataFrame:
-    """A row a rank, layer, phase and evidence: class_name, n_ops, op_self_ns; the rows sum to the ops' self time."""
+    """A row for each rank, layer, phase and evidence: class_name, n_ops, op_self_ns; they sum to the ops' self time."""
     spans = trace.select("spans", *_COLUMNS)
     measures = [pl.len().cast(pl.Int64).alias("n_ops"), pl.col("self_ns").cast(pl.Int64).sum().alias("op_self_ns")]
     parts = []
@@ -28,22 +27,6 @@ def time_ops(trace: Trace) -> pl.DataFrame:
         parts.append(ops.lazy().group_by(_PLACE).agg(measures).collect())
     if not parts:
         return pl.DataFrame()
-    placed = _named(pl.concat(parts))
-    sums = placed.group_by("rank", "layer", "phase", "evidence").agg(pl.col("n_ops", "op_self_ns").sum())
-    classes = trace.layers.select("rank", "class_name", layer="module_path")
-    return sums.join(classes.unique(["rank", "layer"]), on=["rank", "layer"], how="left", maintain_order="left")
-
-
-def _named(places: pl.DataFrame) -> pl.DataFrame:
-    """The places with layer and evidence, strings as such: the same named rows as those of kernels without a layer."""
-    places = places.cast({pl.Categorical: pl.String})
-    path, phase = pl.col("module_path"), pl.col("phase")
-    in_layer = path.is_not_null() & ~pl.col("is_root")
-    rows = (
-        (pl.col("accumulates"), "(gradient accumulation)", "autograd node"),
-        (phase == "optimizer", "(optimizer)", "optimizer marker"),
-        (in_layer & (phase == "backward"), None, "backward sequence"),
-        (in_layer, None, "module span"),
-        (path.is_not_null(), UNATTRIBUTED, ROOT_ONLY),
-    )
-    return places.with_columns(**first_of(rows))
+    host_only = {"is_communication": pl.lit(False), "by_node": pl.lit(False), "link": pl.lit("launched")}
+    named = name_layers(pl.concat(parts).with_columns(**host_only), trace)
+    return named.group_by("rank", "layer", "class_name", "phase", "evidence").agg(pl.col("n_ops", "op_self_ns").sum())

@@ -1,4 +1,4 @@
-"""What each layer would cost under the best choice between an eager and a compiled run."""
+"""The cost of each layer under the best choice between an eager and a compiled run."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def best_of_two(layers: Sequence[Row]) -> list[Row]:
 def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list[Row]:
     """The cheapest path with `change_cost` for every change between eager and compiled.
 
-    `region_ns` is what each layer's time in other holds of calling it as a compiled region of its own: it is taken out,
-    as the changes pay for it.
+    `region_ns` is the part of each layer's time in other that calling it as a compiled region of its own takes; it is
+    subtracted, as the changes pay for it.
     """
     bare = [
         layer | {"other_ns": None if layer["other_ns"] is None else max(layer["other_ns"] - region_ns, 0.0)}
@@ -38,9 +38,9 @@ def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list
 
 
 def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) -> list[Row]:
-    """The faster run for each operation of a layer, where both runs have the same ones in it; else for the layer.
+    """The faster run for each operation of a layer, where both runs have the same ones; else for the whole layer.
 
-    `operations` has the times of each layer's in both runs, by layer.
+    `operations` has each layer's times by operation in both runs.
     """
     rows = best_of_two(layers)
     cumulative = 0.0
@@ -57,7 +57,7 @@ def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) 
 
 
 def with_total(rows: Sequence[Row]) -> list[Row]:
-    """The rows after their sum. Speedups are over layers that both runs have; forced ones tell nothing of a choice."""
+    """The rows after their total. Speedups are over layers that both runs have: a forced choice is no gain."""
     free = [row for row in rows if not row["is_forced"]]
     base, other, chosen = (sum(row[name] for row in free) for name in ("base_ns", "other_ns", "chosen_ns"))
     switches = sum(row["switch_ns"] for row in rows)
@@ -102,9 +102,9 @@ def _or_never(time: float | None) -> float:
 
 
 def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
-    """Of each layer the GPU time of its operations in both runs: its primitives, all phases, per step.
+    """For each layer the GPU time of its operations in both runs: by primitive, over all phases, per step.
 
-    `kernels` is what `both_kernel_times` gives. Time in layout transforms and memory operations counts for the layer's
+    `kernels` is from `both_kernel_times`. Time in layout transforms and memory operations counts for the layer's
     longest other primitive.
     """
     sides = [_by_primitive(times.filter(pl.col("rank") == rank)) for times in kernels]

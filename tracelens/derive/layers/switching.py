@@ -9,11 +9,11 @@ EAGER, COMPILED = 0, 1
 
 
 def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> list[int]:
-    """The configuration of each layer for which `path_cost` is smallest, by dynamic programming.
+    """The configuration of each layer for which times and changes sum to the least, by dynamic programming.
 
     `times` has each layer's time in either configuration, infinite where it cannot run in one; `change_cost` is paid
     wherever the configuration changes, and by a path that begins or ends compiled: what calls the model is eager. Of
-    equal paths the one that stays eager longer, or compiled, is taken; where changes cost nothing, a layer that is
+    equal paths the one that stays longer in its configuration is taken; where changes cost nothing, a layer that is
     equally fast in both is eager. With a cost of 0 this is the recurrence of the thesis "Evaluating the PyTorch
     Compiler in the Vision Domain": the faster one, layer by layer.
     """
@@ -32,7 +32,7 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
 
 
 def _cheaper_origin(cost: Sequence[float], at: int, change_cost: float) -> int:
-    """Where it is cheaper to come from; where both cost the same without a change, or eager if changes cost nothing."""
+    """The configuration to come from at least cost; at equal cost the same one, or eager where changes cost nothing."""
     stay, change = cost[at], cost[1 - at] + change_cost
     if stay == change and change_cost == 0:
         return EAGER
@@ -40,13 +40,8 @@ def _cheaper_origin(cost: Sequence[float], at: int, change_cost: float) -> int:
 
 
 def change_costs(path: Sequence[int], change_cost: float) -> list[float]:
-    """What each layer pays for the change before it; the last one also for leaving a compiled region to the caller."""
+    """The cost of the change before each layer; the last one also pays for leaving a compiled region."""
     costs = [change_cost * (before != at) for before, at in zip([EAGER, *path], path, strict=False)]
     if costs:
         costs[-1] += change_cost * (path[-1] != EAGER)
     return costs
-
-
-def path_cost(times: Sequence[tuple[float, float]], path: Sequence[int], change_cost: float) -> float:
-    """The time of the layers along the path, with its changes."""
-    return sum(layer[at] for layer, at in zip(times, path, strict=True)) + sum(change_costs(path, change_cost))

@@ -1,4 +1,4 @@
-"""The time that a rank is judged by: whole steps, without what the profiler adds to them."""
+"""The judged time of each rank: whole steps, without the time that the profiler adds to them."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
 PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
-"""What a device's time consists of: `waiting` is exposed communication beyond what the fastest rank needs."""
+"""Parts of a device's time: `waiting` is exposed communication beyond what the fastest rank needs."""
 
 _USED = 0.1
-"""A device that works for less than this share of what the rank's busiest one does is not judged."""
+"""A device that works less than this share of the time of the rank's busiest one is left out."""
 _SLOWED = ("launch", "host")
-"""What a profiler slows: it is called in ops, API calls and Python calls."""
+"""The parts that a profiler slows, as it runs inside ops, API calls and Python calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankTime:
-    """A rank's judged time: ns by part without what the profiler adds, and `recorded`, the same with it.
+    """A rank's judged time: `parts` in ns without what the profiler adds, and `recorded`, the same with it.
 
-    `step_ns` is the median of its steps, `unprofiled_ns` how long one takes without the profiler; None if not known.
-    `is_process`: it uses no device, and is judged by its process; n_work counts kernels, or else ops.
+    `step_ns` is the median of its steps, `unprofiled_ns` the time of one without the profiler; null if not known.
+    `is_process`: it uses no device, so its process's time is judged; n_work counts kernels, or else ops.
     """
 
     rank: int
@@ -42,7 +42,7 @@ class RankTime:
 
     @property
     def subject(self) -> str:
-        """What is judged."""
+        """The word for what is judged: process or device."""
         return "process" if self.is_process else "device"
 
     def share(self, part: str) -> float:
@@ -51,11 +51,11 @@ class RankTime:
 
 
 def judged_ranks(trace: Trace) -> list[RankTime]:
-    """Every rank's time over all steps; of a rank that marks none, over all that was recorded.
+    """Every rank's time over all steps; for a rank that marks none, over all that was recorded.
 
-    What the profiler is known to have added is taken away: what it tells of its own work, and, where it is known how
-    long a step takes without it, the rest of the difference from launching and the host's other work, in proportion.
-    Device work takes as long either way.
+    The time that the profiler is known to add is subtracted: its own recorded work, and, where the time of a step
+    without it is known, the rest of the difference, from launching and the host's other work in proportion. Device work
+    takes as long either way.
     """
     steps = {rank: (n, round(median)) for rank, n, median, *_ in step_times(trace).iter_rows()}
     n_work = trace.heights("kernels") | count_ops(trace)
@@ -80,7 +80,7 @@ def judged_ranks(trace: Trace) -> list[RankTime]:
 
 
 def judged_time(trace: Trace, by: tuple[str, ...] = ("rank",)) -> pl.DataFrame:
-    """A row a rank (or as `by` says): ns of each of PARTS, of the devices that it uses in earnest; sorted."""
+    """A row a rank (or combination of `by`): ns of each of PARTS, for the devices that it really uses; sorted."""
     made = break_down(trace)
     in_steps = pl.col("step").is_not_null()
     marked = made.frame.filter(in_steps)["rank"].unique().implode()

@@ -1,4 +1,4 @@
-"""How long a rank's steps take, in words."""
+"""The time of a rank's steps, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MANY_RANKS = 4
 
 
 def step_times(trace: Trace) -> pl.DataFrame:
-    """A row a rank that marks steps: n_steps, median_ns, low_ns, high_ns of their durations."""
+    """A row for each rank that marks steps: n_steps, median_ns, low_ns, high_ns of their durations."""
     ns = pl.col("duration_ns")
     found = (
         steps_of(trace).group_by("rank").agg(n_steps=pl.len(), median_ns=ns.median(), low_ns=ns.min(), high_ns=ns.max())
@@ -20,7 +20,7 @@ def step_times(trace: Trace) -> pl.DataFrame:
 
 
 def step_sentences(trace: Trace) -> list[str]:
-    """A sentence a rank on the time of its steps and how much it varies; of many ranks one on all."""
+    """A sentence for each rank on the time of its steps and its spread; for many ranks one sentence on all."""
     found = step_times(trace)
     if found.height <= _MANY_RANKS:
         several = len(trace.manifest.ranks) > 1
