@@ -1,4 +1,4 @@
-"""How many stacks a run under gdb takes, and of which stops."""
+"""Limits on the stacks that a run under gdb takes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tracelens.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much to take, and of which stops.
+    """The stacks to take.
 
-    `hits`: stacks kept of each symbol; then its breakpoint goes, and the program runs on. `skip`: the first calls of
-    each symbol that are passed over, counted after `where_frame`: a pattern for a function that must be in the stack,
-    a plain name or a regular expression. `timeout_s`: the program is killed after so many seconds, and the capture is
-    incomplete. `frames`: listed of a stack at most.
+    `hits`: stacks kept of each symbol; then its breakpoint is deleted, and the program runs on. `skip`: the first calls
+    of each symbol that are passed over, counted after `where_frame`: a pattern for a function that must be in the
+    stack, a plain name or a regular expression. `timeout_s`: the program is killed after so many seconds, and the
+    capture is incomplete. `frames`: the most frames listed of a stack.
     """
 
     hits: int = 100
@@ -25,8 +25,8 @@ class Limits:
     frames: int = 1000
 
     def check(self) -> None:
-        """Raise UsageError for what cannot be."""
+        """Raise UsageError for impossible values."""
         if self.hits < 1 or self.skip < 0 or self.frames < 1 or (self.timeout_s is not None and self.timeout_s <= 0):
             raise UsageError("hits, frames and the timeout are above 0, and skip is not below it")
         if self.where_frame is not None:
-            find_function([""], self.where_frame)  # which knows what a pattern is
+            find_function([""], self.where_frame)  # raises for an invalid pattern

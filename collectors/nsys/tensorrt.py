@@ -1,4 +1,4 @@
-"""The layers of TensorRT engines: the ranges that TensorRT opens while it puts an engine's work on a stream."""
+"""Layers of TensorRT engines: the ranges that TensorRT opens while it enqueues an engine's work."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _RUNS = r"^I?ExecutionContext::"
 
 
 def find_layers(ranges: pl.DataFrame) -> pl.Series:
-    """Of raw spans the path of each that is a TensorRT layer, null elsewhere.
+    """The path of each raw span that is a TensorRT layer, null for the others.
 
     In its domain, TensorRT marks calls of its own (`ExecutionContext::enqueue`), and directly in a call that runs an
-    engine each layer by name; what lies within a layer, or in a call that builds or loads an engine, is none.
+    engine each layer by name; ranges within a layer, or in a call that builds or loads an engine, are no layers.
     """
     nothing = pl.repeat(None, ranges.height, dtype=pl.String, eager=True).alias("exact_path")
     rows = each_once(ranges["category"], lambda category: category.str.contains(_DOMAIN)).arg_true()

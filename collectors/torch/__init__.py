@@ -29,10 +29,11 @@ from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
 from tracelens.errors import NoTraceError, SourceError
 from tracelens.limits import TRACES
+from tracelens.running.tools import package
 from tracelens.schemas import TABLES
 from tracelens.storage.store import Store
 from tracelens.trace.capture import Capture, Diagnostics
-from tracelens.trace.collector import Collector
+from tracelens.trace.collector import Collector, Tool
 from tracelens.trace.same_run import WORLD_SIZE
 
 KIND = "torch"
@@ -243,6 +244,8 @@ COLLECTOR = Collector(
     begins_as_one=begins_as_trace,
     read_several=read_several,
     run=run,
+    endings=(".json", ".gz", ".zst", ".pt.trace", ".trace"),
+    tools=(Tool("torch", "profiling a program of yours", "pip install 'tracelens-toolkit[torch]'", package),),
 )
 
 __all__ = ["COLLECTOR", "KIND", "begins_as_trace", "read", "sniff", "trace_files"]

@@ -1,4 +1,4 @@
-"""What each layer costs on the host: the time of its ops, forward and backward."""
+"""The host time of each layer: the self time of its ops, forward and backward."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tracelens.trace import Trace
 
 
 def layer_host_time(trace: Trace) -> pl.DataFrame:
-    """A row a layer, phase and evidence of each rank, most time first; the rows sum to the ops' self time exactly.
+    """A row for each layer, phase and evidence of each rank, most time first; they sum to the ops' self time exactly.
 
     An op belongs to the innermost module around it; in the backward pass to the module of the forward op that made the
-    autograd node. What a model's root runs itself is in no layer, nor is what no module is around.
-    Raises MissingTableError when the trace holds no op.
+    autograd node. Ops directly in a model's root, and ops outside of modules, belong to no layer. Raises
+    MissingTableError when the trace has no op.
     """
     trace.require("layer_host_time", "spans")
     found = time_ops(trace)
@@ -32,7 +32,7 @@ def layer_host_time(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """How much has a layer, and what would tell of the rest."""
+    """The share that has a layer, and what would place the rest."""
     found = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         placed = part.filter(~pl.col("layer").str.starts_with("("))["share_frac"].sum()

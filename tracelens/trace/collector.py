@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tracelens.trace.capture import Capture
 
@@ -22,6 +22,23 @@ class Run:
     remarks: Sequence[str] = ()
 
 
+class Found(NamedTuple):
+    """The result of looking for a tool: whether it is here, its version if known, and advice where it lacks a part."""
+
+    is_here: bool
+    version: str | None = None
+    advice: str | None = None
+
+
+class Tool(NamedTuple):
+    """A program or package that tracelens can use, what for, how to get it, and the function that looks for it."""
+
+    name: str
+    used_for: str
+    to_get_it: str
+    find: Callable[[str], Found]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Collector:
     """Reads one kind of source into a Capture for each rank; the command `tracelens collect KIND` is made from it.
@@ -32,7 +49,8 @@ class Collector:
     `reads_stdin`: it reads `-`. `files_of`: the files to read for a path, where this collector is named.
     `begins_as_one`: a closer check of files found in a folder. `read_several(paths, folder, limit_bytes, tell)`: reads
     several files within a memory limit, storing finished tables in the folder. `run(command, ...)`: runs a program
-    under the collector.
+    under the collector. `endings`: endings of its sources' file names, which a trace's name leaves out. `tools`: the
+    programs and packages that it uses.
     """
 
     kind: str
@@ -46,6 +64,8 @@ class Collector:
     begins_as_one: Callable[[Path], bool] = lambda _: True
     read_several: Callable[[Sequence[Path], Path, int | None, Tell], list[list[Capture]]] | None = None
     run: Callable[..., Run] | None = None
+    endings: Sequence[str] = ()
+    tools: Sequence[Tool] = ()
 
 
 COLLECTORS: dict[str, Collector] = {}
