@@ -27,10 +27,16 @@ _FEW_WORDS = 1 << 10
 each word or not.
 """
 
+_UNITS = {"_ns": "ns", "_bytes": "bytes", "_bytes_per_s": "bytes/s", "_frac": "1"}
+"""Units by the ending of a column's name."""
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name, Polars dtype, meaning, unit, whether it may be null, and for enums the words allowed."""
+    """One column: its name, Polars dtype, meaning, unit, whether it may be null, and for enums the words allowed.
+
+    A name that ends in a unit needs no `unit`.
+    """
 
     name: str
     dtype: DataType
@@ -38,6 +44,11 @@ class Column:
     unit: str | None = None
     nullable: bool = False
     values: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.unit is None:
+            unit = next((unit for ending, unit in _UNITS.items() if self.name.endswith(ending)), None)
+            object.__setattr__(self, "unit", unit)
 
 
 @dataclass(frozen=True, slots=True)
