@@ -100,7 +100,7 @@ MUTANTS = (
            "limit // each))", "limit // each + 1))", "apart"),
     Mutant("a reading process ends with its parent", "collectors/torch/apart.py",
            "threading.Thread(target=_end_with_parent, daemon=True).start()", "pass", "apart"),
-    Mutant("a limit is no 0", "tracelens/limits.py", "len(said) < 19 and int(said)", "len(said) < 19", "torch_limits"),
+    Mutant("a limit is no 0", "tracelens/limits.py", "len(text) < 19 and int(text)", "len(text) < 19", "torch_limits"),
     # Traces as they lie in a folder.
     Mutant("an old trace comes back where the new one cannot take its place", "tracelens/trace/directory.py",
            '(old / "trace").rename(target)\n        raise', "raise", "trace store"),

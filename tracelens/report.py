@@ -58,7 +58,7 @@ class Report:
         return sorted(drawn, key=lambda one: (one.missing is not None, one.analysis.name != "verdict"))
 
     def unanswered(self) -> list[str]:
-        """A line for sections that are not drawn as they have no answer: their names, and what they need."""
+        """A line for each reason why sections have no answer, with their names, unless they were asked for."""
         by_reason: dict[str, list[str]] = {}
         for section in self.sections:
             if section.missing is not None and not self.is_asked:
@@ -88,7 +88,7 @@ def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] =
 
 
 def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
-    """Whether a report has the section unless sections are named."""
+    """Whether a report has the section when none are named."""
     return (base is not None or not analysis.is_pair) and not (analysis.of_host and trace.has("kernels"))
 
 

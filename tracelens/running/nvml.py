@@ -87,7 +87,7 @@ class Sampler:
             self._nvml = None
 
     def capture(self, rank: int | None = None) -> Capture:
-        """What was sampled, to be combined with what the profiler captured; ends the sampling."""
+        """The samples, to be combined with the profiler's capture; ends the sampling."""
         self.stop()
         tables = {}
         if self._rows:
@@ -111,7 +111,7 @@ class Sampler:
         )
 
     def _visible(self, nvml: ModuleType) -> list[Any]:
-        """NVML's handles of the devices that the program can see, in the order of the ordinals that CUDA gives them."""
+        """NVML's handles of the devices that the program can see, in CUDA's order."""
         count = nvml.nvmlDeviceGetCount()
         handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
         said = self.environment.get("CUDA_VISIBLE_DEVICES")
@@ -137,7 +137,7 @@ class Sampler:
         return chosen
 
     def _run(self, nvml: ModuleType) -> None:
-        """Sample at fixed moments until told to stop; a moment that was missed is not made up for."""
+        """Sample at fixed moments until told to stop; missed moments are skipped."""
         began, period = time.monotonic(), 1 / self.hertz
         working = [(ordinal, name) for ordinal in range(len(self._devices)) for name in _UNITS]
         while working:
@@ -156,7 +156,7 @@ class Sampler:
 
 
 def visible_indices(said: str, uuids: list[str]) -> list[int]:
-    """NVML's indices of the devices that CUDA_VISIBLE_DEVICES shows, in its order.
+    """NVML's indices of the devices in CUDA_VISIBLE_DEVICES, in its order.
 
     An entry is an index or the beginning of one UUID; as in CUDA, the list ends at the first that is neither. MIG
     devices have no utilisation of their own and end it too.
@@ -181,5 +181,5 @@ def _ask(nvml: ModuleType, device: Any, name: str) -> float:
 
 
 def _text(value: str | bytes) -> str:
-    """Older versions of nvidia-ml-py answer in bytes."""
+    """The text, which older versions of nvidia-ml-py return as bytes."""
     return value.decode() if isinstance(value, bytes) else value
