@@ -95,7 +95,7 @@ def read(path: Path) -> list[Capture]:
             "set to a folder"
         )
     diagnostics = Diagnostics()
-    text = "generated code whose graph key the log does not tell, so that no trace can be joined to it"
+    text = "generated code whose graph key is not in the log, so that no trace can be joined to it"
     diagnostics.add("warning", "graphs_without_key", text, sum(map(len, log.code.values())))
     table = _table(log)
     return [

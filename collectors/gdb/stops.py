@@ -120,7 +120,7 @@ class StopReader:
             return "unavailable"
         key = next((key for key in (stop.thread_id, self._pthreads.get(stop.thread or "")) if key in threads), None)
         if key is None:
-            text = "stacks of threads of which py-spy says nothing: Python's frames are missing"
+            text = "stacks of threads that py-spy does not list: Python's frames are missing"
             self.diagnostics.add("warning", "python_frames_unavailable", text)
             return "unavailable"
         python, loops = threads[key], find_loops(stop.frames)

@@ -39,7 +39,7 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """What the causes are based on, and a sentence on API calls that take much of the steps."""
+    """Sentences on missing steps and launches, and on API calls that take much of the steps."""
     found = []
     if not steps_of(trace).height:
         found.append("The trace marks no steps, so all that was recorded is looked at.")

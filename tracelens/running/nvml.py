@@ -114,12 +114,12 @@ class Sampler:
         """NVML's handles of the devices that the program can see, in CUDA's order."""
         count = nvml.nvmlDeviceGetCount()
         handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
-        said = self.environment.get("CUDA_VISIBLE_DEVICES")
-        if said is None:
+        visible = self.environment.get("CUDA_VISIBLE_DEVICES")
+        if visible is None:
             chosen = handles
         else:
             uuids = [_text(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
-            chosen = [handles[index] for index in visible_indices(said, uuids)]
+            chosen = [handles[index] for index in visible_indices(visible, uuids)]
         if not chosen:
             self._reason = (
                 "GPU utilisation was not sampled: CUDA_VISIBLE_DEVICES shows the program no whole GPU"
@@ -155,14 +155,14 @@ class Sampler:
         self._cpu_s, self._wall_s = time.thread_time(), time.monotonic() - began
 
 
-def visible_indices(said: str, uuids: list[str]) -> list[int]:
+def visible_indices(visible: str, uuids: list[str]) -> list[int]:
     """NVML's indices of the devices in CUDA_VISIBLE_DEVICES, in its order.
 
     An entry is an index or the beginning of one UUID; as in CUDA, the list ends at the first that is neither. MIG
     devices have no utilisation of their own and end it too.
     """
     found: list[int] = []
-    for word in said.split(","):
+    for word in visible.split(","):
         entry = word.strip()
         if entry.isdecimal():
             matches = [int(entry)] if int(entry) < len(uuids) else []

@@ -20,7 +20,7 @@ DataType: TypeAlias = "pl.DataType | type[pl.DataType]"
 
 FEW_CELLS, MANY_CELLS = 3 << 20, 1 << 23
 """Cells in a group of rows that is written at once: the first where memory is short, the second where the whole table
-is held anyway.
+is in memory anyway.
 """
 _FEW_WORDS = 1 << 10
 """A column with no more distinct words than this is written with one dictionary for all groups, whether a group uses
@@ -188,7 +188,7 @@ class Table:
             writer.write_table(first)
             for rows in groups:
                 writer.write_table(_group(table, rows, described, words))
-            # Categories are written as the dictionaries that they are; readers are told of strings.
+            # Categorical columns are written as dictionaries, but declared as strings to readers.
             schema = base64.b64encode(described.serialize().to_pybytes())
             writer.add_key_value_metadata({b"ARROW:schema": schema, **described.metadata})
 

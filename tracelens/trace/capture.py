@@ -69,7 +69,7 @@ class Capture:
     """The tables of one source of one rank, without the rank column.
 
     `tables` holds only what the source filled, as `Table.conform` takes it: integers may be narrower than declared and
-    strings Categorical. `stored` holds tables that are already in files. `reasons` says of the other tables why they
+    strings Categorical. `stored` holds tables that are already in files. `reasons` has, for the other tables, why they
     are empty. `rank` is the source's own statement, null where it makes none.
     """
 

@@ -87,17 +87,17 @@ def clean(capture: Capture, owners: Collection[str] = ()) -> None:
     counts = dict.fromkeys(_COUNTED, 0)
     for name, frame in capture.tables.items():
         capture.tables[name] = _clean_frame(name, frame, owners, counts)
-    said = capture.diagnostics
+    diagnostics = capture.diagnostics
     about = [
         capture.source.name, capture.producer, capture.versions, capture.settings, capture.reasons,
-        [[*key, text] for key, text in said.texts.items()],
+        [[*key, text] for key, text in diagnostics.texts.items()],
     ]  # fmt: skip
     name, capture.producer, capture.versions, capture.settings, capture.reasons, texts = _clean_value(
         about, owners, counts
     )
     capture.source = replace(capture.source, name=name)
     capture.diagnostics = Diagnostics()
-    for (severity, code, text), n in zip(texts, said.counts.values(), strict=True):
+    for (severity, code, text), n in zip(texts, diagnostics.counts.values(), strict=True):
         capture.diagnostics.add(severity, code, text, n)
     _count(counts, capture.diagnostics)
 

@@ -189,27 +189,29 @@ def _chosen(found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
-    """The marks with `step`, and `told`, the number in their name; those of one step in a process become one mark."""
-    told = pl.when(pl.col("number") != "").then(pl.col("number")).cast(pl.Int64)
-    marks = marks.with_columns(told=told).sort("process_id", "start_ns", "end_ns")
+    """The marks with `step`, and `stated`, the number in their name; those of one step in a process become one mark."""
+    stated = pl.when(pl.col("number") != "").then(pl.col("number")).cast(pl.Int64)
+    marks = marks.with_columns(stated=stated).sort("process_id", "start_ns", "end_ns")
     # Consecutive marks with the same number are of one step, which several threads may mark.
     is_new = (
-        pl.col("told").is_null() | (pl.col("told") != pl.col("told").shift(1)) | pl.col("told").shift(1).is_null()
+        pl.col("stated").is_null()
+        | (pl.col("stated") != pl.col("stated").shift(1))
+        | pl.col("stated").shift(1).is_null()
     ).fill_null(value=True)
     place = is_new.cum_sum().over("process_id") - 1
     marks = marks.with_columns(place=place.cast(pl.Int64))
     marks = marks.group_by("process_id", "place", maintain_order=True).agg(
-        pl.col("thread_id", "start_ns", "told", "name").first(), pl.col("end_ns").max()
+        pl.col("thread_id", "start_ns", "stated", "name").first(), pl.col("end_ns").max()
     )
-    repeats = marks["told"].has_nulls() or bool(
-        marks.select(pl.struct("process_id", "told").is_duplicated().any()).item()
+    repeats = marks["stated"].has_nulls() or bool(
+        marks.select(pl.struct("process_id", "stated").is_duplicated().any()).item()
     )
-    return marks.with_columns(step=pl.col("place" if repeats else "told"))
+    return marks.with_columns(step=pl.col("place" if repeats else "stated"))
 
 
 def _windows(marks: pl.DataFrame) -> pl.DataFrame:
     """The marks, by start, with `window` and `until_ns`."""
-    follows = pl.col("told").is_null() | (pl.col("told") == pl.col("told").shift(1) + 1)
+    follows = pl.col("stated").is_null() | (pl.col("stated") == pl.col("stated").shift(1) + 1)
     window = ((~follows).fill_null(value=False).cum_sum()).over("process_id")
     marks = marks.sort("process_id", "start_ns").with_columns(window=window)
     following = pl.col("start_ns").shift(-1).over("process_id", "window")

@@ -162,7 +162,7 @@ class _Reading:
             (process, thread): part.drop("process_id", "thread_id").sort("start_ns")
             for (process, thread), part in own.partition_by("process_id", "thread_id", as_dict=True).items()
         }
-        # The main thread is the one of which most time is known.
+        # The main thread is the one with most known time.
         known = {thread: int((part["end_ns"] - part["start_ns"]).sum()) for thread, part in lanes.items()}
         mains: dict[int | None, Thread] = {}
         for thread in sorted(known, key=lambda thread: (-known[thread], thread)):
