@@ -1,8 +1,7 @@
 """Call stacks from gdb and cuda-gdb: read from their logs, or taken from a program that runs under them."""
 
 from tracelens.collectors.gdb.breakpoints import DEFAULT_SYMBOL, PRESETS
-from tracelens.collectors.gdb.limits import Limits
-from tracelens.collectors.gdb.live import LiveStacks, run
+from tracelens.collectors.gdb.live import Limits, LiveStacks, run
 from tracelens.collectors.gdb.logs import KIND, read, sniff
 from tracelens.collectors.gdb.targets import find_cuda_gdb
 from tracelens.running.tools import package, program, program_at

@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
 from tracelens.collectors.gdb.breakpoints import DEFAULT_SYMBOL, Breakpoints
-from tracelens.collectors.gdb.limits import Limits
 from tracelens.collectors.gdb.logs import KIND, count_losses
 from tracelens.collectors.gdb.mi import GdbGoneError, Record, RefusedError, Session
 from tracelens.collectors.gdb.outcome import (
@@ -26,12 +25,37 @@ from tracelens.collectors.gdb.outcome import (
 )
 from tracelens.collectors.gdb.stops import StopReader
 from tracelens.collectors.gdb.targets import find_gdb, resolve
-from tracelens.derive.stacks.stack_tables import Stop, stack_tables
+from tracelens.derive.stacks.stack_tables import Stop, find_function, stack_tables
 from tracelens.errors import ToolError, UsageError
 from tracelens.running.program import LAUNCH, SIGNAL_BASE, script_name
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The stacks to take.
+
+    `hits`: stacks kept of each symbol; then its breakpoint is deleted, and the program runs on. `skip`: the first calls
+    of each symbol that are passed over, counted after `where_frame`: a pattern for a function that must be in the
+    stack, a plain name or a regular expression. `timeout_s`: the program is killed after so many seconds, and the
+    capture is incomplete. `frames`: the most frames listed of a stack.
+    """
+
+    hits: int = 100
+    skip: int = 0
+    where_frame: str | None = None
+    timeout_s: float | None = None
+    frames: int = 1000
+
+    def check(self) -> None:
+        """Raise UsageError for impossible values."""
+        if self.hits < 1 or self.skip < 0 or self.frames < 1 or (self.timeout_s is not None and self.timeout_s <= 0):
+            raise UsageError("hits, frames and the timeout are above 0, and skip is not below it")
+        if self.where_frame is not None:
+            find_function([""], self.where_frame)  # raises for an invalid pattern
+
 
 _GRACE_S = 10.0
 _SETTINGS = (

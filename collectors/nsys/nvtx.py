@@ -12,13 +12,16 @@ from collections.abc import Callable
 
 import polars as pl
 
-from tracelens.collectors.nsys import codes, emit_nvtx, tensorrt
+from tracelens.collectors.nsys import codes, emit_nvtx
 from tracelens.collectors.nsys.session import Session, narrow, process_of, thread_of, together
 from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.events.nesting import nest
 
 _CATEGORIES = dict.fromkeys(codes.PUSH_POP, "push_pop") | dict.fromkeys(codes.START_END, "start_end")
 _MODULE = r"^\{'Module': '([^']+)'"
 _NEEDED = ["start", "eventType", "globalTid"]
+_TENSORRT = r" TensorRT$"
+_RUNS = r"^I?ExecutionContext::"
 
 
 def spans(session: Session, end_ns: Callable[[], int | None]) -> pl.DataFrame:
@@ -48,7 +51,7 @@ def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
     # PyTorch pushes its ranges in the default domain.
     is_named = named["kind"].is_not_null() & (ranges["domainId"] == 0) & (ranges["category"] == "push_pop")
     parsed = pl.DataFrame([column.zip_with(is_named, column.clear(len(column))) for column in named.get_columns()])
-    layer = tensorrt.find_layers(ranges).cast(pl.Categorical)
+    layer = _find_layers(ranges).cast(pl.Categorical)
     path = ranges["exact_path"].zip_with(ranges["exact_path"].is_not_null(), layer)
     parsed = parsed.with_columns(
         pl.coalesce(parsed["name"], ranges["name"]).alias("name"),
@@ -108,3 +111,21 @@ def _with_domains(ranges: pl.DataFrame, created: pl.DataFrame) -> pl.DataFrame:
     ).drop("domain")
     joined = ranges.join(named, on=[*keys, "category"], how="left", maintain_order="left")
     return joined.with_columns(category=pl.coalesce("longer", "category")).drop("longer")
+
+
+def _find_layers(ranges: pl.DataFrame) -> pl.Series:
+    """The path of each raw span that is a TensorRT layer, null for the others.
+
+    In its domain, TensorRT marks calls of its own (`ExecutionContext::enqueue`), and directly in a call that runs an
+    engine each layer by name; ranges within a layer, or in a call that builds or loads an engine, are no layers.
+    """
+    nothing = pl.repeat(None, ranges.height, dtype=pl.String, eager=True).alias("exact_path")
+    rows = each_once(ranges["category"], lambda category: category.str.contains(_TENSORRT)).arg_true()
+    if not len(rows):
+        return nothing
+    own = ranges.select("name", "process_id", "thread_id", "start_ns", "duration_ns")[rows]
+    parent = pl.Series(nest(own, own.clear()).parent, dtype=pl.Int64)
+    names = own["name"].cast(pl.String)
+    runs = names.str.contains(_RUNS)
+    is_layer = runs.gather(parent.set(parent < 0, None)).fill_null(value=False) & ~runs
+    return nothing.scatter(rows.filter(is_layer), names.filter(is_layer))

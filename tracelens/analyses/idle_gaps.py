@@ -11,8 +11,7 @@ from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.completing import steps_of
-from tracelens.derive.time.idle_places import idle_places
-from tracelens.derive.time.judging import PARTS, judged_time
+from tracelens.derive.time.judging import PARTS, idle_places, judged_time
 from tracelens.derive.time.process_time import require_time
 from tracelens.schemas.results.time import IDLE_GAPS
 from tracelens.trace import Trace

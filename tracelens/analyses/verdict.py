@@ -6,10 +6,8 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.time.advice import advise
-from tracelens.derive.time.idle_places import busy_places, idle_places
-from tracelens.derive.time.judging import RankTime, judged_ranks
+from tracelens.derive.time.judging import RankTime, busy_places, idle_places, judged_ranks, step_sentences
 from tracelens.derive.time.process_time import require_time, unseen_device
-from tracelens.derive.time.step_times import step_sentences
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import VERDICT
 from tracelens.trace import Trace

@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.schemas import TABLES
-from tracelens.storage.coding import coded
+from tracelens.storage.table import coded
 from tracelens.trace.capture import Capture, Diagnostics
 
 # Polars' expressions look neither ahead nor back, and take time in proportion to the text: what stands before is kept.

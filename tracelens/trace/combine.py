@@ -16,9 +16,9 @@ from tracelens.storage.table import Stored
 from tracelens.trace import Trace
 from tracelens.trace.capture import Capture, Manifest, is_rank
 from tracelens.trace.cleaning import clean
-from tracelens.trace.collected import Collected
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.same_run import refuse_unrelated
+from tracelens.trace.trace import Collected
 from tracelens.trace.writing import RankPart
 
 

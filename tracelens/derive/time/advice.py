@@ -10,8 +10,7 @@ import polars as pl
 from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.kernels.casts import casts_after_copies
 from tracelens.derive.time.activities import PROFILER
-from tracelens.derive.time.idle_places import idle_places
-from tracelens.derive.time.judging import PARTS, judged_ranks
+from tracelens.derive.time.judging import PARTS, idle_places, judged_ranks
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 

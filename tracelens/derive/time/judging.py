@@ -1,16 +1,16 @@
-"""The judged time of each rank: whole steps, without the time that the profiler adds to them."""
+"""The judged time of each rank: whole steps, without the time that the profiler adds, and the places it goes to."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import polars as pl
 
 from tracelens.derive.time.activities import PROFILER
 from tracelens.derive.time.breakdown import break_down
-from tracelens.derive.time.idle_places import idle_places
-from tracelens.derive.time.process_time import count_ops, process_ranks
-from tracelens.derive.time.step_times import step_times
+from tracelens.derive.time.completing import steps_of
+from tracelens.derive.time.process_time import count_ops, heaviest_ops, process_ranks
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
@@ -21,6 +21,8 @@ _USED = 0.1
 """A device that works less than this share of the time of the rank's busiest one is left out."""
 _SLOWED = ("launch", "host")
 """The parts that a profiler slows, as it runs inside ops, API calls and Python calls."""
+_LONGEST = 60
+_MANY_RANKS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +109,67 @@ def judged_time(trace: Trace, by: tuple[str, ...] = ("rank",)) -> pl.DataFrame:
     works = pl.sum_horizontal("compute_ns", "communication_ns", "copy_ns")
     used = times if "device_id" in by else times.filter(works >= _USED * works.max().over("rank"))
     return used.group_by(by).agg(pl.col(parts).sum()).sort(by)
+
+
+def idle_places(trace: Trace) -> pl.DataFrame:
+    """A row a rank, device, cause and place (what): idle_ns, n_gaps, longest_ns, example_ns; most idle time first.
+
+    For steps; on a rank without steps, for all known time. The place of an activity is its own; the place of launching
+    is the outermost op around the call that launched the next work, or the API function without such an op.
+    `longest_ns` is the most that one gap has of it, `example_ns` the start of that gap.
+    """
+    order = ["rank", "device_id", "idle_ns", "cause", "what"]
+    return break_down(trace).places.sort(order, descending=[False, False, True, False, False])
+
+
+def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
+    """By rank and part (compute, communication, waiting, copy) the kernel, kind of copy or op that takes most of it."""
+    kernels = trace.select("kernels", "rank", "name", "is_communication", "duration_ns")
+    sums = kernels.lazy().group_by("rank", "name", "is_communication").agg(pl.col("duration_ns").sum()).collect()
+    most = sums.sort("duration_ns", "name", descending=[True, False]).unique(
+        ["rank", "is_communication"], keep="first", maintain_order=True
+    )
+    found: dict[tuple[int, str], str] = {}
+    for rank, name, is_communication, _ in most.iter_rows():
+        parts = ("communication", "waiting") if is_communication else ("compute",)
+        found |= dict.fromkeys(((rank, part) for part in parts), _short_kernel(name))
+    copies = trace.select("memcpys", "rank", "direction", "source_memory", "destination_memory", "duration_ns")
+    by_kind = copies.group_by(pl.exclude("duration_ns")).agg(pl.col("duration_ns").sum())
+    for rank, direction, source, destination, _ in by_kind.sort("duration_ns", "direction").iter_rows():
+        found[rank, "copy"] = f"{direction} copies from {source} to {destination} memory"
+    return found | {(rank, "compute"): op for rank, op in heaviest_ops(trace).items()}
+
+
+def _short_kernel(name: str) -> str:
+    """A kernel's name without its template arguments and parameters, cut where it is long."""
+    bare = re.sub(r"^void ", "", name).replace("(anonymous namespace)::", "")
+    bare = re.sub(r"[<(].*", "", bare) or name
+    return bare if len(bare) <= _LONGEST else bare[: _LONGEST - 1] + "…"
+
+
+def step_times(trace: Trace) -> pl.DataFrame:
+    """A row for each rank that marks steps: n_steps, median_ns, low_ns, high_ns of their durations."""
+    ns = pl.col("duration_ns")
+    found = (
+        steps_of(trace).group_by("rank").agg(n_steps=pl.len(), median_ns=ns.median(), low_ns=ns.min(), high_ns=ns.max())
+    )
+    return found.sort("rank")
+
+
+def step_sentences(trace: Trace) -> list[str]:
+    """A sentence for each rank on the time of its steps and its spread; for many ranks one sentence on all."""
+    found = step_times(trace)
+    if found.height <= _MANY_RANKS:
+        several = len(trace.manifest.ranks) > 1
+        return [_sentence(f"Rank {rank}: a" if several else "A", *row) for rank, *row in found.iter_rows()]
+    low, middle, high = found.select(
+        low=pl.col("median_ns").min(), middle=pl.col("median_ns").median(), high=pl.col("median_ns").max()
+    ).row(0)
+    spread = f"{low / 1e6:.2f} to {high / 1e6:.2f} ms"
+    return [f"A step takes {middle / 1e6:.2f} ms in the median of {found.height} ranks ({spread})."]
+
+
+def _sentence(subject: str, n: int, median: float, low: int, high: int) -> str:
+    if n == 1:
+        return f"{subject} step takes {median / 1e6:.2f} ms; there is one, so nothing tells how much it varies."
+    return f"{subject} step takes {median / 1e6:.2f} ms (median of {n}; {low / 1e6:.2f} to {high / 1e6:.2f} ms)."
