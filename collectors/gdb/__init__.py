@@ -30,15 +30,4 @@ COLLECTOR = Collector(
     ),
 )
 
-__all__ = [
-    "COLLECTOR",
-    "DEFAULT_SYMBOL",
-    "KIND",
-    "PRESETS",
-    "Limits",
-    "LiveStacks",
-    "find_cuda_gdb",
-    "read",
-    "run",
-    "sniff",
-]
+__all__ = ["COLLECTOR", "DEFAULT_SYMBOL", "KIND", "PRESETS", "Limits", "LiveStacks", "read", "run", "sniff"]

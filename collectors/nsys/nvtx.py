@@ -16,6 +16,7 @@ from tracelens.collectors.nsys import codes, emit_nvtx
 from tracelens.collectors.nsys.session import Session, narrow, process_of, thread_of, together
 from tracelens.derive.columns.distinct import each_once
 from tracelens.derive.events.nesting import nest
+from tracelens.derive.events.nesting_walk import as_rows
 
 _CATEGORIES = dict.fromkeys(codes.PUSH_POP, "push_pop") | dict.fromkeys(codes.START_END, "start_end")
 _MODULE = r"^\{'Module': '([^']+)'"
@@ -124,8 +125,8 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
     if not len(rows):
         return nothing
     own = ranges.select("name", "process_id", "thread_id", "start_ns", "duration_ns")[rows]
-    parent = pl.Series(nest(own, own.clear()).parent, dtype=pl.Int64)
+    parent = as_rows(nest(own, own.clear()).parent)
     names = own["name"].cast(pl.String)
     runs = names.str.contains(_RUNS)
-    is_layer = runs.gather(parent.set(parent < 0, None)).fill_null(value=False) & ~runs
+    is_layer = runs.gather(parent).fill_null(value=False) & ~runs
     return nothing.scatter(rows.filter(is_layer), names.filter(is_layer))

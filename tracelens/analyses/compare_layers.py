@@ -90,7 +90,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     kernels = frame.filter(pl.col("method") == "kernels")
     if kernels.height:
         found += [_unplaced(kernels, which) for which in ("base", "other")]
-        steps = [_marks_steps(trace) for trace in (base, other)]
+        steps = [trace.select("kernels", "step")["step"].count() > 0 for trace in (base, other)]
         if not all(steps):
             where = "either trace" if not any(steps) else "base" if not steps[0] else "other"
             found.append(
@@ -145,10 +145,6 @@ def _unplaced(kernels: pl.DataFrame, which: str) -> str:
     total = _sum(kernels, time) or 1.0
     outside = _sum(kernels.filter(pl.col("layer").str.starts_with("(")), time)
     return f"{outside / total:.1%} of {which}'s kernel time belongs to no layer."
-
-
-def _marks_steps(trace: Trace) -> bool:
-    return trace.select("kernels", "step")["step"].count() > 0
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -14,6 +13,7 @@ from tracelens.derive.events.graph_nodes import mark_nodes, spans_of_nodes
 from tracelens.derive.events.linking import Callers, fill_process
 from tracelens.derive.events.modules import list_layers, mark_modules
 from tracelens.derive.events.nesting import nest
+from tracelens.derive.events.nesting_walk import as_rows
 from tracelens.derive.events.phases import mark_phases
 from tracelens.derive.events.sites import find_sites
 from tracelens.derive.events.steps import StepTimes, find_marks, mark_steps
@@ -97,12 +97,12 @@ def _nest(rank: _Rank) -> None:
         rank.spans.drop("parent_hint", strict=False)
         .with_row_index("span_id")
         .with_columns(
-            _none_below(result.parent).alias("parent_id"),
+            as_rows(result.parent).alias("parent_id"),
             pl.Series("depth", result.depth, dtype=pl.Int32).shrink_dtype(),
             pl.Series("self_ns", result.self_ns, dtype=pl.Int64).shrink_dtype(),
         )
     )
-    around = _none_below(result.call_span).alias("span_id")
+    around = as_rows(result.call_span).alias("span_id")
     rank.calls = rank.calls.with_columns(around).with_row_index("api_call_id")
 
 
@@ -236,12 +236,6 @@ def _times(frame: pl.DataFrame) -> pl.DataFrame:
     names = ["process_id", "thread_id", "start_ns", "duration_ns"]
     hint = [pl.col("parent_hint").cast(pl.Int64)] if "parent_hint" in frame.columns else []
     return frame.select(*names, *hint)
-
-
-def _none_below(rows: Sequence[int] | pl.Series) -> pl.Series:
-    """Row numbers with -1 replaced by null, in Polars' index type."""
-    found = pl.Series(rows, dtype=pl.Int64)
-    return found.set(found < 0, None).cast(pl.get_index_type())
 
 
 def _ops_around(spans: pl.DataFrame) -> pl.Series:

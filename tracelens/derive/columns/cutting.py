@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from tracelens.derive.columns.lookup import last_before
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -56,8 +58,7 @@ def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
     chosen = pl.repeat(None, len(begins), dtype=pl.Int64, eager=True)
     offset, number = 0, []
     for layer, part in enumerate(layers):
-        at = part["start_ns"].search_sorted(begins, side="right").cast(pl.Int64) - 1
-        at = at.set(at < 0, None)
+        at = last_before(part["start_ns"], begins)
         is_in = (begins < part["end_ns"].gather(at)).fill_null(value=False)
         chosen = chosen.zip_with(chosen.is_not_null() | ~is_in, at + offset)
         number.append(pl.DataFrame({"layer": pl.repeat(layer, part.height, dtype=pl.Int8, eager=True)}))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import numbered
+from tracelens.derive.columns.lookup import last_before, numbered
 
 END = pl.col("start_ns") + pl.col("duration_ns")
 _ROOM = 1 << 62
@@ -31,8 +31,7 @@ def added_ns(chosen: pl.Expr | None = None) -> pl.Expr:
 def busy_until(intervals: pl.DataFrame, moments: pl.Series) -> pl.Series:
     """The length of the union of the intervals (start_ns, duration_ns; by start) before each moment."""
     reached, busy = intervals.select(reached=END.cum_max(), busy=added_ns().cum_sum()).get_columns()
-    at = intervals["start_ns"].search_sorted(moments, side="right").cast(pl.Int64) - 1
-    at = at.set(at < 0, None)
+    at = last_before(intervals["start_ns"], moments)
     # What started before the moment and lasts beyond it is one piece without a gap.
     return (busy.gather(at) - (reached.gather(at) - moments).clip(0)).fill_null(0)
 
@@ -94,8 +93,7 @@ def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: list[str]) -> pl.Se
 
     def covered_until(moment: str) -> pl.Series:
         at = places.select(pl.col(moment).clip(pl.col("low") - 1, pl.col("high") + 1) + pl.col("shift")).to_series()
-        found = starts.search_sorted(at.fill_null(0), side="right").cast(pl.Int64) - 1
-        found = found.set(found < 0, None)
+        found = last_before(starts, at.fill_null(0))
         within = pl.min_horizontal("at", "end") - pl.col("start")
         columns = {"at": at, "start": starts.gather(found), "end": ends.gather(found), "before": before.gather(found)}
         return pl.DataFrame(columns).select((pl.col("before") + within).fill_null(0)).to_series()

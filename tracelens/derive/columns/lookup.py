@@ -41,6 +41,12 @@ def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
     return found.select(row=pl.when((at >= 0) & (at < pl.col("n"))).then(at + pl.col("first"))).to_series()
 
 
+def last_before(starts: pl.Series, moments: pl.Series) -> pl.Series:
+    """The row of the last of the sorted starts that is no later than each moment; null before the first."""
+    rows = starts.search_sorted(moments, side="right").cast(pl.Int64) - 1
+    return rows.set(rows < 0, None)
+
+
 def is_each_once(rows: pl.Series) -> bool:
     """Whether all of these row numbers, none of them null, are different.
 

@@ -28,6 +28,12 @@ class Nesting:
     n_unreturned: int
 
 
+def as_rows(numbers: Sequence[int] | pl.Series) -> pl.Series:
+    """Row numbers of a Nesting as a column in Polars' index type, null for -1."""
+    rows = pl.Series(numbers, dtype=pl.Int64)
+    return rows.set(rows < 0, None).cast(pl.get_index_type())
+
+
 def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     """As `nesting.nest`, in plain Python."""
     order = _in_time_order(spans, calls)

@@ -104,11 +104,8 @@ def _comparable(one: Way, two: Way) -> bool:
     """Whether both were measured alike; the profiler's quantity is self time on the CPU or GPU, by the device."""
     if one.variant[0] != "profiler":
         return one.variant == two.variant
-    return one.variant[:4] == two.variant[:4] and all(way.variant[4] == _self_time(way) for way in (one, two))
-
-
-def _self_time(way: Way) -> str:
-    return "CUDA_self" if _device(way) == "gpu" else "CPU_self"
+    self_time = [(way.variant[4], "CUDA_self" if _device(way) == "gpu" else "CPU_self") for way in (one, two)]
+    return one.variant[:4] == two.variant[:4] and all(found == wanted for found, wanted in self_time)
 
 
 def _device(way: Way) -> str | None:

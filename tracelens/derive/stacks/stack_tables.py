@@ -96,6 +96,7 @@ def stack_tables(
         functions = [names[frame.printed.raw_function, frame.is_python] for frame in stop.frames]
         stop_roles = [roles[name, p.library, p.file] for name, p in zip(functions, printed, strict=True)]
         stop_roles = ["python" if f.is_python else r for f, r in zip(stop.frames, stop_roles, strict=True)]
+        has_interpreter = "python" in stop_roles or any(name.startswith("_PyEval_Eval") for name in functions)
         known = [frame.is_debug for frame in stop.frames]
         frames["stack_id"] += [stack_id] * len(printed)
         frames["level"] += [frame.level for frame in stop.frames]
@@ -115,8 +116,7 @@ def stack_tables(
                 "implementation": implementation,
                 "depth": max(stop.depth or 0, stop.frames[-1].level + 1),
                 "truncated": stop.truncated,
-                "python_frames": stop.python_frames
-                or ("unavailable" if _has_interpreter(functions, stop_roles) else "none"),
+                "python_frames": stop.python_frames or ("unavailable" if has_interpreter else "none"),
                 "build_kind": _build_kind([name in entries for name in functions], stop_roles, known),
             }
         )
@@ -181,10 +181,6 @@ def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
         if caller.address is None or (caller.address == frame.address and functions[i] != functions[i + 1]):
             kinds[i] = "inline"
     return kinds
-
-
-def _has_interpreter(functions: Sequence[str], roles: Sequence[str]) -> bool:
-    return "python" in roles or any(name.startswith("_PyEval_Eval") for name in functions)
 
 
 def _build_kind(is_entry: Sequence[bool], roles: Sequence[str], known: Sequence[bool]) -> str:

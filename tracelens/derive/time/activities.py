@@ -9,6 +9,7 @@ import polars as pl
 
 from tracelens.derive.columns.cutting import overlay
 from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.columns.lookup import last_before
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.op_cover import with_op_time
 from tracelens.derive.time.places import OWN_HOOKS, between, describe
@@ -319,8 +320,7 @@ def _described(segments: pl.DataFrame, lane: _Lane, spans: pl.DataFrame) -> pl.D
 
 def _around(spans: pl.DataFrame, own: pl.DataFrame, moments: pl.Series) -> pl.Series:
     """The row of the innermost span around each moment of a thread; null where there is none."""
-    last = own["start_ns"].search_sorted(moments, side="right").cast(pl.Int64) - 1
-    row = own["row"].cast(pl.Int64).gather(last.set(last < 0, None))
+    row = own["row"].cast(pl.Int64).gather(last_before(own["start_ns"], moments))
     while True:
         is_over = spans["start_ns"].gather(row).cast(pl.Int64) + spans["duration_ns"].gather(row) <= moments
         if not is_over.any():

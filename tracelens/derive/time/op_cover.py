@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from tracelens.derive.columns.intervals import covered_ns
+from tracelens.derive.columns.lookup import last_before
 
 COMPUTES = ("launch", "host")
 """Causes of activities during which ops count as computing; the others already say what the process does."""
@@ -67,8 +68,7 @@ def _reaching(own: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
 def _cut(own: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
     """Disjoint activities by start, cut at the edges."""
     ends = own["start_ns"] + own["duration_ns"]
-    at = own["start_ns"].search_sorted(edges, side="right").cast(pl.Int64) - 1
-    at = at.set(at < 0, None)
+    at = last_before(own["start_ns"], edges)
     inside = (edges > own["start_ns"].gather(at)) & (edges < ends.gather(at))
     begun = pl.DataFrame({"row": at, "start_ns": edges}).filter(inside.fill_null(value=False))
     rows = pl.DataFrame({"row": pl.int_range(own.height, eager=True), "start_ns": own["start_ns"]})

@@ -110,7 +110,7 @@ def _chains(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
     columns = ["segment", "api", "start_ns", "end_ns"]
     left = asked.select(*columns, span=pl.col("span_id").cast(pl.Int64)).drop_nulls("span")
     levels: list[pl.DataFrame] = []
-    while left.height:
+    while left.height or not levels:  # once without rows, too, which gives the columns
         row = left["span"]
         start = spans["start_ns"].gather(row).cast(pl.Int64)
         levels.append(
@@ -123,12 +123,6 @@ def _chains(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
             )
         )
         left = left.with_columns(span=spans["parent_id"].gather(row).cast(pl.Int64)).drop_nulls("span")
-    if not levels:
-        numbers = ("start_ns", "end_ns", "span", "span_start", "span_end", "level")
-        texts = ("api", "kind", "name")
-        empty = [pl.lit(None, pl.Int64).alias(column) for column in numbers]
-        empty += [pl.lit(None, pl.String).alias(column) for column in texts]
-        return asked.select("segment").clear().with_columns(empty)
     return pl.concat(levels)
 
 

@@ -16,6 +16,7 @@ from tracelens.derive.columns.distinct import each_once, each_pair_once
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import is_each_once, numbered, rows_of
 from tracelens.derive.events.nesting import nest
+from tracelens.derive.events.nesting_walk import as_rows
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.time.charging import charge
 from tracelens.schemas import DEVICE_WORK
@@ -79,7 +80,7 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
     asked = launched.with_row_index("row").filter(pl.col("segment") >= 0).join(lanes, on=LANE, maintain_order="left")
     moments = asked.select("process_id", thread_id="lane", start_ns=edges.gather(asked["segment"]), duration_ns=1)
     found = nest(tree.with_columns(thread_id="lane"), moments.cast(pl.Int64))
-    parent, around = (_rows(numbers) for numbers in (found.parent, found.call_span))
+    parent, around = as_rows(found.parent), as_rows(found.call_span)
     tree = tree.with_columns(
         path=_paths(tree["name"], parent),
         depth=pl.Series(found.depth, dtype=pl.Int64),
@@ -205,9 +206,3 @@ def _below(paths: pl.DataFrame) -> pl.DataFrame:
 
 def _without_step(name: pl.Expr) -> pl.Expr:
     return pl.when(name.str.contains(STEP_NAME)).then(name.str.replace(r"\d+$", "*")).otherwise(name)
-
-
-def _rows(numbers: Sequence[int] | pl.Series) -> pl.Series:
-    """Row numbers with -1 as null."""
-    rows = pl.Series("row", numbers, dtype=pl.Int64)
-    return rows.set(rows < 0, None).cast(pl.Int64)
