@@ -1,6 +1,7 @@
 """Limits that keep hostile or absurd input from taking all memory or time; the environment can raise each.
 
-They are far above anything a profiler writes. What meets one is refused or counted, and the message names its variable.
+They are far above anything a profiler writes. Input above one is refused or counted, and the message names its
+variable.
 """
 
 from __future__ import annotations

@@ -44,16 +44,16 @@ class Report:
 
     @property
     def title(self) -> str:
-        """The trace's name, and that of what it is compared with."""
+        """The trace's name, with that of the trace it is compared with."""
         return self.trace.name if self.base is None else f"{self.trace.name} against {self.base.name}"
 
     @property
     def sources(self) -> str:
-        """The files that the trace was read from, and what they are."""
+        """The files that the trace was read from, with their kinds."""
         return ", ".join(f"{source.get('name')} ({source.get('kind')})" for source in self.trace.manifest.sources)
 
     def to_read(self) -> list[Section]:
-        """The sections to draw as one reads them: the verdict first; those without an answer only where asked for."""
+        """The sections to draw in reading order: the verdict first; sections without an answer only where asked for."""
         drawn = [one for one in self.sections if one.missing is None or self.is_asked]
         return sorted(drawn, key=lambda one: (one.missing is not None, one.analysis.name != "verdict"))
 
@@ -68,7 +68,7 @@ class Report:
 
 
 def check_sections(names: Sequence[str], *, has_base: bool) -> None:
-    """Raise UsageError for names of no analysis, and for a comparison of two traces where there is one."""
+    """Raise UsageError for unknown names, and for comparisons of two traces where only one is given."""
     unknown = [name for name in names if name not in ANALYSES]
     if unknown:
         raise UsageError(f"no section is called {', '.join(unknown)}; the sections are {', '.join(ANALYSES)}")
@@ -78,7 +78,7 @@ def check_sections(names: Sequence[str], *, has_base: bool) -> None:
 
 
 def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] = ()) -> Report:
-    """Run the named analyses (all that apply, where none is named) over the trace.
+    """Run the named analyses, or all that apply, over the trace.
 
     Raises UsageError as `check_sections` does.
     """

@@ -1,4 +1,4 @@
-"""Raw frames of one rank, from whichever profiler, into the tables of a trace."""
+"""Assembling one rank's raw frames, from any profiler, into the tables of a trace."""
 
 from __future__ import annotations
 

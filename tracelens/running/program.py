@@ -1,4 +1,4 @@
-"""Run the program that a capture looks at: as if the user had started it, and never outliving the capture."""
+"""Running a program for a capture: as if the user had started it, and never outliving the capture."""
 
 from __future__ import annotations
 

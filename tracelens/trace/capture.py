@@ -38,7 +38,7 @@ class SourceFile:
 
 @dataclass(slots=True)
 class Diagnostics:
-    """Counts what was lost or odd while a source was read; becomes the table `diagnostics`."""
+    """Counts losses and oddities while a source is read; becomes the table `diagnostics`."""
 
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -113,12 +113,12 @@ class Manifest:
     empty_tables: dict[str, str] = field(default_factory=dict)
 
     def unprofiled_step_ns(self, rank: int) -> int | None:
-        """Median time of the rank's steps that ran without the profiler, which a live capture has measured around it.
+        """Median time of the rank's steps without the profiler, which a live capture measures around the profiled ones.
 
-        From the end of the step before, or the device's end of its work where that is later, to its own end, likewise;
-        of whole steps up to ten before the profiler and ten after it, without the program's first and the first after
-        the profiler. None where it is unknown, and where it is no less than the mean of the profiled steps: the
-        profiler cost too little to be seen, or those steps did something else.
+        A step's time is from the end of the step before to its own end, or, where that is later, the end of the
+        device's work, at both ends. Up to ten steps before the profiler and ten after it count, without the program's
+        first and the first after the profiler. Null where it is unknown, and where it is no less than the mean of the
+        profiled steps: then the profiler cost too little to be seen, or those steps did something else.
         """
         for source in self.sources:
             settings = source.get("settings")

@@ -27,10 +27,10 @@ def combine(
 ) -> Trace:
     """One trace of all captures: events from one profiler a rank, stacks and counters from all.
 
-    `ranks` settles the ranks of the profiler captures in order (one given for all stack captures too where it is one).
-    `events` names the profiler whose events are kept where several captured a rank. Raises SourceError when two
-    captures of one profiler claim the same rank, or cannot be ranks of one program and neither `ranks` insists nor
-    `is_one_run` says that one program wrote them, UsageError when `ranks` does not fit.
+    `ranks` are the ranks of the profiler captures, in order; a single one holds for all stack captures too. `events`
+    names the profiler whose events are kept where several captured a rank. Raises SourceError when two captures of one
+    profiler claim the same rank, and when captures cannot be ranks of one program, unless `ranks` is given or
+    `is_one_run` says that one program wrote them; UsageError when `ranks` does not fit.
     """
     for capture in captures:
         clean(capture)
@@ -86,7 +86,7 @@ def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int
 
 
 def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str | None) -> dict[int, Capture]:
-    """The capture whose events each rank keeps."""
+    """The capture whose events are kept, by rank."""
     preferred = events or next((kind for kind, collector in COLLECTORS.items() if collector.is_profiler), None)
     chosen: dict[int, Capture] = {}
     for rank, capture in settled:
@@ -126,7 +126,7 @@ def _parts(
 
 
 def _kept(name: str, rank: int, capture: Capture, chosen: dict[int, Capture]) -> pl.DataFrame | Stored | None:
-    """The capture's rows of a table; None without any, or where another profiler's are kept."""
+    """The capture's rows of a table; null without any, or where another profiler's are kept."""
     exclusive = name in EVENT_TABLES or name == "layers"
     if exclusive and _is_profile(capture) and chosen.get(rank) is not capture:
         return None

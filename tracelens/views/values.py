@@ -17,7 +17,7 @@ ELLIPSIS = "…"
 SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "ns": ((1e10, 1e9, "s"), (1e6, 1e6, "ms"), (1e3, 1e3, "µs"), (0, 1, "ns")),
     "bytes": ((1e9, 1e9, "GB"), (1e6, 1e6, "MB"), (1e3, 1e3, "kB"), (0, 1, "B")),
-    "bytes_per_s": ((1e9, 1e9, "GB/s"), (1e6, 1e6, "MB/s"), (0, 1, "B/s")),
+    "bytes/s": ((1e9, 1e9, "GB/s"), (1e6, 1e6, "MB/s"), (0, 1, "B/s")),
     "frac": ((0, 0.01, "%"),),
 }
 """For each stored unit, by magnitude: the least largest value of a column, its divisor, and the symbol."""
@@ -91,13 +91,10 @@ def shorten(text: str, width: int) -> str:
 
 
 def unit_of(column: Column) -> str | None:
-    """The key of SCALES that fits the column: by its declared unit, else by the end of its name."""
-    if column.unit in SCALES:
-        return column.unit
-    if column.unit == "bytes/s":
-        return "bytes_per_s"
-    endings = (unit for unit in SCALES if column.name.endswith(f"_{unit}"))
-    return max(endings, key=len, default=None)
+    """The key of SCALES for the column's unit; null where values are shown unscaled."""
+    if column.name.endswith("_frac"):
+        return "frac"
+    return column.unit if column.unit in SCALES else None
 
 
 def label_of(column: Column) -> str:
@@ -109,8 +106,7 @@ def label_of(column: Column) -> str:
     if unit == "ns" and name.startswith(_SHARES):
         name = name.partition("_")[2]
     if unit is not None:
-        name = name.removesuffix(f"_{unit}")
-        name = name.removesuffix("_bytes") if unit == "bytes_per_s" else name
+        name = name.removesuffix("_bytes_per_s" if unit == "bytes/s" else f"_{unit}")
     return name.removeprefix("n_").replace("_", " ")
 
 

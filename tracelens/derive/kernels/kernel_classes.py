@@ -68,7 +68,7 @@ def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _head() -> pl.Expr:
-    """The qualified name: the text up to the first template argument or parameter; a mangled name is unfolded."""
+    """The qualified name: the text up to the first template argument or parameter; a mangled name is demangled."""
     plain = pl.col("text").str.extract(r"^([^<(]*)", 1)
     mangled = pl.col("text").str.starts_with("_Z")
     return pl.when(mangled).then(plain.map_elements(unmangled_head, return_dtype=pl.String)).otherwise(plain)

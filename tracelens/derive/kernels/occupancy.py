@@ -1,4 +1,4 @@
-"""How many blocks of a kernel an SM holds at once, by CUDA's occupancy rules."""
+"""Occupancy: the blocks of a kernel that an SM holds at once, by CUDA's rules."""
 
 from __future__ import annotations
 

@@ -113,6 +113,6 @@ def _device(way: Way) -> str | None:
 
 
 def _preference(pair: tuple[Way, Way]) -> tuple[bool, bool]:
-    """Unprofiled before profiled, then synchronised before not."""
+    """Sort key: unprofiled before profiled, then synchronised before not."""
     _, synchronized, profiled, *_ = pair[0].variant
     return profiled, not synchronized

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 UNKNOWN_FUNCTION = "??"
-"""What gdb prints for a frame whose function it cannot name."""
+"""gdb's text for a frame whose function has no name."""
 
 # Every pattern here is linear in its input: nothing that repeats can match the same text in two ways.
 _BRACKET = re.compile(

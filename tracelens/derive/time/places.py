@@ -94,7 +94,7 @@ def between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
 
 
 def shortened(name: pl.Expr) -> pl.Expr:
-    """A span's name as people know it: a Python frame by its file, without folders; a builtin by its own name."""
+    """A span's name in short: a Python frame's file without folders, a builtin's own name."""
     name = name.str.replace(r"^<built-in (?:method|function) ([\w.]+).*$", "${1}")
     name = name.str.replace(r"^enumerate\(DataLoader\)#(_\w+)\.__next__$", "DataLoader.__next__ (${1})")
     # An __init__.py or __main__.py keeps its folder, as every package has one.
