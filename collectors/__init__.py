@@ -1,4 +1,4 @@
-"""Collectors read one kind of source each, and some run a program to capture from: a Capture a rank.
+"""Collectors: each reads one kind of source into a Capture for each rank, and some run a program to capture from.
 
 A new collector is a module that ends with `COLLECTOR`, its test, and one line in NAMES.
 """
@@ -24,7 +24,7 @@ NAMES = (
     "torch",  # takes whatever begins as JSON does: logs of gdb and sidecars are told apart before it
     "nsys",
 )
-"""Modules here, in the order in which they are asked what a file is."""
+"""Modules here, in the order in which they sniff a file."""
 COLLECTORS.update({name: import_module(f"{__name__}.{name}").COLLECTOR for name in NAMES})
 
 
@@ -37,15 +37,15 @@ def collect(
 ) -> Trace:
     """Read sources of one program straight into a Trace in memory.
 
-    `kind` (torch, nsys, gdb, provenance, trace_log) says what they are; where null, their content does. `ranks` gives
-    each source's rank, `events` the profiler whose events are kept where two captured the same rank (by default torch).
+    `kind` (torch, nsys, gdb, provenance, trace_log) is theirs; if null, it is detected by content. `ranks` are the
+    sources' ranks, `events` the profiler whose events are kept where two captured the same rank (by default torch).
     Raises SourceError for a source that cannot be read, UsageError for a request that does not fit.
     """
     return combine(read_captures(paths, kind), ranks=ranks, events=events)
 
 
 def run_program(kind: str, command: Sequence[str], *, ranks: Sequence[int] = (), **options: Any) -> tuple[Trace, Run]:
-    """Run a program under a collector, GPU counters sampled meanwhile: the trace in memory, and how the run went.
+    """Run a program under a collector while sampling GPU counters; returns the trace in memory, and the run.
 
     `options` are those of the collector's own `run`. Raises ToolError when the command cannot be run, and when nothing
     was captured.

@@ -1,4 +1,4 @@
-"""Read the sidecars in which a live capture records, at compile time, what each generated kernel was made from."""
+"""Sidecars in which a live capture records, at compile time, the modules that each generated kernel was made from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FORMAT = "tracelens-provenance"
 VERSION = 1
 _GZIP_MAGIC = b"\x1f\x8b"
 _LARGEST_BYTES = 1 << 30
-"""A sidecar of a model with ten thousand kernels has a few megabytes."""
+"""A limit for damaged files: a sidecar of a model with ten thousand kernels has a few megabytes."""
 
 
 class _Node(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class _Sidecar(msgspec.Struct, frozen=True):
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Whether the content is a sidecar: JSON, plain or gzip, that names its format first."""
+    """Whether the content is a sidecar: JSON, plain or gzip, with the format's name at the beginning."""
     if path.is_dir():
         return False
     if head.startswith(_GZIP_MAGIC):
@@ -65,7 +65,7 @@ def sniff(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> list[Capture]:
-    """Read one sidecar: the table `provenance`, a row a node, and one without node for a kernel that has none.
+    """Read one sidecar: the table `provenance`, a row for each node, and one without node for a kernel without any.
 
     Raises SourceError when it cannot be read, is damaged, or is of a later version.
     """

@@ -1,9 +1,9 @@
-"""Read torch's structured logs (TORCH_TRACE) for which modules the kernels of compiled graphs came from.
+"""Torch's structured logs (TORCH_TRACE), from which the modules of compiled kernels are taken.
 
-A weaker word than a sidecar of --compile-provenance, of programs that ran without it. Nodes carry no modules there. But
-a graph as Dynamo wrote it calls parameters by their modules (`l_self_modules_fc_parameters_weight_`), and Inductor
-writes above each call of the code it generates from which of Dynamo's nodes it came. A node without parameters is given
-the module of the node whose result it takes. Logs also hold paths, source lines and settings: nothing but names of
+Weaker evidence than a sidecar of --compile-provenance, for programs that ran without it. Nodes have no modules there.
+But the graph that Dynamo printed calls parameters by their modules (`l_self_modules_fc_parameters_weight_`), and
+Inductor writes above each call in its generated code from which of Dynamo's nodes it came. A node without parameters
+gets the module of the node whose result it takes. Logs also hold paths, source lines and settings: nothing but names of
 nodes, operators, kernels and modules is taken from them.
 """
 
@@ -54,7 +54,7 @@ _CompileId: TypeAlias = tuple[str, ...]
 
 @dataclass(slots=True)
 class _Node:
-    """A node of the graph that Dynamo wrote: operator, module and how it was found, bytes put out."""
+    """A node of the graph that Dynamo printed: operator, module and the evidence for it, bytes of its output."""
 
     target: str
     module_path: str | None
@@ -64,7 +64,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _Log:
-    """What was found: of each compilation Dynamo's graph, the last lowered one, code without key yet; all by key."""
+    """The parts of a log: by compilation, Dynamo's graph, the last lowered graph, code without a key; by key, all."""
 
     dynamo: dict[_CompileId, str] = field(default_factory=dict)
     lowered: dict[_CompileId, str] = field(default_factory=dict)
@@ -76,12 +76,12 @@ class _Log:
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Whether the content is such a log: its first line names time, process and place, and goes on in JSON."""
+    """Whether the content is such a log: its first line has time, process and place, and continues in JSON."""
     return not path.is_dir() and _RECORD.match(head.split(b"\n", 1)[0]) is not None
 
 
 def read(path: Path) -> list[Capture]:
-    """Read one log: the table `provenance`, a row a node. Raises SourceError when it cannot be read or is none."""
+    """Read one log: the table `provenance`, a row for each node. Raises SourceError when it is not such a log."""
     log = _Log()
     try:
         for about, payload in _records(path):
@@ -95,7 +95,7 @@ def read(path: Path) -> list[Capture]:
             "set to a folder"
         )
     diagnostics = Diagnostics()
-    text = "generated code whose graph key the log does not tell, so that no trace can be joined to it"
+    text = "generated code whose graph key is not in the log, so that no trace can be joined to it"
     diagnostics.add("warning", "graphs_without_key", text, sum(map(len, log.code.values())))
     table = _table(log)
     return [
@@ -116,7 +116,7 @@ def read(path: Path) -> list[Capture]:
 
 
 def _records(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
-    """Records of the kinds that are looked at, with their payload; of others only that there was one."""
+    """The records of the kinds that are needed, with their payload; an empty one for each other record."""
     about: dict[str, Any] | None = None
     lines: list[str] = []
     with path.open("rb") as stream:
@@ -167,9 +167,9 @@ def _take(log: _Log, about: dict[str, Any], payload: str) -> None:
 
 
 def _inputs(graph: str) -> dict[str, str | None]:
-    """The inputs of a graph that Dynamo wrote, in order, each with the module whose parameter it is."""
+    """The inputs of a graph that Dynamo printed, in order, each with the module whose parameter it is."""
     aliases = (_ALIAS.match(line) for line in graph.splitlines())
-    return {alias[1]: _owner(alias[2]) for alias in aliases if alias}
+    return {alias[1]: _module_of_parameter(alias[2]) for alias in aliases if alias}
 
 
 def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
@@ -182,28 +182,28 @@ def _nodes(graph: str, inputs: dict[str, str | None]) -> dict[str, _Node]:
             continue
         target = _TARGET.match(node[3])
         words = re.findall(r"[A-Za-z_]\w*", node[3].split(";", 1)[0])
-        own = [path for word in words if (path := inputs.get(word, _numbered(word, order))) is not None]
+        own = [path for word in words if (path := inputs.get(word, _module_by_number(word, order))) is not None]
         near = [path for word in words if word in nodes and (path := nodes[word].module_path) is not None]
         path, rule = (own[0], "trace_log") if own else (near[0], "trace_log_neighbour") if near else (None, "none")
         nodes[node[1]] = _Node(target[1] if target else "operator", path, rule, _bytes(node[2] or ""))
     return nodes
 
 
-def _numbered(word: str, order: list[str | None]) -> str | None:
-    """Whose an input is of a graph that AOTAutograd made: it numbers Dynamo's, in order."""
+def _module_by_number(word: str, order: list[str | None]) -> str | None:
+    """The module of an input of a graph that AOTAutograd made, which numbers Dynamo's inputs in order."""
     found = _NUMBERED.match(word)
     place = int(found[2]) - 1 if found and found[2] else int(found[1]) if found else -1
     return order[place] if 0 <= place < len(order) else None
 
 
-def _owner(name: str) -> str | None:
-    """Whose parameter an input of the graph is: `L_self_modules_layer1_modules_0_parameters_weight_`: layer1.0."""
+def _module_of_parameter(name: str) -> str | None:
+    """The module of a parameter's name: layer1.0 for `L_self_modules_layer1_modules_0_parameters_weight_`."""
     found = _PARAMETER.match(name)
     return (found[1] or "").replace("_modules_", ".") if found else None
 
 
 def _bytes(kind: str) -> int:
-    """Bytes of a tensor by its annotation, `f32[2, 8][8, 1]cpu`; 0 where sizes are symbols, or no memory holds it."""
+    """Bytes of a tensor by its annotation, `f32[2, 8][8, 1]cpu`; 0 for symbolic sizes, and above 64 bits."""
     found = _TYPE.match(kind)
     if found is None:
         return 0
@@ -216,7 +216,7 @@ def _bytes(kind: str) -> int:
 
 
 def _calls(source: str) -> Iterator[tuple[str, bool, list[str]]]:
-    """Kernel calls of generated code in order: name, whether a library's, and the nodes named above it."""
+    """Kernel calls of generated code in order: name, whether it is a library's, and the nodes named above it."""
     made_of: dict[str, list[str]] = {}
     named: list[str] = []
     for line in source.splitlines():
@@ -244,7 +244,7 @@ def _table(log: _Log) -> pl.DataFrame:
         for order, (name, is_extern, named) in enumerate(_calls(source)):
             found = [(word, nodes[word]) for word in dict.fromkeys(named) if word in nodes]
             if is_extern:
-                # It runs one node, the last one; those before it were inlined on the way.
+                # A library call runs one node, the last; those before it were inlined.
                 found = ([pair for pair in found if pair[1].rule == "trace_log"] or found)[-1:]
             rows += [
                 (key, is_backward, order, name, is_extern, word, n.target, n.module_path, n.rule, n.output_bytes)

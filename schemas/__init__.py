@@ -38,7 +38,7 @@ EVENT_TABLES = (
 """Tables that come from one profiler source of a rank; stacks, counters and diagnostics combine from all."""
 
 DEVICE_WORK = ("kernels", "memcpys", "memsets")
-"""Tables of what a device did."""
+"""Tables of work that a device did."""
 
 ROW_IDS = {
     "spans": "span_id", "api_calls": "api_call_id", "kernels": "kernel_id", "memcpys": "memcpy_id",
@@ -47,6 +47,6 @@ ROW_IDS = {
 """Tables whose rows have an id, unique within the rank. Columns that point at a row are named for its id."""
 
 SPAN_POINTERS = ("parent_id", "op_span_id", "node_span_id")
-"""Columns that point at a span and are named for what it is to the row."""
+"""Columns that point at a span and have a name of their own."""
 
 __all__ = ["DEVICE_WORK", "EVENT_TABLES", "ROW_IDS", "SCHEMA_VERSION", "SPAN_POINTERS", "TABLES"]

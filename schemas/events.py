@@ -1,4 +1,4 @@
-"""Tables of what the profiler recorded on the host and on the device."""
+"""Tables of events that a profiler recorded on host and device."""
 
 import polars as pl
 
@@ -7,8 +7,8 @@ from tracelens.storage.table import Column, Table
 I64, I32, STR, F64 = pl.Int64, pl.Int32, pl.String, pl.Float64
 
 RANK = Column("rank", I32, "Rank of the process that was traced; in the path on disk.")
-START = Column("start_ns", I64, "Start, since the Unix epoch where the manifest's time_base says so.", "ns")
-DURATION = Column("duration_ns", I64, "End minus start.", "ns")
+START = Column("start_ns", I64, "Start; since the Unix epoch if the manifest's time_base is unix_epoch.")
+DURATION = Column("duration_ns", I64, "End minus start.")
 PROCESS = Column("process_id", I64, "Operating-system id of the process.")
 THREAD = Column("thread_id", I64, "Thread the call ran on, as the source numbers it.")
 STEP = Column("step", I64, "Step of the call that launched the work; null outside any step.", nullable=True)
@@ -16,7 +16,7 @@ DEVICE = Column("device_id", I32, "Ordinal of the device in its process.")
 STREAM = Column("stream_id", I64, "CUDA or HIP stream.", nullable=True)
 CONTEXT = Column("context_id", I64, "CUDA context.", nullable=True)
 CORRELATION = Column(
-    "correlation_id", I64, "The driver's id that ties device work to the call that started it.", nullable=True
+    "correlation_id", I64, "The driver's id that links device work to the call that started it.", nullable=True
 )
 API_CALL = Column("api_call_id", I64, "The API call that started the work.", nullable=True)
 SPAN = Column("span_id", I64, "Innermost span that encloses the API call.", nullable=True)
@@ -27,8 +27,8 @@ LINKS = ("launched", "graph", "pre_window", "unlinked", "unknown")
 LINK = Column(
     "link",
     STR,
-    "How the work was tied to a call: launched; graph (a replay); pre_window (the call came before the capture); "
-    "unlinked (a call should be there and is not).",
+    "How the work was linked to a call: launched; graph (a replay); pre_window (the call came before the capture); "
+    "unlinked (its call is missing).",
     values=LINKS,
 )
 GRAPH_NODE = Column("graph_node_id", I64, "Node of the CUDA graph that was replayed.", nullable=True)
@@ -36,7 +36,7 @@ PHASES = ("forward", "backward", "optimizer", "other", "unknown")
 
 DEVICES = Table(
     "devices",
-    "A device that the trace names.",
+    "A device in the trace.",
     (
         RANK,
         DEVICE,
@@ -48,8 +48,8 @@ DEVICES = Table(
         Column("max_warps_per_sm", I32, "Resident warps an SM can hold.", nullable=True),
         Column("max_blocks_per_sm", I32, "Resident blocks an SM can hold.", nullable=True),
         Column("registers_per_sm", I32, "32-bit registers of an SM.", nullable=True),
-        Column("shared_memory_per_sm_bytes", I64, "Shared memory of an SM.", "bytes", nullable=True),
-        Column("memory_bytes", I64, "Device memory.", "bytes", nullable=True),
+        Column("shared_memory_per_sm_bytes", I64, "Shared memory of an SM.", nullable=True),
+        Column("memory_bytes", I64, "Device memory.", nullable=True),
     ),
     ("device_id",),
 )
@@ -65,14 +65,14 @@ SPANS = Table(
         Column(
             "kind",
             STR,
-            "What sort of span it is.",
+            "Kind of span.",
             values=("op", "module", "annotation", "python", "nvtx", "overhead", "other", "unknown"),
         ),
-        Column("category", STR, "The source's own word for the sort of event.", nullable=True),
+        Column("category", STR, "The source's own word for the kind of event.", nullable=True),
         Column("name", STR, "Name as recorded."),
         START,
         DURATION,
-        Column("self_ns", I64, "Duration not covered by direct child spans.", "ns"),
+        Column("self_ns", I64, "Duration not covered by direct child spans."),
         PROCESS,
         THREAD,
         Column("external_id", I64, "torch's id of the op: External id, or op_id under emit_nvtx.", nullable=True),
@@ -87,7 +87,7 @@ SPANS = Table(
             nullable=True,
         ),
         STEP,
-        Column("phase", STR, "Part of the training step, where markers tell.", nullable=True, values=PHASES),
+        Column("phase", STR, "Part of the training step, where markers show it.", nullable=True, values=PHASES),
         Column("input_shapes", STR, "Input shapes as JSON.", nullable=True),
         Column("input_dtypes", STR, "Input dtypes as JSON.", nullable=True),
     ),
@@ -103,10 +103,10 @@ API_CALLS = Table(
         Column(
             "kind",
             STR,
-            "What the call does.",
+            "Kind of call.",
             values=("kernel_launch", "graph_launch", "memcpy", "memset", "sync", "memory", "other", "unknown"),
         ),
-        Column("source_api", STR, "Which interface was called.", values=("runtime", "driver", "unknown")),
+        Column("source_api", STR, "Interface that was called.", values=("runtime", "driver", "unknown")),
         Column("api", STR, "Function name without its version suffix."),
         Column("raw_api", STR, "Function name as recorded."),
         START,
@@ -118,7 +118,7 @@ API_CALLS = Table(
         STEP,
         SITE,
         Column("op_span_id", I64, "Outermost op around the call, in a trace with sites.", nullable=True),
-        Column("op_offset_ns", I64, "Start of the call after that op's start.", "ns", nullable=True),
+        Column("op_offset_ns", I64, "Start of the call after that op's start.", nullable=True),
     ),
     ("start_ns",),
 )
@@ -126,22 +126,24 @@ API_CALLS = Table(
 SITES = Table(
     "sites",
     "A site that calls are made at: the op, module and phase around them, and how deep. Derived from the spans, so that"
-    " no analysis of calls or kernels has to read these.",
+    " analyses of calls and kernels need not read them.",
     (
         RANK,
         Column("site_id", I64, "Unique within the rank."),
         Column("op", STR, "Name of the outermost op around the calls; null outside of ops.", nullable=True),
         Column("op_depth", I32, "Ops around the calls."),
         Column("python_depth", I32, "Python calls and module calls around the calls."),
-        Column("module_path", STR, "Of the innermost span around the calls, see spans.", nullable=True),
-        Column("phase", STR, "Of the innermost span around the calls, see spans.", nullable=True, values=PHASES),
+        Column("module_path", STR, "Like that of the innermost span around the calls, see spans.", nullable=True),
+        Column(
+            "phase", STR, "Like that of the innermost span around the calls, see spans.", nullable=True, values=PHASES
+        ),
         Column(
             "accumulates", pl.Boolean, "Whether an autograd node that adds up gradients (AccumulateGrad) is around."
         ),
         Column(
             "is_root",
             pl.Boolean,
-            "Whether module_path is that of a whole model, with layers of its own within; where it is null, whether a "
+            "Whether module_path is a whole model, which has layers of its own; where it is null, whether a "
             "wrapper of a model, such as Dynamo's, is around the calls.",
         ),
     ),
@@ -155,18 +157,15 @@ STEPS = Table(
     "its mark, or when earlier work ends; the last ends with its mark, or with the last device work launched in it.",
     (
         RANK,
-        Column("step", I64, "Number that the mark tells; counted from 0 where marks tell none, or one twice."),
+        Column("step", I64, "Number in the mark's name; counted from 0 where marks have none, or one twice."),
         Column("name", STR, "The mark's name."),
         START,
         DURATION,
         Column(
-            "host_ns",
-            I64,
-            "From the step's mark on the host to the next one's; of a window's last, its own length.",
-            "ns",
+            "host_ns", I64, "From the step's mark on the host to the next one's; of a window's last, its own length."
         ),
         Column("n_kernels", I64, "Kernels that started in it, whichever step launched them."),
-        Column("window", I64, "Run of steps that follow on, counted from 0: between windows steps were left out."),
+        Column("window", I64, "Run of consecutive steps, counted from 0; steps between windows were not captured."),
     ),
     ("start_ns",),
 )
@@ -174,9 +173,9 @@ STEPS = Table(
 CAUSES = ("input", "allocation", "sync", "loading", "launch", "host", "dependency", "unknown")
 ACTIVITIES = Table(
     "activities",
-    "What a host thread that launches device work did for a stretch of time: the cause of what a device idles "
-    "meanwhile. Stretches of a thread do not overlap; where it has none, nothing is recorded of it. Derived from spans "
-    "and calls, so that no analysis of idle time has to read these.",
+    "A stretch of time of a host thread that launches device work, with what it did: the cause of a device's idle time "
+    "meanwhile. Stretches of a thread do not overlap; between them nothing is recorded. Derived from spans "
+    "and calls, which analyses of idle time then need not read.",
     (
         RANK,
         PROCESS,
@@ -194,23 +193,22 @@ ACTIVITIES = Table(
         Column(
             "what",
             STR,
-            "The place, from the outside in: Python function and line, annotation, op, API call; null of launch.",
+            "The place, from the outside in: Python function and line, annotation, op, API call; null for launch.",
             nullable=True,
         ),
         Column(
             "span_id",
             I64,
-            "Innermost span around it; of what is no call, that covers half of it at least.",
+            "Innermost span around it; unless it is a call, one that covers at least half of it.",
             nullable=True,
         ),
         Column("api_call_id", I64, "The API call, where it is one.", nullable=True),
         Column(
             "op_ns",
             I64,
-            "Where nothing launches device work, of a process's main thread: how much of it any thread of the process "
-            "runs an op; 0 of causes other than launch and host. What is left of launch is the framework's own Python "
-            "between ops.",
-            "ns",
+            "Where nothing launches device work, on a process's main thread: the time during which any thread of the "
+            "process runs an op; 0 for causes other than launch and host. The rest of launch is the framework's own "
+            "Python between ops.",
             nullable=True,
         ),
     ),
@@ -261,8 +259,8 @@ KERNELS = Table(
             STR,
             "Demangled name. A replay of a CUDA graph that the profiler recorded whole is one kernel, CUDA graph N.",
         ),
-        Column("library", STR, "Who wrote the code that runs.", values=LIBRARIES),
-        Column("primitive", STR, "What it computes.", values=PRIMITIVES),
+        Column("library", STR, "Library that the kernel's code comes from.", values=LIBRARIES),
+        Column("primitive", STR, "Kind of computation.", values=PRIMITIVES),
         *_DEVICE_WORK,
         *(
             Column(f"{what}_{axis}", I32, f"{what.capitalize()} size along {axis}.", nullable=True)
@@ -270,23 +268,23 @@ KERNELS = Table(
             for axis in "xyz"
         ),
         Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
-        Column("static_shared_bytes", I64, "Shared memory fixed at compile time, a block.", "bytes", nullable=True),
-        Column("dynamic_shared_bytes", I64, "Shared memory asked for at launch, a block.", "bytes", nullable=True),
-        Column("shared_bytes", I64, "Static plus dynamic shared memory a block.", "bytes", nullable=True),
+        Column("static_shared_bytes", I64, "Shared memory fixed at compile time, a block.", nullable=True),
+        Column("dynamic_shared_bytes", I64, "Shared memory asked for at launch, a block.", nullable=True),
+        Column("shared_bytes", I64, "Static plus dynamic shared memory a block.", nullable=True),
         Column("grid_blocks_per_sm", F64, "Blocks of the grid over SMs (Kineto's blocks per SM).", nullable=True),
         Column("grid_warps_per_sm", F64, "Warps of the grid over SMs (Kineto's warps per SM).", nullable=True),
-        Column(
-            "estimated_occupancy_frac", F64, "The profiler's own estimate of achieved occupancy.", "1", nullable=True
-        ),
+        Column("estimated_occupancy_frac", F64, "The profiler's own estimate of achieved occupancy.", nullable=True),
         Column("is_communication", pl.Boolean, "Whether it is a collective or point-to-point transfer kernel."),
         Column(
             "node_span_id",
             I64,
-            "Of a replayed CUDA graph's node, the innermost span around the call that made the node, where the source "
-            "tells; span_id is that of the replay.",
+            "For a replayed CUDA graph's node, the innermost span around the call that made the node, where the source "
+            "records it; span_id is that of the replay.",
             nullable=True,
         ),
-        Column("is_cluster_launch", pl.Boolean, "Thread-block cluster launch, where the source tells.", nullable=True),
+        Column(
+            "is_cluster_launch", pl.Boolean, "Thread-block cluster launch, where the source records it.", nullable=True
+        ),
         SITE,
     ),
     ("start_ns",),
@@ -299,10 +297,15 @@ MEMCPYS = Table(
     (
         RANK,
         Column("memcpy_id", I64, "Unique within the rank."),
-        Column("direction", STR, "From where to where.", values=("h2d", "d2h", "d2d", "p2p", "h2h", "unknown")),
+        Column(
+            "direction",
+            STR,
+            "Direction, between host (h) and device (d), or peers (p2p).",
+            values=("h2d", "d2h", "d2d", "p2p", "h2h", "unknown"),
+        ),
         Column("source_memory", STR, "Memory copied from.", values=MEMORY_KINDS),
         Column("destination_memory", STR, "Memory copied to.", values=MEMORY_KINDS),
-        Column("size_bytes", I64, "Bytes copied.", "bytes"),
+        Column("size_bytes", I64, "Bytes copied."),
         *_DEVICE_WORK,
     ),
     ("start_ns",),
@@ -313,7 +316,7 @@ MEMSETS = Table(
     (
         RANK,
         Column("memset_id", I64, "Unique within the rank."),
-        Column("size_bytes", I64, "Bytes filled.", "bytes"),
+        Column("size_bytes", I64, "Bytes filled."),
         Column("value", I64, "Value written.", nullable=True),
         Column("memory", STR, "Memory filled.", nullable=True, values=MEMORY_KINDS),
         *_DEVICE_WORK,
@@ -326,11 +329,11 @@ SYNCHRONIZATIONS = Table(
     (
         RANK,
         Column("synchronization_id", I64, "Unique within the rank."),
-        Column("kind", STR, "What was waited for.", values=("event", "stream_wait", "stream", "context", "unknown")),
+        Column("kind", STR, "Kind of wait.", values=("event", "stream_wait", "stream", "context", "unknown")),
         START,
         DURATION,
         PROCESS,
-        Column("device_id", I32, "Device, where told.", nullable=True),
+        Column("device_id", I32, "Device, where recorded.", nullable=True),
         STREAM,
         CORRELATION,
         API_CALL,
@@ -339,7 +342,7 @@ SYNCHRONIZATIONS = Table(
 )
 COLLECTIVES = Table(
     "collectives",
-    "A communication kernel with what its library told of it.",
+    "A communication kernel, as its library described it.",
     (
         RANK,
         Column("kernel_id", I64, "The kernel."),
@@ -347,8 +350,8 @@ COLLECTIVES = Table(
         Column("group", STR, "Process group.", nullable=True),
         Column("group_size", I32, "Ranks in the group.", nullable=True),
         Column("dtype", STR, "Element type.", nullable=True),
-        Column("size_in_bytes", I64, "Bytes given by this rank.", "bytes", nullable=True),
-        Column("size_out_bytes", I64, "Bytes received by this rank.", "bytes", nullable=True),
+        Column("size_in_bytes", I64, "Bytes given by this rank.", nullable=True),
+        Column("size_out_bytes", I64, "Bytes received by this rank.", nullable=True),
     ),
     ("kernel_id",),
 )
@@ -357,11 +360,11 @@ ALLOCATIONS = Table(
     "A change of the allocator's state.",
     (
         RANK,
-        Column("time_ns", I64, "When.", "ns"),
+        Column("time_ns", I64, "When."),
         Column("address", I64, "Address of the block; a pseudonym that only identifies it.", nullable=True),
-        Column("size_bytes", I64, "Bytes allocated; negative when freed.", "bytes"),
-        Column("allocated_bytes", I64, "Total allocated after it.", "bytes", nullable=True),
-        Column("reserved_bytes", I64, "Total reserved after it.", "bytes", nullable=True),
+        Column("size_bytes", I64, "Bytes allocated; negative when freed."),
+        Column("allocated_bytes", I64, "Total allocated after it.", nullable=True),
+        Column("reserved_bytes", I64, "Total reserved after it.", nullable=True),
         Column("device_id", I32, "Device; null for host memory.", nullable=True),
     ),
     ("time_ns",),
@@ -371,9 +374,9 @@ COUNTERS = Table(
     "A sampled value.",
     (
         RANK,
-        Column("name", STR, "What was sampled."),
+        Column("name", STR, "Sampled quantity."),
         Column("unit", STR, "Unit of the value.", nullable=True),
-        Column("time_ns", I64, "When.", "ns"),
+        Column("time_ns", I64, "When."),
         Column("value", F64, "The value."),
         Column("device_id", I32, "Device, where it belongs to one.", nullable=True),
     ),
@@ -387,11 +390,11 @@ DIAGNOSTICS = Table(
         Column(
             "severity",
             STR,
-            "info: nothing lost; warning: read with care; loss: data dropped; error: the source itself says it failed.",
+            "info: nothing lost; warning: read with care; loss: data dropped; error: the source reports a failure.",
             values=("info", "warning", "loss", "error", "unknown"),
         ),
         Column("code", STR, "Stable short name."),
-        Column("count", I64, "How often."),
-        Column("text", STR, "What it means."),
+        Column("count", I64, "Number of occurrences."),
+        Column("text", STR, "Meaning, in words."),
     ),
 )

@@ -1,4 +1,4 @@
-"""Tables of a model's layers: what they are, which generated kernels came from them, and measured times."""
+"""Tables of a model's layers: the modules, the generated kernels that came from them, and measured times."""
 
 import polars as pl
 
@@ -20,7 +20,7 @@ LAYERS = Table(
 )
 PROVENANCE = Table(
     "provenance",
-    "An FX node that a generated kernel was made from; a kernel call of which no node is known has one row without.",
+    "An FX node that a generated kernel was made from; a kernel call without a known node has one row.",
     (
         RANK,
         Column("graph_key", pl.String, "Key of the compiled graph, as in the annotation around its runs."),
@@ -35,15 +35,15 @@ PROVENANCE = Table(
             "rule",
             pl.String,
             "How the module was found: the node's own module stack, that of its forward node, a neighbouring node's, "
-            "the node that uses a kernel's result, a comment in the generated source; trace_log: torch's log says "
-            "whose parameters the node uses, trace_log_neighbour: or a node before it; root where the model's own "
-            "forward made it.",
+            "the node that uses a kernel's result, a comment in the generated source; trace_log: torch's log shows "
+            "the module whose parameters the node uses, trace_log_neighbour: that of a node before it; root where "
+            "the model's own forward made it.",
             values=(
                 "nn_module_stack", "fwd_nn_module_stack", "neighbour", "consumer", "source_comment", "trace_log",
                 "trace_log_neighbour", "root", "none", "unknown",
-            ),
+            )
         ),
-        Column("output_bytes", pl.Int64, "Bytes of the node's output.", "bytes", nullable=True),
+        Column("output_bytes", pl.Int64, "Bytes of the node's output.", nullable=True),
     ),
     ("graph_key", "call_order"),
 )  # fmt: skip
@@ -55,14 +55,14 @@ TIMINGS = Table(
         Column(
             "configuration",
             pl.String,
-            "How the model ran.",
+            "Configuration in which the model ran.",
             values=("interpreted", "cpp", "cuda", "triton", "custom", "unknown"),
         ),
         Column("compile_mode", pl.String, "torch.compile mode.", nullable=True),
         Column(
             "method",
             pl.String,
-            "How it was timed.",
+            "Method of timing.",
             values=("e2e", "layer", "subtraction", "profiler", "cuda_event", "unknown"),
         ),
         Column(
@@ -75,7 +75,7 @@ TIMINGS = Table(
         Column(
             "module_path",
             pl.String,
-            "Layer; null: the whole model. `(compiled region)`: what calling a compiled region costs beyond its work.",
+            "Layer; null: the whole model. `(compiled region)`: the cost of calling a compiled region beyond its work.",
             nullable=True,
         ),
         Column(
@@ -88,8 +88,6 @@ TIMINGS = Table(
         ),
         Column("round", pl.Int64, "Round of the measurement, warm-up first; its executions have a row each."),
         Column("is_warmup", pl.Boolean, "Whether the round is warm-up."),
-        Column(
-            "duration_ns", pl.Int64, "Measured duration; noise can make the difference of a subtraction negative.", "ns"
-        ),
+        Column("duration_ns", pl.Int64, "Measured duration; noise can make the difference of a subtraction negative."),
     ),
 )

@@ -20,13 +20,13 @@ STACKS = Table(
         Column(
             "hit",
             pl.Int64,
-            "Number of the stop, from 1, in the order taken; live, of the symbol's calls, with those skipped.",
+            "Number of the stop, from 1, in the order taken; in a live capture that of the symbol's call.",
         ),
         Column("process_id", pl.Int64, "Process, where known.", nullable=True),
         Column("thread_id", pl.Int64, "Thread, where known.", nullable=True),
         Column("implementation", pl.String, "Label of the program, such as the file's stem.", nullable=True),
         Column(
-            "depth", pl.Int32, "Number of frames, Python's own too where merged, also where the list was cut.", "frames"
+            "depth", pl.Int32, "Number of frames, also where the list was cut; merged Python frames included.", "frames"
         ),
         Column("truncated", pl.Boolean, "Whether frames are missing from the list."),
         Column(
@@ -38,7 +38,7 @@ STACKS = Table(
         Column(
             "build_kind",
             pl.String,
-            "Whether the libraries between entry and symbol carry debug information.",
+            "Whether the libraries between entry and symbol have debug information.",
             values=("debug", "release", "mixed", "unknown"),
         ),
     ),
@@ -52,13 +52,13 @@ FRAMES = Table(
         RANK,
         Column("stack_id", pl.Int64, "The stack."),
         Column("level", pl.Int32, "0 is innermost."),
-        Column("kind", pl.String, "What sort of frame.", values=("native", "inline", "python", "unknown")),
+        Column("kind", pl.String, "Kind of frame.", values=("native", "inline", "python", "unknown")),
         Column("function", pl.String, "Name without template arguments, parameters and return type; ?? where unknown."),
         Column("raw_function", pl.String, "Name as the debugger printed it."),
         Column("library", pl.String, "Shared library, file name only.", nullable=True),
         Column("file", pl.String, "Source file, file name only.", nullable=True),
         Column("line", pl.Int32, "Source line.", nullable=True),
-        Column("role", pl.String, "Which part of the software the frame belongs to.", values=ROLES),
+        Column("role", pl.String, "Part of the software that the frame belongs to.", values=ROLES),
         Column(
             "has_debug_info",
             pl.Boolean,

@@ -77,7 +77,7 @@ MUTANTS = (
     Mutant("unnamed functions are not the same one", "tracelens/analyses/stack_alignment.py",
            "two.functions.get(level) != UNKNOWN_FUNCTION", "two.functions.get(level)", "stack_alignment"),
     Mutant("fewer ranks than files are no ranks of one program", "tracelens/trace/same_run.py",
-           "told[0][1] < n_files", "told[0][1] < n_files - 1", "torch_ranks combine"),
+           "stated[0][1] < n_files", "stated[0][1] < n_files - 1", "torch_ranks combine"),
     Mutant("ids of a rank's second capture begin after the first one's", "tracelens/trace/combine.py",
            "_highest(frame, row_id) + 1", "_highest(frame, row_id)", "combine"),
     # Sources.
@@ -100,7 +100,7 @@ MUTANTS = (
            "limit // each))", "limit // each + 1))", "apart"),
     Mutant("a reading process ends with its parent", "collectors/torch/apart.py",
            "threading.Thread(target=_end_with_parent, daemon=True).start()", "pass", "apart"),
-    Mutant("a limit is no 0", "tracelens/limits.py", "len(said) < 19 and int(said)", "len(said) < 19", "torch_limits"),
+    Mutant("a limit is no 0", "tracelens/limits.py", "len(text) < 19 and int(text)", "len(text) < 19", "torch_limits"),
     # Traces as they lie in a folder.
     Mutant("an old trace comes back where the new one cannot take its place", "tracelens/trace/directory.py",
            '(old / "trace").rename(target)\n        raise', "raise", "trace store"),

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from tracelens.storage.coding import coded
+from tracelens.storage.table import coded
 
 VALUES = ["b", None, "a", "a", "", "a word that is longer than a view holds", "b", "Z", "é"]
 
@@ -13,7 +13,7 @@ VALUES = ["b", None, "a", "a", "", "a word that is longer than a view holds", "b
 def test_codes_are_places_among_the_words(
     values: list[str | None], n_first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracelens.storage.coding._FIRST_ROWS", n_first)
+    monkeypatch.setattr("tracelens.storage.table._FIRST_ROWS", n_first)
     series = pl.Series("s", values, dtype=pl.String)
     codes, words = coded(series)
     assert sorted(words) == sorted({value for value in values if value is not None})

@@ -237,7 +237,7 @@ def test_a_kernel_that_is_first_used_is_loaded_in_its_launch() -> None:
 
 
 def test_loading_takes_at_least_three_times_as_long_as_any_later_launch() -> None:
-    def both(idle_from: int) -> dict[str, int]:
+    def both(idle_from: int) -> dict[str, float]:
         """The first launch of b takes 2,920 µs, the second from `idle_from` to 7,920."""
         spans = [mark(0, 0, 9_000), span("op", "conv2d", 1_000, 4_000), span("op", "conv2d", idle_from, 8_000)]
         calls = [launch(0, 10), launch(3_900, 3_910), launch(7_900, 7_910)]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.columns.intervals import added_ns, covered_ns, durations, on_one_line, union_ns
+from tracelens.derive.columns.intervals import added_ns, covered_ns, durations, on_one_line
 
 Intervals = list[tuple[int, int]]
 FEW = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15)), max_size=8)
@@ -22,7 +22,7 @@ def grouped(rows: list[tuple[int, int, int]]) -> pl.DataFrame:
 
 
 def union(intervals: Intervals) -> int:
-    return int(frame(intervals).sort("start_ns").select(union_ns()).item())
+    return int(frame(intervals).sort("start_ns").select(added_ns().sum()).item())
 
 
 def moments(intervals: Intervals) -> set[int]:
@@ -47,7 +47,7 @@ def test_union(intervals: Intervals, length: int) -> None:
 
 def test_union_of_chosen_rows() -> None:
     rows = frame([(0, 10), (5, 10), (20, 5)])
-    assert rows.select(union_ns(pl.col("start_ns") != 5)).item() == 15
+    assert rows.select(added_ns(pl.col("start_ns") != 5).sum()).item() == 15
 
 
 @given(FEW)

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from tests.torch_files import call, kernel, read, rows, span, write
-from tracelens.derive.events.linking import fill_process, link_work
+from tracelens.derive.events.linking import Callers, fill_process
 
 LINK = ("name", "link", "api_call_id")
 
@@ -129,7 +129,7 @@ CALLS = pl.DataFrame(
 
 def test_two_processes_with_the_same_ids() -> None:
     work = pl.DataFrame({"process_id": [1, 2, 1], "correlation_id": [1, 1, 7], "start_ns": [10, 10, 10]})
-    assert link_work(work, CALLS).select("api_call_id", "link").rows() == [
+    assert Callers(CALLS).link(work).select("api_call_id", "link").rows() == [
         (0, "launched"),
         (1, "launched"),
         (None, "unlinked"),
@@ -142,7 +142,7 @@ def test_work_that_names_no_process_is_not_given_to_the_wrong_one() -> None:
     )
     filled = fill_process(work, CALLS, fallback=2)
     assert filled["process_id"].to_list() == [-1, 2, 2, 2, 2]
-    assert link_work(filled, CALLS)["api_call_id"].to_list() == [None, 2, None, None, None]
+    assert Callers(CALLS).link(filled)["api_call_id"].to_list() == [None, 2, None, None, None]
     named = work.with_columns(process_id=pl.lit(5, pl.Int64))
     assert fill_process(named, CALLS, fallback=2)["process_id"].to_list() == [5] * 5
 
@@ -165,7 +165,7 @@ def test_ids_of_any_size_link() -> None:
         )
         ids = [2 * scale, 3 * scale, 3 * scale, 4 * scale, scale, 5 * scale, None, 0, -1]
         work = pl.DataFrame({"process_id": [1] * 9, "correlation_id": ids, "start_ns": [50] * 9})
-        answers = link_work(work, calls).select("api_call_id", "span_id", "step", "link").rows()
+        answers = Callers(calls).link(work).select("api_call_id", "span_id", "step", "link").rows()
         assert answers == [
             (2, 8, 1, "launched"),
             (3, None, 2, "graph"),
@@ -193,4 +193,4 @@ def test_ids_may_lie_close_or_far_apart(apart: int) -> None:
     in_order = sorted((i for i in range(10) if asked[i] is not None), key=lambda i: asked[i] or 0)
     for places in (range(10), in_order):
         work = pl.DataFrame({"process_id": 1, "correlation_id": [asked[i] for i in places], "start_ns": 40})
-        assert link_work(work, calls)["api_call_id"].to_list() == [expected[i] for i in places]
+        assert Callers(calls).link(work)["api_call_id"].to_list() == [expected[i] for i in places]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.layers.switching import change_costs, cheapest_path, path_cost
+from tracelens.derive.layers.oracles import change_costs, cheapest_path
 
 TIME = st.integers(0, 1000) | st.just(float("inf"))
 
@@ -21,6 +21,10 @@ def walked(times: Sequence[tuple[float, float]], path: Sequence[int], change_cos
         at = wanted
         total += layer[at]
     return total + (change_cost if at == 1 else 0)
+
+
+def path_cost(times: Sequence[tuple[float, float]], path: Sequence[int], change_cost: float) -> float:
+    return sum(layer[at] for layer, at in zip(times, path, strict=True)) + sum(change_costs(path, change_cost))
 
 
 @given(st.lists(st.tuples(TIME, TIME), max_size=9), st.integers(0, 500))

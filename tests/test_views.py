@@ -19,8 +19,7 @@ from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.layers import COMPARE_LAYERS
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.storage.table import Column, Table
-from tracelens.views.chart_parts import labels
-from tracelens.views.charts import draw
+from tracelens.views.charts import draw, labels
 from tracelens.views.formats.format import Screen
 from tracelens.views.formats.markdown import to_markdown
 from tracelens.views.formats.text import to_text

@@ -10,7 +10,7 @@ class SourceError(TracelensError):
 
 
 class NoTraceError(SourceError):
-    """A file holds something other than a trace; among a folder's files it is left out, alone it is an error."""
+    """A file is not a trace; files of a folder are then left out, a file named by itself is an error."""
 
 
 class SchemaError(TracelensError):
@@ -30,5 +30,5 @@ class UsageError(TracelensError):
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says, or its kind where it says nothing."""
+    """The first line of an error's message, or the error's type where it has none."""
     return str(error).strip().split("\n", 1)[0] or type(error).__name__

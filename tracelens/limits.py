@@ -1,6 +1,7 @@
 """Limits that keep hostile or absurd input from taking all memory or time; the environment can raise each.
 
-They are far above anything a profiler writes. What meets one is refused or counted, and the message names its variable.
+They are far above anything a profiler writes. Input above one is refused or counted, and the message names its
+variable.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ class Limit:
     @property
     def value(self) -> int:
         """The limit in force. Raises UsageError where the variable is no whole number above 0."""
-        said = os.environ.get(self.variable, "").strip()
-        if not said:
+        text = os.environ.get(self.variable, "").strip()
+        if not text:
             return self.default
-        if not (said.isascii() and said.isdigit() and len(said) < 19 and int(said)):
-            raise UsageError(f"{self.variable}={said!r}: expected a whole number above 0, such as {self.default}")
-        return int(said)
+        if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text)):
+            raise UsageError(f"{self.variable}={text!r}: expected a whole number above 0, such as {self.default}")
+        return int(text)
 
     @property
     def how_to_raise(self) -> str:
-        """What to do where the limit is in the way."""
+        """Advice for a message about this limit."""
         return f"set {self.variable} above {self.value} to read it all the same"
 
 
@@ -42,7 +43,7 @@ EXPANSION = Limit(
     "64 MiB always may.",
 )
 ANY_EXPANSION_BYTES = 64 << 20
-"""What any file may become, however small it is."""
+"""The size that any file may expand to, however small it is."""
 EVENT_MIB = Limit("TRACELENS_MAX_EVENT_MIB", 16, "Size of one event of a torch trace, in MiB.")
 NESTING = Limit("TRACELENS_MAX_NESTING", 10_000, "Depth of lists and objects inside one event of a torch trace.")
 

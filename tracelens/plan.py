@@ -30,10 +30,10 @@ Paths: TypeAlias = Literal["attribute", "instance"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to compile of a model, by the paths of its named_modules (the empty path is the model itself).
+    """The modules to compile of a model, by the paths of its named_modules (the empty path is the model itself).
 
-    `compile` and `disable` are submodules as wholes: each layer runs as the innermost of them around it says.
-    `layers` is what was chosen for each layer, `made_from` where the choice came from.
+    `compile` and `disable` are whole submodules: each layer runs as the innermost of them around it says. `layers` is
+    the choice for each layer, `made_from` the origin of these choices.
     """
 
     compile: tuple[str, ...]
@@ -44,7 +44,7 @@ class Plan:
 
     @classmethod
     def of(cls, layers: Mapping[str, Choice], *, paths: Paths = "attribute", made_from: Mapping[str, Any]) -> Plan:
-        """The plan that gives each layer, by its path, what was chosen for it: eager or compiled."""
+        """The plan for these choices of eager or compiled by layer path."""
         found = regions({path: choice == "compiled" for path, choice in layers.items()})
         return cls(tuple(found.to_compile), tuple(found.to_disable), dict(layers), paths, dict(made_from))
 
@@ -78,7 +78,7 @@ class Plan:
             ) from error
 
     def to_json(self) -> str:
-        """The plan as it stands in a file."""
+        """The plan as the text of a file."""
         return json.dumps({"format": FORMAT, "plan_version": PLAN_VERSION} | asdict(self), indent=1) + "\n"
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -94,12 +94,12 @@ def make_plan(
     switch_cost_ns: float | None = None,
     method: str | None = None,
 ) -> Plan:
-    """The plan of an oracle's path through an eager run (base) and a compiled one, of the lowest rank.
+    """The plan of an oracle's path through an eager run (base) and a compiled one, for the lowest rank.
 
-    The rest is as in layer_oracle, beyond the spread of the times: what is not faster for certain is neither compiled
-    for its speed nor promised. A layer whose operations were chosen apart goes with its faster run as a whole. Raises
-    UsageError for an oracle that is none, and where nothing shows that base ran eager and other compiled;
-    MissingTableError where the runs do not tell its path.
+    As in layer_oracle with `beyond_spread`: a layer that is not certainly faster is neither compiled for its speed nor
+    counted in the prediction. A layer with different choices for its operations goes with its faster run as a whole.
+    Raises UsageError for an unknown oracle, and without evidence that base ran eager and other compiled;
+    MissingTableError where the runs lack its path.
     """
     if oracle not in ORACLES:
         raise UsageError(f"no oracle is called {oracle}; the oracles are {', '.join(ORACLES)}")
@@ -122,23 +122,23 @@ def make_plan(
     total, path = found.row(by_predicate=is_total, named=True), found.filter(~is_total)
     faster = pl.when(pl.col("other_ns") < pl.col("base_ns")).then(pl.lit("compiled")).otherwise(pl.lit("eager"))
     choice = pl.when(pl.col("choice") == "mixed").then(faster).otherwise("choice")
-    told = ("base_ns", "other_ns", "chosen_ns", "switch_ns", "speedup_over_base", "speedup_over_other")
+    predicted = ("base_ns", "other_ns", "chosen_ns", "switch_ns", "speedup_over_base", "speedup_over_other")
     return Plan.of(
         dict(path.select("layer", choice).iter_rows()),
         paths="instance" if are_numbered(path) else "attribute",
         made_from={"base": base.name, "other": other.name, "oracle": oracle, "method": total["method"]}
-        | {f"predicted_{name}": total[name] for name in told}
+        | {f"predicted_{name}": total[name] for name in predicted}
         | {"n_unclear": path.filter(~pl.col("is_clear")).height},
     )
 
 
 def apply_plan(model: Any, plan: Plan | str | os.PathLike[str], **options: Any) -> Any:
-    """The same model with exactly the submodules of the plan compiled, and those to disable kept out of that.
+    """The same model with exactly the plan's submodules compiled, except those to disable.
 
     In place: the submodules get a compiled `forward`; their names, parameters and hooks stay as they are. `options` go
     to torch.compile (mode, backend, dynamic, …). Apply it once, to the model that will run: a copy made afterwards
-    shares the compiled code of the original. Raises UsageError for a path that the model does not have, before
-    anything is changed, ToolError where torch is not installed.
+    shares the compiled code of the original. Raises UsageError for a path that the model does not have, before anything
+    is changed, ToolError where torch is not installed.
     """
     torch = load_torch("apply_plan")
     chosen = plan if isinstance(plan, Plan) else Plan.read(plan)
@@ -184,7 +184,7 @@ _MANY = 4096
 
 
 def _region(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function through a frame whose code belongs to it alone."""
+    """The same function, called from a frame whose code object no other region shares."""
 
     def region(*args: Any, **kwargs: Any) -> Any:
         return forward(*args, **kwargs)

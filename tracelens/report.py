@@ -24,7 +24,7 @@ class Section:
 
     @property
     def absent(self) -> str | None:
-        """Why there are no rows, in words; null where there are some."""
+        """Why the section has no rows, in words; null where it has some."""
         if self.missing is not None:
             return f"No answer: {self.missing}"
         return "Nothing in this trace." if self.frame.is_empty() else None
@@ -32,9 +32,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a view draws: the trace, what it is compared with, and the sections in the analyses' order.
+    """The input of every view: a trace, the trace it is compared with, and sections in the order of the analyses.
 
-    `is_asked`: the sections were asked for by name, so that each is drawn, with an answer or without.
+    `is_asked`: the sections were asked for by name, so each is drawn even without an answer.
     """
 
     trace: Trace
@@ -44,21 +44,21 @@ class Report:
 
     @property
     def title(self) -> str:
-        """The trace's name, and that of what it is compared with."""
+        """The trace's name, with that of the trace it is compared with."""
         return self.trace.name if self.base is None else f"{self.trace.name} against {self.base.name}"
 
     @property
     def sources(self) -> str:
-        """The files that the trace was read from, and what they are."""
+        """The files that the trace was read from, with their kinds."""
         return ", ".join(f"{source.get('name')} ({source.get('kind')})" for source in self.trace.manifest.sources)
 
     def to_read(self) -> list[Section]:
-        """The sections to draw as one reads them: the verdict first; those without an answer only where asked for."""
+        """The sections to draw in reading order: the verdict first; sections without an answer only where asked for."""
         drawn = [one for one in self.sections if one.missing is None or self.is_asked]
         return sorted(drawn, key=lambda one: (one.missing is not None, one.analysis.name != "verdict"))
 
     def unanswered(self) -> list[str]:
-        """A line for sections that are not drawn as they have no answer: their names, and what they need."""
+        """A line for each reason why sections have no answer, with their names, unless they were asked for."""
         by_reason: dict[str, list[str]] = {}
         for section in self.sections:
             if section.missing is not None and not self.is_asked:
@@ -68,7 +68,7 @@ class Report:
 
 
 def check_sections(names: Sequence[str], *, has_base: bool) -> None:
-    """Raise UsageError for names of no analysis, and for a comparison of two traces where there is one."""
+    """Raise UsageError for unknown names, and for comparisons of two traces where only one is given."""
     unknown = [name for name in names if name not in ANALYSES]
     if unknown:
         raise UsageError(f"no section is called {', '.join(unknown)}; the sections are {', '.join(ANALYSES)}")
@@ -78,7 +78,7 @@ def check_sections(names: Sequence[str], *, has_base: bool) -> None:
 
 
 def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] = ()) -> Report:
-    """Run the named analyses (all that apply, where none is named) over the trace.
+    """Run the named analyses, or all that apply, over the trace.
 
     Raises UsageError as `check_sections` does.
     """
@@ -88,7 +88,7 @@ def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] =
 
 
 def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
-    """Whether a report has the section unless sections are named."""
+    """Whether a report has the section when none are named."""
     return (base is not None or not analysis.is_pair) and not (analysis.of_host and trace.has("kernels"))
 
 

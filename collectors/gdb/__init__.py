@@ -1,11 +1,11 @@
-"""Call stacks from gdb and cuda-gdb: read from what they printed, or taken from a program that is run under them."""
+"""Call stacks from gdb and cuda-gdb: read from their logs, or taken from a program that runs under them."""
 
-from tracelens.collectors.gdb.limits import Limits
-from tracelens.collectors.gdb.live import LiveStacks, run
+from tracelens.collectors.gdb.breakpoints import DEFAULT_SYMBOL, PRESETS
+from tracelens.collectors.gdb.live import Limits, LiveStacks, run
 from tracelens.collectors.gdb.logs import KIND, read, sniff
-from tracelens.collectors.gdb.presets import DEFAULT_SYMBOL, PRESETS
 from tracelens.collectors.gdb.targets import find_cuda_gdb
-from tracelens.trace.collector import Collector
+from tracelens.running.tools import package, program, program_at
+from tracelens.trace.collector import Collector, Tool
 
 COLLECTOR = Collector(
     kind=KIND,
@@ -14,17 +14,20 @@ COLLECTOR = Collector(
     read=read,
     fills={"stacks": "", "frames": ""},
     run=run,
+    endings=(".txt", ".log"),
+    tools=(
+        Tool(
+            "gdb", "call stacks of a program at a breakpoint", "install gdb with the system's package manager", program
+        ),
+        Tool(
+            "cuda-gdb",
+            "call stacks where the program uses a GPU",
+            "comes with the CUDA toolkit",
+            lambda _: program_at(find_cuda_gdb()),
+        ),
+        Tool("py-spy", "Python frames in native call stacks", "pip install 'tracelens-toolkit[gdb]'", program),
+        Tool("pygdbmi", "talking to gdb while it runs", "pip install 'tracelens-toolkit[gdb]'", package),
+    ),
 )
 
-__all__ = [
-    "COLLECTOR",
-    "DEFAULT_SYMBOL",
-    "KIND",
-    "PRESETS",
-    "Limits",
-    "LiveStacks",
-    "find_cuda_gdb",
-    "read",
-    "run",
-    "sniff",
-]
+__all__ = ["COLLECTOR", "DEFAULT_SYMBOL", "KIND", "PRESETS", "Limits", "LiveStacks", "read", "run", "sniff"]

@@ -1,23 +1,43 @@
-"""The breakpoints of a run: where each was found, and how often it was hit."""
+"""The breakpoints of a run: named presets, where each symbol was found, and how often it was hit."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from tracelens.collectors.gdb.mi import Record, RefusedError, Session
-from tracelens.collectors.gdb.presets import BACKEND_SYMBOL, never_reached, wants_backend_hint
 from tracelens.errors import ToolError, UsageError
 
+DEFAULT_SYMBOL = "cudnnConvolutionForward"
+"""The symbol of "Comparing the costs of abstraction for DL frameworks"."""
+
+BACKEND_SYMBOL = "cudnnBackendExecute"
+"""The function by which PyTorch 2 calls cuDNN, unless TORCH_CUDNN_V8_API_DISABLED=1 is set."""
+
+PRESETS: dict[str, tuple[str, ...]] = {
+    "cudnn": (
+        BACKEND_SYMBOL,
+        DEFAULT_SYMBOL,
+        "cudnnConvolutionBiasActivationForward",
+        "cudnnConvolutionBackwardData",
+        "cudnnConvolutionBackwardFilter",
+    ),
+    "launch": ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx"),
+    "cpu": ("dnnl_primitive_execute",),
+}
+"""Symbols by name: convolutions in cuDNN, kernel launches of CUDA's runtime and driver, oneDNN on the CPU."""
+
+_LEGACY = frozenset(symbol for symbol in PRESETS["cudnn"] if symbol != BACKEND_SYMBOL)
 _PENDING = "<PENDING>"
 
 
 @dataclass(slots=True)
 class Breakpoint:
-    """One symbol. `n_calls`: each call once; `n_matching`: those with the frame that was asked for; `n_kept`: stacks.
+    """One symbol. `n_calls` counts each call once, `n_matching` those with the wanted frame, `n_kept` the stacks kept.
 
-    `is_found`: whether a library that was loaded has it; else it is pending.
+    `is_found`: a loaded library defines it; otherwise the breakpoint is pending.
     """
 
     symbol: str
@@ -29,11 +49,11 @@ class Breakpoint:
     is_removed: bool = False
 
     def take(self, described: Record) -> None:
-        """Take in what gdb says of it. It is pending again after the program's end, but was found once."""
+        """Note gdb's description of it. After the program's end it is pending again, but stays found."""
         self.is_found |= described.get("addr") != _PENDING
 
     def remove(self, session: Session) -> None:
-        """Let the program pass from here on."""
+        """Delete the breakpoint, so that the program passes without stopping."""
         if not self.is_removed:
             self.is_removed = True
             with suppress(RefusedError):
@@ -42,17 +62,20 @@ class Breakpoint:
 
 @dataclass(slots=True)
 class Breakpoints:
-    """All of a run, by gdb's number; where cuDNN's older interface is asked for, the newer one is looked out for."""
+    """All breakpoints of a run, by gdb's number.
+
+    Where only cuDNN's older interface is wanted, a disabled breakpoint shows whether the newer one is loaded.
+    """
 
     symbols: tuple[str, ...]
     _by_number: dict[str, Breakpoint] = field(default_factory=dict)
     _backend: Breakpoint = field(default_factory=lambda: Breakpoint(BACKEND_SYMBOL))
 
     def insert(self, session: Session) -> None:
-        """Set them, pending where no library has them yet. Raises ToolError where gdb refuses a symbol."""
+        """Set the breakpoints, pending where no library defines them. Raises ToolError where gdb refuses a symbol."""
         for symbol in self.symbols:
             self._insert(session, Breakpoint(symbol), "-f")
-        if wants_backend_hint(self.symbols):
+        if _wants_backend_hint(self.symbols):
             self._insert(session, self._backend, "-f -d")
 
     def _insert(self, session: Session, breakpoint_: Breakpoint, options: str) -> None:
@@ -71,31 +94,54 @@ class Breakpoints:
         self._by_number[breakpoint_.number] = breakpoint_
 
     def at(self, stop: Record) -> Breakpoint | None:
-        """The one that the program stopped at; null for one that was removed meanwhile."""
+        """The breakpoint that the program stopped at; null for one that was removed meanwhile."""
         found = self._by_number.get(str(stop.get("bkptno", "")).partition(".")[0])
         return None if found is None or found.is_removed else found
 
     def modified(self, described: Any) -> None:
-        """Take in `=breakpoint-modified`."""
+        """Handle gdb's notice `=breakpoint-modified`."""
         if isinstance(described, dict) and (found := self._by_number.get(str(described.get("number")))):
             found.take(described)
 
     def remove_all(self, session: Session) -> None:
-        """Let the program pass everywhere."""
+        """Delete all breakpoints."""
         for breakpoint_ in self._by_number.values():
             breakpoint_.remove(session)
 
     def unreached(self) -> str | None:
-        """Which of them gave no stack, why, and what to do; null where all did."""
-        asked = [b for b in self._by_number.values() if b is not self._backend and not b.n_kept]
-        said = [
+        """A text on the breakpoints that gave no stack, why, and what to do; null where all gave one."""
+        empty = [b for b in self._by_number.values() if b is not self._backend and not b.n_kept]
+        texts = [
             f"{b.symbol} was called {b.n_calls} times, and no call was kept: check --where-frame and --skip "
             f"({b.n_matching} calls had the frame)"
-            for b in asked
+            for b in empty
             if b.n_calls
         ]
         for resolved in (True, False):
-            symbols = [b.symbol for b in asked if not b.n_calls and b.is_found is resolved]
+            symbols = [b.symbol for b in empty if not b.n_calls and b.is_found is resolved]
             if symbols:
-                said.append(never_reached(symbols, resolved=resolved, backend_loaded=self._backend.is_found))
-        return "; ".join(said) or None
+                texts.append(_never_reached(symbols, resolved=resolved, backend_loaded=self._backend.is_found))
+        return "; ".join(texts) or None
+
+
+def _wants_backend_hint(symbols: tuple[str, ...]) -> bool:
+    """Whether only functions of cuDNN's older interface are wanted, which torch may not call."""
+    return BACKEND_SYMBOL not in symbols and any(symbol in _LEGACY for symbol in symbols)
+
+
+def _never_reached(symbols: Sequence[str], *, resolved: bool, backend_loaded: bool) -> str:
+    """A text on breakpoints that were never hit, and what to do: all still pending, or all resolved and not called."""
+    names = ", ".join(symbols)
+    text = (
+        f"{names}: found, but never called"
+        if resolved
+        else f"{names}: never found, the breakpoint is still pending: no library that was loaded defines it"
+    )
+    if backend_loaded and _LEGACY.intersection(symbols):
+        return (
+            f"{text}. {BACKEND_SYMBOL} is loaded, by which PyTorch 2 calls cuDNN instead: break there "
+            f"(--break {BACKEND_SYMBOL}, or --preset cudnn), or run the program with TORCH_CUDNN_V8_API_DISABLED=1"
+        )
+    if resolved:
+        return f"{text}; check that the program comes to it, or name another function with --break"
+    return f"{text}; check its spelling (nm -DC LIBRARY lists the names), and that the program loads its library"

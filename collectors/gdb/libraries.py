@@ -1,4 +1,4 @@
-"""The libraries of the program under gdb: which one an address lies in, and which have debug information."""
+"""The libraries of the program under gdb: their address ranges, and which have debug information."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NO_SUCH_FILE = "^[.]no-such-file$"
 
 @dataclass(slots=True)
 class Libraries:
-    """Kept by gdb's notices of libraries loaded and unloaded."""
+    """The loaded libraries, kept up to date by gdb's notices."""
 
     _names: dict[str, tuple[str, list[tuple[int, int]]]] = field(default_factory=dict)
     _starts: list[int] = field(default_factory=list)
@@ -24,7 +24,7 @@ class Libraries:
     _debug: dict[str, bool | None] = field(default_factory=dict)
 
     def loaded(self, payload: dict[str, Any]) -> None:
-        """Take in `=library-loaded`."""
+        """Handle gdb's notice `=library-loaded`."""
         name = file_name(str(payload.get("target-name", payload.get("id", ""))))
         ranges = [
             (int(item["from"], 16), int(item["to"], 16))
@@ -36,22 +36,22 @@ class Libraries:
             self._ranges = None
 
     def unloaded(self, payload: dict[str, Any]) -> None:
-        """Take in `=library-unloaded`."""
+        """Handle gdb's notice `=library-unloaded`."""
         if self._names.pop(str(payload.get("id", "")), None):
             self._ranges = None
 
     def look_up(self, session: Session, libraries: Iterable[str | None]) -> None:
-        """Ask gdb which object files have debug information, unless it has told of all these libraries before.
+        """Ask gdb which object files have debug information, unless all of these libraries are known already.
 
-        Looking at a thousand source files of no interest, it takes some tenths of a second. gdb before 12 cannot tell.
+        This takes some tenths of a second, as gdb lists a thousand source files. gdb before 12 has no such command.
         """
         if all(library is None or library in self._debug for library in libraries):
             return
         with suppress(RefusedError):
-            told = session.ask(f"-file-list-exec-source-files --group-by-objfile -- {_NO_SUCH_FILE}")
-            for item in told.get("files", []):
+            answer = session.ask(f"-file-list-exec-source-files --group-by-objfile -- {_NO_SUCH_FILE}")
+            for item in answer.get("files", []):
                 path = str(item.get("filename", ""))
-                # Debug information kept apart is listed as well, but counts for its library, which then has some too.
+                # Separate files of debug information are listed too; their libraries then have it as well.
                 if path.startswith("/") and not path.endswith(".debug") and (name := file_name(path)):
                     self._debug[name] = item.get("debug-info") != "none"
         for library in libraries:
@@ -59,7 +59,7 @@ class Libraries:
                 self._debug.setdefault(library, None)
 
     def at(self, address: str | None) -> str | None:
-        """The library whose code the address lies in; null for the program itself and for code made at run time."""
+        """The library whose code contains the address; null for the program itself and for generated code."""
         if address is None:
             return None
         if self._ranges is None:
@@ -72,10 +72,10 @@ class Libraries:
         return None
 
     def has_debug_info(self, library: str | None) -> bool | None:
-        """Whether the library carries debug information; null where gdb has not said."""
+        """Whether the library has debug information; null where gdb has not listed it."""
         return self._debug.get(library) if library else None
 
     def build_kinds(self) -> dict[str, str]:
-        """Debug, release or unknown, by library, the program itself among them."""
+        """Debug, release or unknown, by library, the program itself included."""
         words = {True: "debug", False: "release", None: "unknown"}
         return {name: words[debug] for name, debug in sorted(self._debug.items())}

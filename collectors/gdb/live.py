@@ -1,4 +1,4 @@
-"""Take call stacks from a program that is run under gdb: set breakpoints, let it go, and look at every stop."""
+"""Taking call stacks from a program that runs under gdb: set breakpoints, let it run, and read every stop."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
-from tracelens.collectors.gdb.breakpoints import Breakpoints
-from tracelens.collectors.gdb.limits import Limits
+from tracelens.collectors.gdb.breakpoints import DEFAULT_SYMBOL, Breakpoints
 from tracelens.collectors.gdb.logs import KIND, count_losses
 from tracelens.collectors.gdb.mi import GdbGoneError, Record, RefusedError, Session
 from tracelens.collectors.gdb.outcome import (
@@ -24,15 +23,39 @@ from tracelens.collectors.gdb.outcome import (
     interruptible,
     outcome_of,
 )
-from tracelens.collectors.gdb.presets import DEFAULT_SYMBOL
 from tracelens.collectors.gdb.stops import StopReader
 from tracelens.collectors.gdb.targets import find_gdb, resolve
-from tracelens.derive.stacks.stack_tables import Stop, stack_tables
+from tracelens.derive.stacks.stack_tables import Stop, find_function, stack_tables
 from tracelens.errors import ToolError, UsageError
 from tracelens.running.program import LAUNCH, SIGNAL_BASE, script_name
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The stacks to take.
+
+    `hits`: stacks kept of each symbol; then its breakpoint is deleted, and the program runs on. `skip`: the first calls
+    of each symbol that are passed over, counted after `where_frame`: a pattern for a function that must be in the
+    stack, a plain name or a regular expression. `timeout_s`: the program is killed after so many seconds, and the
+    capture is incomplete. `frames`: the most frames listed of a stack.
+    """
+
+    hits: int = 100
+    skip: int = 0
+    where_frame: str | None = None
+    timeout_s: float | None = None
+    frames: int = 1000
+
+    def check(self) -> None:
+        """Raise UsageError for impossible values."""
+        if self.hits < 1 or self.skip < 0 or self.frames < 1 or (self.timeout_s is not None and self.timeout_s <= 0):
+            raise UsageError("hits, frames and the timeout are above 0, and skip is not below it")
+        if self.where_frame is not None:
+            find_function([""], self.where_frame)  # raises for an invalid pattern
+
 
 _GRACE_S = 10.0
 _SETTINGS = (
@@ -52,7 +75,7 @@ _SETTINGS = (
 
 @dataclass(frozen=True, slots=True)
 class LiveStacks(Run):
-    """What a run under gdb gave; `hit_seconds`: how long the program was held at each stack that was kept."""
+    """The result of a run under gdb; `hit_seconds`: how long the program was held at each kept stack."""
 
     hit_seconds: Sequence[float] = ()
 
@@ -68,7 +91,7 @@ def run(
     """Run the command under gdb and keep the stack of every call of the functions in `breaks`.
 
     The program has this process's standard streams, and gets the signals that this process is sent. `gdb` is the path
-    of gdb or cuda-gdb; by default what is found. `implementation` labels the stacks; by default the script's name.
+    of gdb or cuda-gdb; by default it is looked up. `implementation` labels the stacks; by default the script's name.
 
     Raises ToolError where gdb or the program cannot be run, or no stack was captured: the message says why.
     """
@@ -78,9 +101,9 @@ def run(
     if not symbols or not command:
         raise UsageError("a live gdb capture needs a command and at least one symbol to break at")
     debugger = find_gdb(gdb)
-    with interruptible() as told, borrowed_terminal():
+    with interruptible() as interruption, borrowed_terminal():
         live = _Live(symbols, limits, Diagnostics())
-        outcome = live.drive(debugger, resolve(command), told)
+        outcome = live.drive(debugger, resolve(command), interruption)
     return live.result(outcome, implementation or script_name(command))
 
 
@@ -101,20 +124,20 @@ class _Live:
         self.breakpoints = Breakpoints(self.symbols)
         self.reader = StopReader(self.limits.where_frame, self.limits.frames, self.diagnostics)
 
-    def drive(self, debugger: str, command: list[str], told: Interruption) -> Outcome:
+    def drive(self, debugger: str, command: list[str], interruption: Interruption) -> Outcome:
         """Run the program to its end, or to the end of its time."""
         limit = self.limits.timeout_s
         deadline = None if limit is None else time.monotonic() + limit
         streams = [_copy(number) for number in range(3)]
         arguments = [debugger, "--nx", "--quiet", "--interpreter=mi3", "--args", *command]
         try:
-            session = Session.start(arguments, streams, self._notice, told.wake)
+            session = Session.start(arguments, streams, self._notice, interruption.wake)
         finally:
             for stream in streams:
                 os.close(stream)
         try:
             self._set_up(session, streams)
-            return self._run(session, deadline, told)
+            return self._run(session, deadline, interruption)
         except (GdbGoneError, RefusedError) as error:
             if not self.stops:
                 raise ToolError(f"{debugger} failed: {error}; try it alone: {debugger} --args PROGRAM") from error
@@ -124,11 +147,11 @@ class _Live:
             session.close()
 
     def _set_up(self, session: Session, streams: list[int]) -> None:
-        """Settings and breakpoints, before the program starts."""
+        """Set gdb's settings and the breakpoints, before the program starts."""
         session.set_where_known(*_SETTINGS)
-        said = session.ask_console("show version")
-        self.version = found[1] if (found := re.search(r"(?:gdb|GDB)\D{0,80}?(\d+\.\d[\w.]*)", said)) else None
-        # What ends or stops the program is its own affair; only a terminal's Ctrl-Z would leave it stuck under gdb.
+        printed = session.ask_console("show version")
+        self.version = found[1] if (found := re.search(r"(?:gdb|GDB)\D{0,80}?(\d+\.\d[\w.]*)", printed)) else None
+        # Signals go to the program unseen; only a terminal's Ctrl-Z would leave it stuck under gdb.
         for rule in ("all nostop noprint pass", "SIGINT nostop noprint pass", "SIGTSTP nostop noprint nopass"):
             session.ask_console(f"handle {rule}")
         shell = os.environ.get("SHELL")
@@ -138,18 +161,18 @@ class _Live:
         session.ask_console(f"set exec-wrapper {shlex.join(words)}")
         self.breakpoints.insert(session)
 
-    def _run(self, session: Session, deadline: float | None, told: Interruption) -> Outcome:
+    def _run(self, session: Session, deadline: float | None, interruption: Interruption) -> Outcome:
         try:
             session.ask("-exec-run")
         except RefusedError as error:
             raise ToolError(failed_to_start(str(error), session.last_words())) from error
         while True:
             stop = session.wait_stop(deadline)
-            if stop is None and told.number is None and (deadline is None or time.monotonic() < deadline):
-                told.drain()
+            if stop is None and interruption.number is None and (deadline is None or time.monotonic() < deadline):
+                interruption.drain()
                 continue
             if stop is None:
-                return self._end(session, told.number)
+                return self._end(session, interruption.number)
             outcome = outcome_of(stop)
             if outcome is not None:
                 return outcome
@@ -160,7 +183,7 @@ class _Live:
             session.ask("-exec-continue")
 
     def _take(self, session: Session, stop: Record) -> None:
-        """Look at a stop at a breakpoint and keep its stack where it is wanted."""
+        """Read a stop at a breakpoint and keep its stack if it is wanted."""
         began = time.perf_counter()
         breakpoint_ = self.breakpoints.at(stop)
         # Asked at every stop: the first call may be what loads the library that it is forwarded to.
@@ -185,9 +208,9 @@ class _Live:
         self.hit_seconds.append(time.perf_counter() - began)
 
     def _end(self, session: Session, number: int | None) -> Outcome:
-        """The program's time is over, or this process was told to end: the program gets the same signal, then SIGKILL.
+        """End the program when its time is over or this process got a signal: by the same signal, then by SIGKILL.
 
-        What it does in its last seconds is not captured.
+        Its last seconds are not captured.
         """
         why = (
             f"the capture was ended by {signal.Signals(number).name}"
@@ -218,13 +241,13 @@ class _Live:
             self.reader.process_id = None
 
     def _signal(self, number: int) -> None:
-        """Send the program's process group a signal; gdb made it one."""
+        """Send a signal to the program's process group, which gdb made."""
         if self.reader.process_id is not None:
             with suppress(OSError):
                 os.killpg(self.reader.process_id, number)
 
     def result(self, outcome: Outcome, implementation: str) -> LiveStacks:
-        """What was captured. Raises ToolError where that is no stack."""
+        """The captured stacks and remarks. Raises ToolError without a stack."""
         unreached = self.breakpoints.unreached()
         if not self.stops:
             raise ToolError(f"no stack was captured, and {outcome.in_words()}. {unreached}")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from tracelens.collectors.gdb.records import mi_frame
+from tracelens.collectors.gdb.mi import mi_frame
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, split_frame
 from tracelens.derive.stacks.stack_tables import StackFrame, Stop, drop_doubled, stack_tables
 from tracelens.errors import SourceError
@@ -60,9 +60,8 @@ def sniff(path: Path, head: bytes) -> bool:  # noqa: ARG001 - every collector ha
 def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
     """One Capture with the stacks of a log, in the order printed; `implementation` is the file's stem by default.
 
-    Names are kept with parameter types, never with argument values; files and libraries without their folders. Where
-    gdb skipped frames the levels skip too, and the stack is marked truncated. Raises SourceError when there is no
-    frame in the file.
+    Names keep parameter types, never argument values; files and libraries are without folders. Where gdb skipped frames
+    the levels skip too, and the stack is marked truncated. Raises SourceError for a file without frames.
     """
     try:
         text = _content(path).decode("utf-8", errors="replace")
@@ -101,7 +100,7 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
 
 
 def _content(path: Path) -> bytes:
-    """The bytes of a log; those of one line of gigabytes, or of millions of frames, are not read at all."""
+    """The bytes of a log. Raises SourceError above the limit on its size."""
     limit = LOG_MIB.value << 20
     with path.open("rb") as stream:
         content = stream.read(limit + 1)
@@ -113,7 +112,7 @@ def _content(path: Path) -> bytes:
 
 
 def _no_frame(path: Path, lines: list[str], size_bytes: int) -> str:
-    """Why a file without a frame was refused."""
+    """The message for a file without a frame."""
     n_stops = sum("*stopped," in line[:400] for line in lines)
     if n_stops:
         return (
@@ -129,7 +128,7 @@ def _no_frame(path: Path, lines: list[str], size_bytes: int) -> str:
 
 
 def count_losses(stops: list[Stop], diagnostics: Diagnostics) -> None:
-    """Record what the stacks lack."""
+    """Count the frames and names that the stacks lack."""
     for stop in stops:
         missing = stop.frames[-1].level + 1 - len(stop.frames)
         diagnostics.add("warning", "missing_frames", "frames skipped in gdb's numbering", missing)
@@ -154,7 +153,7 @@ class _Log:
     _lwps: dict[str, int] = field(default_factory=dict)  # by gdb's thread number
 
     def read(self, lines: list[str]) -> list[Stop]:
-        """The stops of the log that are backtraces."""
+        """The backtraces in the log."""
         for line in lines:
             self._line(line.rstrip("\r"))
         self._close()
@@ -174,7 +173,7 @@ class _Log:
         self._remark(line.strip())
 
     def _frame(self, line: str) -> bool:
-        """Open the frame that begins on this line, if one does."""
+        """Whether a frame begins on this line, which is then opened."""
         match = _FRAME.match(line)
         if match is None and "#" in line[:170] and (prefix := _PREFIX.match(line)):
             match = _FRAME.match(line, prefix.end())
@@ -203,7 +202,7 @@ class _Log:
         return self.stops[-1].frames[-1].level if self.stops else None
 
     def _continues(self, line: str) -> bool:
-        """Whether the line goes on with the open frame: gdb breaks before arguments and places, terminals anywhere."""
+        """Whether the line continues the open frame: gdb breaks before arguments and places, terminals anywhere."""
         indented = line[0] in " \t"
         if self._unclosed > 0:
             return indented or not line.startswith(_REMARKS)
@@ -216,7 +215,7 @@ class _Log:
             self._parts = []
 
     def _remark(self, line: str) -> None:
-        """What gdb says between frames and stops."""
+        """Handle gdb's remarks between frames and stops."""
         if self.stops and line.startswith("(More stack frames follow"):
             self.stops[-1].truncated = True
             self.diagnostics.add("warning", "frames_cut", "stacks cut by a limit given to bt")
@@ -234,7 +233,7 @@ class _Log:
             self._switch(line)
 
     def _switch(self, line: str) -> None:
-        """Note the thread that the next stop is on."""
+        """Note the thread of the next stop."""
         lwp, thread = _LWP.search(line, 0, 200), _THREAD.match(line)
         if thread and lwp:
             self._lwps[thread[1]] = int(lwp[1])

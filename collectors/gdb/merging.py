@@ -1,4 +1,4 @@
-"""Where among a stack's native frames Python's own belong."""
+"""Inserting Python's own frames at their places among a stack's native frames."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from tracelens.derive.stacks.stack_tables import StackFrame
 
 _EVAL = "_PyEval_EvalFrameDefault"
 _TAIL_CALL = "_TAIL_CALL_"
-"""What the handlers of instructions are called in the interpreter of CPython 3.14 that is made of tail calls: the one
-under way has a frame right inside the loop's."""
+"""Prefix of the instruction handlers in CPython 3.14's interpreter built with tail calls: the running handler has a
+frame right inside the loop's.
+"""
 
 _INTERPRETER = re.compile(r"_?Py[A-Z_]|pymain_")
 _LIBPYTHON = re.compile(r"libpython\d")
@@ -23,10 +24,10 @@ _LIBPYTHON = re.compile(r"libpython\d")
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """Native frames, by index, that run Python's, or may.
+    """Indices of native frames that run Python frames, or may.
 
-    `named` are activations of the interpreter's loop for certain; each of `unnamed`, frames of the interpreter without
-    a name, may be one.
+    `named` are certainly activations of the interpreter's loop; each of `unnamed`, the interpreter's frames without a
+    name, may be one.
     """
 
     named: tuple[int, ...]
@@ -35,9 +36,9 @@ class Loops:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """Python's frames by activation of the loop, from the innermost, and the native frames that each may be.
+    """Python's frames by activation of the loop, from the innermost, and the native frames that each activation may be.
 
-    `least` and `most`: the innermost and outermost index of the native frame, by activation. Where all are alike, the
+    `least` and `most` are the innermost and outermost possible native frame, by activation. Where they are equal, the
     merge is exact.
     """
 
@@ -47,11 +48,11 @@ class Placing:
 
     @property
     def is_exact(self) -> bool:
-        """Whether every activation can be one native frame only."""
+        """Whether every activation has only one possible native frame."""
         return self.least == self.most
 
     def calls_above(self, pattern: str) -> tuple[str, int, int] | None:
-        """The innermost Python function with the ending, and how many calls below it frame 0 is: least and most."""
+        """The innermost Python function with this ending, and the least and most calls between it and frame 0."""
         sizes = [0, *accumulate(len(group) for group in self.groups)]
         for i, group in enumerate(self.groups):
             for k, frame in enumerate(group):
@@ -62,7 +63,7 @@ class Placing:
 
 
 def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
-    """Whether an interpreter's frames are in the stack; `is_python`: frames of the program itself are such."""
+    """Whether the stack has an interpreter's frames; with `is_python`, unnamed frames of the program are such."""
     return any(
         _is_interpreter(frame)
         or (is_python and frame.printed.library is None and frame.printed.raw_function == UNKNOWN_FUNCTION)
@@ -71,7 +72,7 @@ def has_interpreter(native: Sequence[StackFrame], *, is_python: bool) -> bool:
 
 
 def find_loops(native: Sequence[StackFrame]) -> Loops:
-    """The activations of the interpreter's loop, and what may be some where its symbols were stripped.
+    """The activations of the interpreter's loop, and frames that may be some where its symbols were stripped.
 
     The symbol itself is exported and outlives stripping, but not those of the parts that a compiler splits off: code in
     `_PyEval_EvalFrameDefault.cold` has no name then.
@@ -90,11 +91,11 @@ def find_loops(native: Sequence[StackFrame]) -> Loops:
 
 
 def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Placing | None:
-    """Which native frames may run which Python frames; null where the two do not fit together.
+    """The native frames that may run each Python frame; null where the two kinds do not fit together.
 
-    An activation of the loop runs the Python frames up to the one it was entered with. Each named loop is one; where
-    there are more activations, the others are among the frames without a name. Of a stack that was cut, the outer
-    Python frames are left out, if every loop in it has a name.
+    An activation of the loop runs the Python frames up to the one it was entered with. Each named loop is one; further
+    activations are among the frames without a name. In a stack that was cut, the outer Python frames are left out, if
+    every loop in it has a name.
     """
     groups = _by_entry(python)
     named = loops.named
@@ -106,7 +107,7 @@ def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Pl
     last = len(groups) - 1
     least, most = [], []
     for j in range(len(groups)):
-        # Every named loop is used, those further in by activations further in, and each has room on both sides.
+        # Every named loop is used, in order, and leaves enough loops on both sides for the other activations.
         may = [
             at
             for i, at in enumerate(all_of_them)
@@ -121,7 +122,7 @@ def place(loops: Loops, python: Sequence[PythonFrame], *, truncated: bool) -> Pl
 
 
 def merge(native: Sequence[StackFrame], placing: Placing) -> list[StackFrame]:
-    """Both kinds of frames in one list from the innermost, numbered anew: Python's stand right inside their loop."""
+    """Both kinds of frames in one list from the innermost, renumbered: Python's stand right inside their loop."""
     inside = dict(zip(placing.least, placing.groups, strict=True))
     merged: list[StackFrame] = []
     for i, frame in enumerate(native):
@@ -146,7 +147,7 @@ def _is_eval(frame: StackFrame) -> bool:
 
 
 def _is_part(frame: StackFrame) -> bool:
-    """Whether the frame is a part of the loop that the compiler made a function of: the loop's own frame calls it."""
+    """Whether the frame is a part of the loop that the compiler made a function, called by the loop's own frame."""
     return frame.printed.raw_function.startswith(f"{_EVAL}.part.")
 
 
@@ -162,5 +163,5 @@ def _is_interpreter(frame: StackFrame) -> bool:
 
 
 def _is_in_interpreter(frame: StackFrame) -> bool:
-    """Whether the frame's code is libpython's or, where Python is linked statically, the program's own."""
+    """Whether the frame's code is in libpython or, where Python is linked statically, in the program."""
     return frame.printed.library is None or _LIBPYTHON.match(frame.printed.library) is not None

@@ -1,4 +1,4 @@
-"""A conversation with gdb over its machine interface (MI), by pygdbmi's parser."""
+"""Talking to gdb over its machine interface (MI), with pygdbmi's parser."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ import subprocess
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
 
+from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, PrintedFrame, file_name, without_folders
+from tracelens.derive.stacks.stack_tables import StackFrame
 from tracelens.errors import ToolError
 from tracelens.running.program import start
 
 _ANSWER_S = 120.0
-"""How long gdb may take over one command: unwinding 16,000 frames or reading the symbols of CUDA takes seconds."""
+"""Time for gdb to answer a command: unwinding 16,000 frames or reading the symbols of CUDA takes seconds."""
 _GRACE_S = 3.0
 _KEPT_WORDS = 40
 
@@ -36,14 +38,14 @@ class RefusedError(Exception):
 
 @dataclass(slots=True)
 class Session:
-    """gdb under way: commands and their answers by token, and the stops that came meanwhile, in order.
+    """A running gdb: commands and their answers by token, and the stops that came meanwhile, in order.
 
     `on_notice` gets every other asynchronous record (libraries loaded, breakpoints modified). `wake` is a file
     descriptor that ends a wait when it becomes readable.
     """
 
     process: subprocess.Popen[bytes]
-    said_on_stderr: IO[bytes]
+    errors: IO[bytes]
     on_notice: Callable[[str, Record], None]
     wake: int | None = None
     _reader: Any = None
@@ -109,18 +111,18 @@ class Session:
         return payload
 
     def ask_console(self, command: str) -> str:
-        """What a command of gdb's console prints."""
-        said: list[str] = []
-        self._console = said
+        """The output of a command of gdb's console."""
+        printed: list[str] = []
+        self._console = printed
         escaped = command.replace("\\", "\\\\").replace('"', '\\"')
         try:
             self.ask(f'-interpreter-exec console "{escaped}"')
         finally:
             self._console = None
-        return "".join(said)
+        return "".join(printed)
 
     def set_where_known(self, *settings: str) -> None:
-        """Settings that not every version of gdb has."""
+        """Set what this version of gdb knows of these settings."""
         for setting in settings:
             with suppress(RefusedError):
                 self.ask(f"-gdb-set {setting}")
@@ -133,14 +135,14 @@ class Session:
         return self._stops.popleft()
 
     def last_words(self) -> str:
-        """What gdb said last on standard error, or in its log: for a message."""
-        self.said_on_stderr.seek(0)
-        lines = self.said_on_stderr.read().decode(errors="replace").splitlines()
+        """The last lines that gdb wrote to standard error or its log, for a message."""
+        self.errors.seek(0)
+        lines = self.errors.read().decode(errors="replace").splitlines()
         kept = [line.strip() for line in (*self._words, *lines[-_KEPT_WORDS:]) if line.strip()]
         return "; ".join(dict.fromkeys(kept[-6:])) or "gdb gave no reason"
 
     def close(self) -> None:
-        """End gdb, and by that the program where it still runs; never fails."""
+        """End gdb, and with it the program; never fails."""
         if self.process.poll() is None:
             with suppress(OSError, AssertionError):
                 assert self.process.stdin is not None
@@ -150,13 +152,13 @@ class Session:
         with suppress(OSError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout, self.said_on_stderr):
+        for stream in (self.process.stdin, self.process.stdout, self.errors):
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
 
     def _read(self, deadline: float | None, *, watch: bool) -> bool:
-        """Take in what gdb says next; false when nothing came before the deadline or the wake-up.
+        """Read gdb's next records; false when none came before the deadline or the wake-up.
 
         Raises GdbGoneError at gdb's end.
         """
@@ -172,10 +174,10 @@ class Session:
         if not records and self.process.poll() is not None:
             raise GdbGoneError(self.last_words())
         for record in records:
-            self._sort(record)
+            self._dispatch(record)
         return True
 
-    def _sort(self, record: Record) -> None:
+    def _dispatch(self, record: Record) -> None:
         kind, message = record["type"], record["message"]
         if kind == "result":
             if record["token"] is not None:
@@ -188,3 +190,17 @@ class Session:
             self._console.append(record["payload"] or "")
         elif kind == "log":
             self._words.append(record["payload"] or "")
+
+
+def mi_frame(record: Mapping[str, str]) -> StackFrame | None:
+    """The frame of a `frame={…}` record, without folders; null where it has no level."""
+    level, number = record.get("level", ""), record.get("line", "")
+    if not (level.isascii() and level.isdigit() and len(level) < 8):
+        return None
+    printed = PrintedFrame(
+        without_folders(record.get("func", "")) or UNKNOWN_FUNCTION,
+        file_name(record.get("from", "")),
+        file_name(record.get("file", "")),
+        int(number) if number.isascii() and number.isdigit() and len(number) < 10 else None,
+    )
+    return StackFrame(int(level), record.get("addr"), printed)

@@ -1,4 +1,4 @@
-"""How the program under gdb ended, and how this process is told to end while it runs."""
+"""The end of the program under gdb, and signals that tell this process to end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PTRACE_DENIED = ("ptrace: Operation not permitted", "Could not trace the inferi
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The program's exit code as a shell reports it (128+n for signal n), and what went wrong, where anything did.
+    """The program's exit code as a shell reports it (128+n for signal n), and what went wrong, if anything.
 
     `was_cut`: it did not end by itself, or by a signal.
     """
@@ -28,12 +28,12 @@ class Outcome:
     was_cut: bool = False
 
     def in_words(self) -> str:
-        """How the program ended, as a clause of a sentence."""
+        """The program's end as a clause of a sentence."""
         return self.reason or f"the program ended with exit code {self.exit_code}"
 
 
 def outcome_of(stop: dict[str, Any]) -> Outcome | None:
-    """The program's end, if the stop is one. gdb prints exit codes in octal."""
+    """The program's end, if the stop is one; null otherwise. gdb prints exit codes in octal."""
     match stop.get("reason"):
         case "exited-normally":
             return Outcome(0)
@@ -46,25 +46,25 @@ def outcome_of(stop: dict[str, Any]) -> Outcome | None:
     return None
 
 
-def failed_to_start(reason: str, said: str) -> str:
-    """The message where gdb could not start the program; `said` is what gdb and the program wrote on their way."""
-    if any(words in f"{reason} {said}" for words in _PTRACE_DENIED):
+def failed_to_start(reason: str, printed: str) -> str:
+    """The message for a program that gdb could not start; `printed` is the output of gdb and the program."""
+    if any(words in f"{reason} {printed}" for words in _PTRACE_DENIED):
         return (
             "gdb may not trace programs here (ptrace: Operation not permitted): in a container, start it with "
             "--cap-add=SYS_PTRACE; else see /proc/sys/kernel/yama/ptrace_scope, which must not be 3"
         )
-    return f"gdb could not start the program: {reason} ({said})"
+    return f"gdb could not start the program: {reason} ({printed})"
 
 
 @dataclass(slots=True)
 class Interruption:
-    """The first signal that told this process to end, null before; `wake` is readable once there was one."""
+    """The first signal that told this process to end, null before; `wake` is readable after one."""
 
     wake: int | None = None
     number: int | None = None
 
     def drain(self) -> None:
-        """Forget what woke up, where it was a signal of somebody else's."""
+        """Empty the pipe after being woken by a signal that is none of these."""
         if self.wake is not None:
             with suppress(BlockingIOError):
                 os.read(self.wake, 4096)
@@ -72,22 +72,22 @@ class Interruption:
 
 @contextmanager
 def interruptible() -> Iterator[Interruption]:
-    """Note SIGINT, SIGTERM and SIGHUP while the body runs, instead of ending by them; in the main thread only."""
+    """Record SIGINT, SIGTERM and SIGHUP while the body runs, instead of ending by them; in the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield Interruption()
         return
     ends = os.pipe()
     for end in ends:
         os.set_blocking(end, False)
-    told = Interruption(ends[0])
+    interruption = Interruption(ends[0])
 
     def note(number: int, _frame: FrameType | None) -> None:
-        told.number = told.number or number
+        interruption.number = interruption.number or number
 
     kept = signal.set_wakeup_fd(ends[1], warn_on_full_buffer=False)
     try:
         with handling({signal.SIGINT: note, signal.SIGTERM: note, signal.SIGHUP: note}):
-            yield told
+            yield interruption
     finally:
         signal.set_wakeup_fd(kept)
         for end in ends:
@@ -96,7 +96,7 @@ def interruptible() -> Iterator[Interruption]:
 
 @contextmanager
 def borrowed_terminal() -> Iterator[None]:
-    """Take the terminal back afterwards, where this process had it: the program under gdb is given it to read from."""
+    """Take the terminal back after the body, if this process had it: gdb gives it to the program to read from."""
     try:
         had_it = os.isatty(0) and os.tcgetpgrp(0) == os.getpgrp()
     except OSError:

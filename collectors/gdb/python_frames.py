@@ -20,7 +20,7 @@ _MOST_FAILURES = 3
 
 @dataclass(frozen=True, slots=True)
 class PythonFrame:
-    """A frame as py-spy tells it; `is_entry`: the interpreter's C function was entered with it.
+    """A frame as py-spy reports it; `is_entry`: the interpreter's C function was entered with it.
 
     CPython 3.11 marks such a frame itself (py-spy's is_entry). From 3.12 on the C function puts a frame of its own, a
     shim, below the first one; py-spy leaves shims out and marks the frame right above (is_shim_entry, from 0.4.1 on).
@@ -32,7 +32,7 @@ class PythonFrame:
 
 @dataclass(slots=True)
 class PythonStacks:
-    """Asks py-spy; after a few failures in a row no more."""
+    """Asks py-spy for Python's frames, until it failed a few times in a row."""
 
     program: str | None
     diagnostics: Diagnostics
@@ -60,8 +60,8 @@ class PythonStacks:
             return None
         if threads is None:
             self._n_failures += 1
-            said = answer.stderr.strip().splitlines()
-            reason = _PATH.sub("…", said[-1].removeprefix("Error: "))[:200] if said else f"code {answer.returncode}"
+            lines = answer.stderr.strip().splitlines()
+            reason = _PATH.sub("…", lines[-1].removeprefix("Error: "))[:200] if lines else f"code {answer.returncode}"
             self._fail(f"py-spy could not read the program: Python's frames are missing ({reason})")
             return None
         self._n_failures = 0
@@ -69,18 +69,18 @@ class PythonStacks:
         return read_threads(threads)
 
     def version(self) -> str | None:
-        """py-spy's version; null where there is none, or it does not say."""
+        """py-spy's version; null where it is absent or prints none."""
         if self.program is None:
             return None
         with suppress(ToolError):
-            said = ask([self.program, "--version"], _PATIENCE_S).stdout
-            return said.split()[-1] if said.split() else None
+            words = ask([self.program, "--version"], _PATIENCE_S).stdout.split()
+            return words[-1] if words else None
         return None
 
-    def said_of(self, key: int) -> list[list[Any]]:
-        """What py-spy said last of a thread: function, file, line, is_entry, is_shim_entry of each frame.
+    def last_answer(self, key: int) -> list[list[Any]]:
+        """py-spy's last answer on a thread: function, file, line, is_entry, is_shim_entry of each frame.
 
-        For whoever has to find out why frames do not fit; without folders and values.
+        It helps to find out why frames do not fit; without folders and values.
         """
         frames: list[dict[str, Any]] = next((thread["frames"] for thread in self.answer if _key(thread) == key), [])
         return [
@@ -93,7 +93,7 @@ class PythonStacks:
 
 
 def read_threads(threads: list[dict[str, Any]]) -> dict[int, list[PythonFrame]]:
-    """py-spy's answer by thread; a thread that it failed at is left out."""
+    """py-spy's answer by thread, without threads at which it failed."""
     return {
         _key(thread): [_frame(frame) for frame in thread["frames"] if not _is_trampoline(frame)]
         for thread in threads
@@ -105,15 +105,15 @@ def _key(thread: dict[str, Any]) -> int:
     return int(thread.get("os_thread_id") or thread["thread_id"])
 
 
-def _frame(said: dict[str, object]) -> PythonFrame:
-    line = said.get("line")
-    place = file_name(str(said.get("filename", "")))
+def _frame(frame: dict[str, object]) -> PythonFrame:
+    line = frame.get("line")
+    place = file_name(str(frame.get("filename", "")))
     printed = PrintedFrame(
-        str(said.get("name", UNKNOWN_FUNCTION)), None, place, line if isinstance(line, int) and line > 0 else None
+        str(frame.get("name", UNKNOWN_FUNCTION)), None, place, line if isinstance(line, int) and line > 0 else None
     )
-    return PythonFrame(printed, bool(said.get("is_entry", True) or said.get("is_shim_entry")))
+    return PythonFrame(printed, bool(frame.get("is_entry", True) or frame.get("is_shim_entry")))
 
 
-def _is_trampoline(said: dict[str, object]) -> bool:
-    """Whether the frame is no function's: 3.12 and later put one that only checks what `__init__` returned below it."""
-    return said.get("name") == said.get("filename") == "__init__"
+def _is_trampoline(frame: dict[str, object]) -> bool:
+    """Whether the frame belongs to no function: Python 3.12 adds one that checks the result of `__init__`."""
+    return frame.get("name") == frame.get("filename") == "__init__"

@@ -1,4 +1,4 @@
-"""A stop at a breakpoint into a stack: frames, thread, libraries, and Python's own frames."""
+"""Reading a stop at a breakpoint into a stack: frames, thread, libraries, and Python's own frames."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from tracelens.collectors.gdb.libraries import Libraries
 from tracelens.collectors.gdb.merging import Loops, Placing, find_loops, has_interpreter, merge, place
-from tracelens.collectors.gdb.mi import Record, RefusedError, Session
+from tracelens.collectors.gdb.mi import Record, RefusedError, Session, mi_frame
 from tracelens.collectors.gdb.python_frames import PythonStacks
-from tracelens.collectors.gdb.records import mi_frame
 from tracelens.collectors.gdb.targets import find_py_spy
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, file_name, normalise_function
 from tracelens.derive.stacks.stack_tables import StackFrame, Stop, find_function
@@ -21,7 +20,7 @@ _LWP = re.compile(r"(?:Thread (0x[0-9a-f]+) )?\(?LWP (\d+)")
 _LIST = "-stack-list-frames --no-frame-filters"
 _MOST_ANSWERS = 3
 _CALL = ".forward"
-"""How the function ends whose calls to the symbol are counted, where Python's frames have no certain place."""
+"""Ending of the function above which calls are counted where Python's frames have no certain place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +53,10 @@ class StopReader:
         self.python = PythonStacks(find_py_spy(), self.diagnostics)
 
     def is_forwarded(self, session: Session, stop: Record) -> bool:
-        """Whether the stop is in a call that was counted: cuDNN 9 forwards its functions from library to library.
+        """Whether the stop is in a call that was counted already: cuDNN 9 forwards its functions between libraries.
 
-        Either the other library's function of the same name is what called this one, or it jumped here: then the
-        thread's last stop was there, and the call returns to the same place with the same stack.
+        Either the other library's function of the same name called this one, or it jumped here: then the thread's last
+        stop was there, and the call returns to the same place with the same stack.
         """
         frame, thread = stop.get("frame", {}), str(stop.get("thread-id", ""))
         function, library = str(frame.get("func", UNKNOWN_FUNCTION)), self._library(frame)
@@ -77,7 +76,7 @@ class StopReader:
         return True
 
     def frames(self, session: Session, stop: Record) -> Stop:
-        """The stack's native frames, at most as many as wanted; the depth is the whole."""
+        """The stack's native frames, up to the limit, with the depth of the whole stack."""
         most, thread = self.most_frames, str(stop.get("thread-id", ""))
         try:
             records: Sequence[Record] = session.ask(f"{_LIST} 0 {most - 1}")["stack"]
@@ -94,7 +93,7 @@ class StopReader:
         return found
 
     def matches(self, stop: Stop) -> bool:
-        """Whether the frame that was asked for is in the stack."""
+        """Whether the wanted frame is in the stack."""
         if self.where_frame is None:
             return True
         names = [normalise_function(frame.printed.raw_function) for frame in stop.frames]
@@ -113,7 +112,7 @@ class StopReader:
         stop.python_frames = self._add_python(stop)
 
     def _add_python(self, stop: Stop) -> str:
-        """Merge Python's frames in, and say how that went."""
+        """Merge Python's frames in; returns the outcome: none, unavailable or merged."""
         if self.process_id is None or not has_interpreter(stop.frames, is_python=_is_python(self.process_id)):
             return "none"
         threads = self.python.read(self.process_id)
@@ -121,7 +120,7 @@ class StopReader:
             return "unavailable"
         key = next((key for key in (stop.thread_id, self._pthreads.get(stop.thread or "")) if key in threads), None)
         if key is None:
-            text = "stacks of threads of which py-spy says nothing: Python's frames are missing"
+            text = "stacks of threads that py-spy does not list: Python's frames are missing"
             self.diagnostics.add("warning", "python_frames_unavailable", text)
             return "unavailable"
         python, loops = threads[key], find_loops(stop.frames)
@@ -136,7 +135,7 @@ class StopReader:
         return "merged"
 
     def _unplaced(self, stop: Stop, key: int, loops: Loops, placing: Placing | None) -> None:
-        """Say that Python's frames are left out, and what is certain all the same."""
+        """Report that Python's frames are left out, and what is certain nevertheless."""
         text = "stacks whose Python frames do not fit the native ones; they were left out"
         text += "; what py-spy said is in the manifest's settings, python_answers"
         self.diagnostics.add("warning", "python_frames_unfit", text)
@@ -150,7 +149,7 @@ class StopReader:
             self.diagnostics.add("info", "python_frames_between", text)
 
     def _keep_answer(self, stop: Stop, key: int, loops: Loops, outcome: str) -> None:
-        """Keep what py-spy said of a first stack that was merged, and of the first ones that could not be."""
+        """Keep py-spy's answer for the first merged stack, and for the first ones that could not be merged."""
         n_kept = sum(answer["outcome"] == outcome for answer in self.python_answers)
         if n_kept < (_MOST_ANSWERS if outcome == "unfit" else 1):
             self.python_answers.append(
@@ -159,7 +158,7 @@ class StopReader:
                     "hit": stop.hit,
                     "loops": list(loops.named),
                     "unnamed": list(loops.unnamed),
-                    "frames": self.python.said_of(key),
+                    "frames": self.python.last_answer(key),
                 }
             )
 
@@ -173,7 +172,7 @@ class StopReader:
         ]
 
     def _library(self, record: Record) -> str | None:
-        """MI leaves the library out where it has debug information."""
+        """The record's library, which MI leaves out where it has debug information."""
         return file_name(str(record.get("from", ""))) or self.libraries.at(record.get("addr"))
 
     def _depth(self, session: Session, at_least: int) -> int:
@@ -186,8 +185,8 @@ class StopReader:
         """The system's id of gdb's thread."""
         if thread not in self._lwps:
             try:
-                (told,) = session.ask(f"-thread-info {thread}")["threads"]
-                found = _LWP.search(str(told.get("target-id", "")))
+                (about,) = session.ask(f"-thread-info {thread}")["threads"]
+                found = _LWP.search(str(about.get("target-id", "")))
             except (RefusedError, KeyError, ValueError):
                 found = None
             # A program of one thread, without libpthread, has its process for a thread.

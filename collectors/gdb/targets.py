@@ -1,4 +1,4 @@
-"""Which gdb runs, and which program under it: gdb cannot start a script, only what interprets it."""
+"""Finding gdb, and the program to run under it: gdb cannot start a script, only its interpreter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tracelens.errors import ToolError
 from tracelens.running.program import ask, find_program
 
 CUDA_FOLDERS = "/usr/local/cuda*/bin"
-"""Where CUDA is installed, which few have on PATH."""
+"""Folders of CUDA installations, which are rarely on PATH."""
 
 _PYTHON = re.compile(r"python(\d+(\.\d+)?)?$")
 _MOST_SCRIPTS = 4
@@ -23,7 +23,7 @@ _PATIENCE_S = 20
 
 
 def find_gdb(asked: str | None = None) -> str:
-    """The path of gdb: as asked, else gdb on PATH, else cuda-gdb on PATH or where CUDA is installed.
+    """The path of gdb: as given, else gdb on PATH, else cuda-gdb on PATH or in a CUDA installation.
 
     Raises ToolError when there is none.
     """
@@ -42,16 +42,16 @@ def find_gdb(asked: str | None = None) -> str:
 
 
 def find_cuda_gdb() -> str | None:
-    """The path of cuda-gdb, on PATH or of the newest CUDA that is installed; null where there is none."""
+    """The path of cuda-gdb, on PATH or in the newest CUDA installation; null where there is none."""
     newest_first = sorted(glob.glob(CUDA_FOLDERS), reverse=True)  # noqa: PTH207 - which() takes text
     return shutil.which("cuda-gdb") or shutil.which("cuda-gdb", path=os.pathsep.join(newest_first))
 
 
 def resolve(command: Sequence[str]) -> list[str]:
-    """The command with the real program in front: a script's interpreter, what a version manager's shim stands for.
+    """The command with the real program in front: a script's interpreter, or what a version manager's shim runs.
 
-    A `python` that is itself a script is asked where the interpreter is; any other script is given to the interpreter
-    that its first line names. Raises ToolError when there is no such program.
+    A `python` that is itself a script is asked for its interpreter; any other script is given to the interpreter that
+    its first line names. Raises ToolError when there is no such program.
     """
     words = [os.path.abspath(find_program(command[0])), *command[1:]]  # noqa: PTH100 - links name environments
     for _ in range(_MOST_SCRIPTS):
@@ -78,7 +78,7 @@ def find_py_spy() -> str | None:
 
 
 def _first_line(path: str) -> str | None:
-    """The first line of a script, without `#!`; empty for a text that names no interpreter, null for a program."""
+    """A script's first line without `#!`; empty for other text, null for a program."""
     try:
         with open(path, "rb") as stream:  # noqa: PTH123 - the head only
             head = stream.read(512)
@@ -91,7 +91,7 @@ def _first_line(path: str) -> str | None:
 
 
 def _interpreter(line: str) -> list[str]:
-    """The words of a script's first line; `env` is left out, with its options and assignments."""
+    """The words of a script's first line, without `env`, its options and assignments."""
     words = line.split(None, 1)
     if len(words) > 1:
         words = [words[0], *(shlex.split(words[1]) if words[1].startswith("-S") else [words[1].strip()])]
@@ -102,10 +102,10 @@ def _interpreter(line: str) -> list[str]:
 
 
 def _real_python(path: str) -> str | None:
-    """The interpreter that a shim called python runs; null when it does not say."""
+    """The interpreter that a shim called python runs; null when it prints none."""
     try:
         answer = ask([path, "-I", "-S", "-c", "import sys; print(sys.executable)"], _PATIENCE_S)
     except ToolError:
         return None
-    said = answer.stdout.strip()
-    return said if answer.returncode == 0 and os.path.isabs(said) else None  # noqa: PTH117 - text that was printed
+    path = answer.stdout.strip()
+    return path if answer.returncode == 0 and os.path.isabs(path) else None  # noqa: PTH117 - text that was printed

@@ -2,7 +2,9 @@
 
 from tracelens.collectors.nsys.collector import KIND, read, sniff
 from tracelens.collectors.nsys.live import run
-from tracelens.trace.collector import Collector
+from tracelens.collectors.nsys.tool import INSTALL, look_for_nsys
+from tracelens.running.tools import package
+from tracelens.trace.collector import Collector, Tool
 
 COLLECTOR = Collector(
     kind=KIND,
@@ -16,6 +18,16 @@ COLLECTOR = Collector(
     },
     is_profiler=True,
     run=run,
+    endings=(".sqlite", ".nsys-rep", "_parquetdir", "_arrowdir"),
+    tools=(
+        Tool("nsys", "recording a program, and turning .nsys-rep into SQLite or Parquet", INSTALL, look_for_nsys),
+        Tool(
+            "adbc-driver-sqlite",
+            "reading large nsys SQLite files faster",
+            "pip install 'tracelens-toolkit[sqlite]'",
+            package,
+        ),
+    ),
 )
 
 __all__ = ["COLLECTOR", "KIND", "read", "run", "sniff"]

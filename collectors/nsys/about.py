@@ -1,6 +1,6 @@
-"""What an export tells of itself: versions, clock, settings, devices, sampled counters, and what went wrong.
+"""Facts about an export: versions, clock, settings, devices, sampled counters, and what went wrong.
 
-An export carries the environment of the profiled program, its paths and the host's name, in META_DATA_CAPTURE,
+An export contains the environment of the profiled program, its paths and the host's name, in META_DATA_CAPTURE,
 TARGET_INFO_SYSTEM_ENV and StringIds. So single values are picked here by name, and checked for their form.
 """
 
@@ -14,8 +14,7 @@ import polars as pl
 from tracelens.collectors.nsys import codes
 from tracelens.collectors.nsys.events import API_TABLES, WHOLE_GRAPHS
 from tracelens.collectors.nsys.export import Export, wanted
-from tracelens.collectors.nsys.session import Session
-from tracelens.collectors.nsys.whole import together
+from tracelens.collectors.nsys.session import Session, together
 from tracelens.trace.capture import Diagnostics
 
 NEWEST_SCHEMA = (3, 25)
@@ -37,7 +36,7 @@ _PLAIN_WORD = re.compile(r"""^[("'\[]*(--)?[A-Za-z][A-Za-z'-]*(\(\))?[)"'\].,:;!
 
 
 def schema_version(export: Export) -> tuple[dict[str, str], tuple[int, int] | None]:
-    """Versions of nsys, the export's schema and the driver; and the schema's as (major, minor), None if untold."""
+    """Versions of nsys, the export's schema and the driver; and the schema's as (major, minor), null if absent."""
     found = _values(export, "META_DATA_CAPTURE") | _about_export(export)
     names = {"nsys": "EXPORT_PRODUCT_VERSION", "nsys_schema": "EXPORT_SCHEMA_VERSION"}
     versions = {key: found[name] for key, name in names.items() if _is_version(found.get(name))}
@@ -53,7 +52,7 @@ def schema_version(export: Export) -> tuple[dict[str, str], tuple[int, int] | No
 
 
 def check_version(version: tuple[int, int] | None, diagnostics: Diagnostics) -> None:
-    """Note a schema that tracelens has not met; the columns it needs are looked for as each table is read."""
+    """Warn of a schema that tracelens does not know; the columns it needs are checked as each table is read."""
     known = f"{OLDEST_SCHEMA[0]}.{OLDEST_SCHEMA[1]} to {NEWEST_SCHEMA[0]}.{NEWEST_SCHEMA[1]}"
     found = "untold" if version is None else f"{version[0]}.{version[1]}"
     text = f"the export's schema is {found}, and {known} are known; every column needed was there"
@@ -66,7 +65,7 @@ def check_version(version: tuple[int, int] | None, diagnostics: Diagnostics) -> 
 
 
 def clock(export: Export) -> tuple[int, str]:
-    """What to add to the export's times, and the manifest's word for the result.
+    """The offset to add to the export's times, and the manifest's word for the result.
 
     Times count from the start of the session, unless the export was made with --ts-normalize.
     """
@@ -77,7 +76,7 @@ def clock(export: Export) -> tuple[int, str]:
 
 
 def settings(export: Export) -> dict[str, Any]:
-    """How the capture was taken, as far as a reader of the numbers must know: what was traced, and graphs how."""
+    """The settings of the capture that readers of the numbers must know: the APIs traced, and how graphs were."""
     rows = export.frame("META_DATA_CAPTURE", wanted(texts=["name", "value"])).drop_nulls()
     traced = rows.filter(pl.col("name") == "CAPTURE_EVENT_TYPE")["value"].to_list()
     modes = rows.filter(pl.col("name").str.ends_with("CUDA_GRAPH_TRACE_OPTIONS:MODE"))["value"].to_list()
@@ -114,7 +113,7 @@ def devices(export: Export) -> pl.DataFrame:
 
 
 def counters(session: Session) -> pl.DataFrame:
-    """GPU metrics, sampled; the low byte of a metric's type is the device, and most are percentages."""
+    """Sampled GPU metrics; the low byte of a metric's type is the device, and most are percentages."""
     about = session.export.frame("TARGET_INFO_GPU_METRICS", wanted(["typeId", "metricId"], ["metricName"]))
     keys = ["typeId", "metricId"]
     # Throughputs carry "[Throughput %]" in their names.
@@ -138,7 +137,7 @@ def counters(session: Session) -> pl.DataFrame:
 
 
 def note_losses(export: Export, diagnostics: Diagnostics) -> None:
-    """Count what the export holds and the trace does not, and what nsys itself warned of."""
+    """Count the export's rows that the trace does not have, and nsys's own warnings."""
     unread = (table for table in sorted(export.columns) if table not in _READ and not _NO_EVENTS.match(table))
     replays = export.n_rows(WHOLE_GRAPHS) if export.has(WHOLE_GRAPHS) else 0
     text = (
@@ -159,9 +158,9 @@ def note_losses(export: Export, diagnostics: Diagnostics) -> None:
 
 
 def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
-    """The first line of a message with all but plain words and numbers left out.
+    """The first line of a message with everything but plain words and numbers removed.
 
-    What is left out may be a path, a variable's value, or the name of a host, a user or a file.
+    The removed parts may be a path, a variable's value, or the name of a host, a user or a file.
     """
     line = text.strip().split("\n", 1)[0].replace("\0", " ")
     line = _PASSWORD.sub(r"\1\2 …", re.sub(r"""(["'`]).*?\1""", "…", line))
@@ -180,13 +179,13 @@ def owners(export: Export) -> frozenset[str]:
 
 
 def _values(export: Export, table: str) -> dict[str, str]:
-    """A name-value table as a dict; never to be copied as a whole."""
+    """A name-value table as a dict, from which single values are picked; it is never copied as a whole."""
     frame = export.frame(table, wanted(texts=["name", "value"])).drop_nulls()
     return dict(frame.iter_rows())
 
 
 def _about_export(export: Export) -> dict[str, str]:
-    """The facts of the export itself, from META_DATA_EXPORT, which older versions call EXPORT_META_DATA."""
+    """Facts of the export itself, from META_DATA_EXPORT, which older versions call EXPORT_META_DATA."""
     return _values(export, "EXPORT_META_DATA") | _values(export, "META_DATA_EXPORT")
 
 
@@ -195,5 +194,5 @@ def _is_version(text: str | None) -> bool:
 
 
 def _slug(text: str) -> str:
-    """A stable short name for a message: its first words, numbers left out."""
+    """A stable short name for a message: its first words, without numbers."""
     return "_".join(re.findall(r"[a-z]+", text.lower())[:6]) or "message"

@@ -1,13 +1,11 @@
-"""Codes that exports use. The ENUM_ tables that spell them out came with schema 3.0, so they stand here."""
+"""Codes that exports use. The ENUM_ tables that name them came with schema 3.0, so the names are here."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 import polars as pl
 
 PUSH_POP, START_END, MARK = (59, 70), (60, 71), (34,)
-"""NVTX event types of a range or mark, with their twins from nvtxt files; all other types are bookkeeping."""
+"""NVTX event types of ranges and marks, each with its twin from nvtxt files; all other types are bookkeeping."""
 
 DOMAIN_CREATE = 75
 
@@ -17,34 +15,30 @@ DIRECTIONS = {
     1: "h2d", 2: "d2h", 3: "h2d", 4: "d2h", 5: "d2d", 6: "d2d", 7: "d2d", 8: "d2d", 9: "h2h", 10: "p2p",
     11: "h2d", 12: "d2h", 13: "d2d",
 }  # fmt: skip
-"""copyKind; 3 to 7 go to or from an array."""
+"""Directions by copyKind; 3 to 7 go to or from an array."""
 
 MIGRATIONS = (11, 12, 13)
-"""copyKind of pages of managed memory that move; srcKind and dstKind say nothing of theirs."""
+"""copyKind of moved pages of managed memory, for which srcKind and dstKind are not set."""
 
 MEMORIES = {0: "pageable", 1: "pinned", 2: "device", 3: "array", 4: "managed", 5: "device", 6: "managed"}
-"""srcKind, dstKind and memKind; 5 and 6 are device and managed variables."""
+"""Memories by srcKind, dstKind and memKind; 5 and 6 are device and managed variables."""
 
 SYNCHRONIZATIONS = {1: "event", 2: "stream_wait", 3: "stream", 4: "context"}
 
 SEVERITIES = {2: "warning", 3: "error"}
-"""DIAGNOSTIC_EVENT; 1 is information and 4 verbose."""
+"""Severities of DIAGNOSTIC_EVENT; 1 is information and 4 verbose."""
 
 NONE_U32 = 2**32 - 1
-"""What CUPTI puts where a synchronization has no stream, device or event."""
+"""CUPTI's value for a synchronization without a stream, device or event."""
 
 
 def word(code: pl.Expr, words: dict[int, str], default: str | None = "unknown") -> pl.Expr:
-    """The word for a code, Categorical; the default for one that is absent or not listed."""
-    named = code.replace_strict(list(words), as_words(words.values()), default=None, return_dtype=pl.Categorical)
+    """The word for a code, as Categorical; the default for a code that is absent or not listed."""
+    categories = pl.Series(list(words.values()), dtype=pl.Categorical)
+    named = code.replace_strict(list(words), categories, default=None, return_dtype=pl.Categorical)
     return named if default is None else named.fill_null(default)
 
 
-def as_words(words: Iterable[str]) -> pl.Series:
-    """Words as Categorical, of which a million take four megabytes."""
-    return pl.Series(list(words), dtype=pl.Categorical)
-
-
 def constant(text: str) -> pl.Expr:
-    """The word on every row, Categorical."""
+    """The text on every row, as Categorical."""
     return pl.repeat(text, pl.len()).cast(pl.Categorical)

@@ -1,4 +1,4 @@
-"""From one nsys file to one Capture: a file is one rank, and its processes are told apart by process_id."""
+"""Reading one nsys file into one Capture: a file is one rank, whose processes differ in process_id."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _WHY_EMPTY = {
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Whether the path looks like nsys's: SQLite, a directory with files named as its tables, or a report."""
+    """Whether the path may be nsys's: a SQLite file, a directory with files named as its tables, or a report."""
     if path.is_dir():
         return any(is_nsys_table(file.stem) for suffix in (".parquet", ".arrow") for file in path.glob(f"*{suffix}"))
     return head.startswith(MAGIC) or path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX)
@@ -51,7 +51,7 @@ def sniff(path: Path, head: bytes) -> bool:
 def read(path: Path) -> list[Capture]:
     """The capture in an export or report.
 
-    Raises SourceError when it is no export, or a damaged one; ToolError when a report cannot be exported here.
+    Raises SourceError when it is no export or damaged, ToolError when a report cannot be exported here.
     """
     try:
         if path.is_file() and path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX):
@@ -63,7 +63,7 @@ def read(path: Path) -> list[Capture]:
 
 
 def _open(path: Path) -> Export:
-    """The export at the path, whichever way it was written."""
+    """The export at the path, in any of its formats."""
     if not path.exists():
         raise SourceError(f"{path}: no such file or directory")
     export: Export | None
@@ -78,8 +78,9 @@ def _open(path: Path) -> Export:
     with path.open("rb") as stream:
         head = stream.read(len(MAGIC))
     if head != MAGIC:
+        found = f"the bytes {head[:8].hex(' ')}" if head else "an empty file"
         raise SourceError(
-            f"{path}: expected a SQLite file written by nsys export, found {_what(head)} at byte 0; "
+            f"{path}: expected a SQLite file written by nsys export, found {found} at byte 0; "
             f"make one with {HOW_TO_EXPORT}"
         )
     export = SqliteExport(path)
@@ -92,14 +93,10 @@ def _open(path: Path) -> Export:
     return export
 
 
-def _what(head: bytes) -> str:
-    return f"the bytes {head[:8].hex(' ')}" if head else "an empty file"
-
-
 def read_export(path: Path, source: Path) -> Capture:
-    """The capture in an export, made of the file or directory `source`. Raises SourceError as `read` does."""
+    """The capture in an export that was made from the file or directory `source`. Raises SourceError as `read` does."""
     export = _open(path)
-    # Bytes are hashed outside the interpreter's lock, while the export is read.
+    # Hashing releases the interpreter's lock, so it runs while the export is read.
     with ThreadPoolExecutor(1) as pool:
         described = pool.submit(SourceFile.of, source, KIND)
         return _capture(export, described)
@@ -132,9 +129,9 @@ def _capture(export: Export, source: Future[SourceFile]) -> Capture:
 
 
 def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
-    """Every table the export fills, before sorting and linking."""
+    """Every table that the export fills, before sorting and linking."""
     with ThreadPoolExecutor(1) as pool:
-        # Each thread counts losses for itself: what two of them count at once could be lost, and its text would vary.
+        # Each thread counts losses separately: counts added at once could be lost, and their order would vary.
         own = replace(session, diagnostics=Diagnostics())
         begun = {name: pool.submit(read, own) for name, read in _WORK.items()}
         calls = events.api_calls(session)
@@ -149,14 +146,14 @@ def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
 
 
 def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:
-    """The last end of anything recorded; None when nothing was."""
+    """The last end of anything recorded; null when nothing was."""
     last = (pl.col("start_ns") + pl.col("duration_ns")).max()
     ends = [frame.select(last).item() for frame in raw.values() if "duration_ns" in frame.columns]
     return max((end for end in ends if isinstance(end, int)), default=None)
 
 
 def _one_numbering(raw: dict[str, pl.DataFrame], devices: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
-    """Devices by device_id. Where two processes give one ordinal to two GPUs, work is renumbered by the GPU's id."""
+    """Devices by device_id. Where processes use one ordinal for two GPUs, work is renumbered by the GPU's id."""
     clash = devices.group_by("device_id").agg(pl.col("gpu_id").n_unique()).filter(pl.col("gpu_id") > 1)
     if clash.height:
         keys = ["process_id", "device_id"]

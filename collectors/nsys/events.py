@@ -7,12 +7,11 @@ from itertools import chain
 import polars as pl
 
 from tracelens.collectors.nsys import codes
-from tracelens.collectors.nsys.session import Session, process_of, thread_of
-from tracelens.collectors.nsys.whole import narrow, together
+from tracelens.collectors.nsys.session import Session, narrow, process_of, thread_of, together
 
 API_TABLES = ("CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER")
 GRAPH_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
-"""The second up to schema 3.7.2."""
+"""The second one is used up to schema 3.7.2."""
 WHOLE_GRAPHS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
 _ACTIVITY = "CUPTI_ACTIVITY_KIND_"
 _WORK = ("deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphNodeId")
@@ -26,7 +25,7 @@ _WORK_COLUMNS = (
 
 
 def api_calls(session: Session) -> pl.DataFrame:
-    """Calls of the CUDA runtime and driver, which share one table; a driver's own table is read too."""
+    """Calls of the CUDA runtime and driver, which share one table; older exports have one for the driver."""
     return together(
         _calls(session, table, raw)
         for table in API_TABLES
@@ -36,13 +35,12 @@ def api_calls(session: Session) -> pl.DataFrame:
 
 def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     name = session.named(raw["nameId"]).fill_null("unknown").alias("raw_api")
-    # Before schema 2.x had eventClass, only the name told: cuLaunchKernel, but cudaLaunchKernel.
+    # Without eventClass (early schema 2.x) the name decides: cuLaunchKernel, but cudaLaunchKernel.
     is_driver = pl.col("raw_api").cast(pl.String).str.contains("^cu[A-Z]")
     by_name = pl.when(is_driver).then(codes.constant("driver")).otherwise(codes.constant("runtime"))
-    told = codes.word(pl.col("eventClass"), codes.API_CLASSES, default=None)
-    source = (
-        told if raw["eventClass"].is_in(list(codes.API_CLASSES)).all(ignore_nulls=False) else pl.coalesce(told, by_name)
-    )
+    source = codes.word(pl.col("eventClass"), codes.API_CLASSES, default=None)
+    if not raw["eventClass"].is_in(list(codes.API_CLASSES)).all(ignore_nulls=False):
+        source = pl.coalesce(source, by_name)
     calls = session.intervals(table, raw.with_columns(name).with_columns(source_api=source))
     return narrow(
         calls.select(
@@ -58,7 +56,7 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def kernels(session: Session) -> pl.DataFrame:
-    """Kernel executions, as `with_process` takes them. A cluster launch is told from schema 3.24 on, null before.
+    """Kernel executions, as `with_process` takes them. Cluster launches are recorded from schema 3.24 on, null before.
 
     The replay of a CUDA graph that was recorded whole is one kernel, named `CUDA graph N`, without grid and block.
     """
@@ -79,7 +77,7 @@ def _kernel_names(session: Session, raw: pl.DataFrame) -> pl.Series:
 
 
 def _as_launches(graphs: pl.DataFrame) -> pl.DataFrame:
-    """Replays of whole graphs with the columns of kernels; one goes by the number of the graph it was made from."""
+    """Replays of whole graphs with the columns of kernels, named by the graph that each was instantiated from."""
     name = pl.concat_str(pl.lit("CUDA graph"), pl.coalesce("graphId", "graphExecId"), separator=" ", ignore_nulls=True)
     launch = [pl.lit(None, pl.Int64).alias(column) for column in _LAUNCH]
     return graphs.with_columns(*launch, name=name.cast(pl.Categorical))
@@ -104,7 +102,7 @@ def _kernels(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
 
 
 def graph_nodes(session: Session) -> pl.DataFrame:
-    """When and on which thread each node of a CUDA graph was made, and of which node it is a copy."""
+    """The time and thread at which each node of a CUDA graph was made, and the node that it is a copy of."""
     integers = ["globalTid", "graphNodeId", "originalGraphNodeId"]
     return together(
         raw.drop_nulls(["start", "graphNodeId"]).select(
@@ -145,12 +143,12 @@ def _end_of_copy(column: str) -> pl.Expr:
 def memsets(session: Session) -> pl.DataFrame:
     """Fills of device memory, as `with_process` takes them."""
     table = f"{_ACTIVITY}MEMSET"
-    told = pl.col("memKind").is_not_null()
+    has_kind = pl.col("memKind").is_not_null()
     parts = (
         _work(session, table, raw, "bytes").select(
             pl.col("bytes").alias("size_bytes"),
             "value",
-            pl.when(told).then(codes.word(pl.col("memKind"), codes.MEMORIES)).alias("memory"),
+            pl.when(has_kind).then(codes.word(pl.col("memKind"), codes.MEMORIES)).alias("memory"),
             *_WORK_COLUMNS,
         )
         for raw in session.chunks(table, ["start", "end", "deviceId", "bytes"], [*_WORK[1:], "value", "memKind"])
@@ -191,7 +189,7 @@ def _work(session: Session, table: str, raw: pl.DataFrame, *needed: str, device:
 
 
 def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Fill processes that an export before globalPid left out: that of the only call with the correlation id."""
+    """Fill in processes missing in exports before globalPid: that of the only call with the correlation id."""
     if not frame["process_id"].null_count():
         return frame
     frame = frame.with_columns(pl.col("process_id").cast(pl.Int32))
@@ -211,5 +209,5 @@ def with_process(session: Session, frame: pl.DataFrame, calls: pl.DataFrame) -> 
 
 
 def _correlation() -> pl.Expr:
-    """The correlation id; CUPTI counts from 1, and 0 is none."""
+    """The correlation id; CUPTI counts from 1, and 0 means none."""
     return pl.col("correlationId").replace(0, None)

@@ -1,6 +1,6 @@
-"""Opening what `nsys export` writes, whichever way it was written: which tables there are, and columns of one.
+"""Opening the output of `nsys export` in any of its formats, listing its tables and reading their columns.
 
-An export is introspected, never assumed: nsys leaves out tables without rows, and columns come and go with versions.
+Nothing is assumed of an export: nsys leaves out tables without rows, and columns come and go with versions.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ _ARROW_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 _CHUNK_CELLS = 1 << 22
 _CELL_BYTES = 8
 _WHOLE_GROUP = 3
-"""How many times the usual chunk a row group may hold and still be read at once."""
+"""A row group of up to this many usual chunks is read at once."""
 
 
 def wanted(integers: Iterable[str] = (), texts: Iterable[str] = ()) -> dict[str, DataType]:
-    """Columns to ask an export for, with the dtype they shall have."""
+    """A schema of columns to read from an export, with the dtype that they shall get."""
     columns: dict[str, DataType] = dict.fromkeys(integers, pl.Int64)
     return columns | dict.fromkeys(texts, pl.String)
 
 
 def chunk_rows(columns: Collection[str]) -> int:
-    """How many rows of so many columns are read at a time."""
+    """The number of rows of these columns to read at a time."""
     return max(1, _CHUNK_CELLS // max(1, len(columns)))
 
 
 class Export(ABC):
-    """One export. Every way of writing it yields the same frames."""
+    """One export. Every format yields the same frames."""
 
     def __init__(self, path: Path, columns: Mapping[str, frozenset[str]]) -> None:
         self.path = path
         self.columns = columns
 
     def has(self, table: str) -> bool:
-        """Whether the export holds the table."""
+        """Whether the export has the table."""
         return table in self.columns
 
     def frame(self, table: str, columns: Mapping[str, DataType]) -> pl.DataFrame:
-        """The named columns of a table, in the order asked for; an absent column is null, an absent table has no rows.
+        """The named columns of a table, in this order; an absent column is null, an absent table has no rows.
 
         Integers come as Int64 whatever their width in the export, unsigned ones above its range wrapped, as SQLite
         stores them. Raises SourceError when the table cannot be read to its end.
@@ -58,11 +58,11 @@ class Export(ABC):
         return pl.concat([pl.DataFrame(schema=dict(columns)), *self.chunks(table, columns)])
 
     def chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """The rows of `frame`, some million cells at a time, so that a caller who keeps less needs less memory."""
+        """The rows of `frame` in chunks of some million cells, so that a caller who keeps less needs less memory."""
         present = {name: dtype for name, dtype in columns.items() if name in self.columns.get(table, ())}
         if not self.has(table):
             return
-        # A table of which no asked-for column exists still has its rows.
+        # A table without any of the columns still has its rows.
         for found in self._chunks(table, present) if present else [self._nothing(table)]:
             yield found.select(
                 pl.col(name).cast(dtype, strict=False, wrap_numerical=dtype == pl.Int64)
@@ -72,7 +72,7 @@ class Export(ABC):
             )
 
     def _nothing(self, table: str) -> pl.DataFrame:
-        """As many rows as the table has, without a column of it."""
+        """A frame with as many rows as the table, without any of its columns."""
         return pl.DataFrame({"": pl.repeat(None, self.n_rows(table), dtype=pl.Int8, eager=True)})
 
     def broken(self, table: str, error: BaseException) -> SourceError:
@@ -84,11 +84,11 @@ class Export(ABC):
 
     @abstractmethod
     def n_rows(self, table: str) -> int:
-        """Number of rows of a table that is there."""
+        """The number of rows of an existing table."""
 
     @abstractmethod
     def _chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """Columns that are there, integers as stored, chunk by chunk in the order stored."""
+        """Existing columns in chunks, in the order stored, integers as stored."""
 
 
 class DirectoryExport(Export):
@@ -110,7 +110,7 @@ class DirectoryExport(Export):
         super().__init__(path, columns)
 
     def n_rows(self, table: str) -> int:
-        """Number of rows of a table that is there."""
+        """The number of rows of an existing table."""
         file = self._file(table)
         try:
             if self._suffix == ".parquet":
@@ -138,13 +138,13 @@ class DirectoryExport(Export):
 
 
 def read_ahead(chunks: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The chunks; one is read ahead, by another core, while its predecessor is used."""
+    """The same chunks, each read in another thread while the one before is used."""
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(next, chunks, None)
         while (chunk := coming.result()) is not None:
             coming = pool.submit(next, chunks, None)
             yield chunk
-    # Arrow keeps what it read into for the next time, beside what the chunks became.
+    # Arrow would keep its read buffers for the next time.
     pa.default_memory_pool().release_unused()
 
 
@@ -155,7 +155,7 @@ def decoded(table: pa.Table) -> pl.DataFrame:
 
 
 def open_directory(path: Path) -> DirectoryExport | None:
-    """The directory as an export, or None when it holds no file of a table that nsys exports."""
+    """The directory as an export, or null when it has no file of a table that nsys exports."""
     for suffix in (".parquet", ".arrow"):
         if any(is_nsys_table(file.stem) for file in path.glob(f"*{suffix}")):
             return DirectoryExport(path, suffix)
@@ -163,7 +163,7 @@ def open_directory(path: Path) -> DirectoryExport | None:
 
 
 def is_nsys_table(name: str) -> bool:
-    """Whether only nsys gives a table this name."""
+    """Whether the name is one that only nsys gives to tables."""
     return name in {"StringIds", "NVTX_EVENTS"} or name.startswith(
         ("CUPTI_ACTIVITY_KIND_", "TARGET_INFO_", "META_DATA_")
     )
@@ -177,9 +177,9 @@ def _schema_of(file: Path) -> pa.Schema:
 
 
 def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
-    """Row groups one after the other, each by one core: tables are read beside each other; many rows go in batches.
+    """Row groups one after the other, each decoded by one core, as tables are read in parallel; or in batches.
 
-    Cores that share a row group free what others took, which costs as much system time as decoding takes.
+    Cores that share a row group free each other's memory, which costs as much system time as decoding takes.
     """
     rows = chunk_rows(columns)
     with pq.ParquetFile(file) as parquet:
@@ -194,7 +194,7 @@ def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
 
 
 def _check_size(file: Path, size_bytes: int) -> None:
-    """Raise SourceError where more is to come of the file than of any export: few bytes can say many rows."""
+    """Raise SourceError for a file that would become far larger than any export: few bytes can claim many rows."""
     given = file.stat().st_size
     if size_bytes > ANY_EXPANSION_BYTES and size_bytes > given * EXPANSION.value:
         raise SourceError(
@@ -204,7 +204,7 @@ def _check_size(file: Path, size_bytes: int) -> None:
 
 
 def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
-    """The stream to its end; Arrow's own reader takes one that was cut between two batches for complete."""
+    """The stream to its end; Arrow's own reader accepts one that was cut between two batches."""
     with pa.memory_map(str(file)) as mapped:
         if mapped.size() < len(_ARROW_END) or mapped.read_at(len(_ARROW_END), mapped.size() - 8) != _ARROW_END:
             raise ValueError("the Arrow stream has no end mark")
@@ -218,10 +218,10 @@ def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
 
 
 def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The column, its buffers checked, and bytes that are no UTF-8 replaced.
+    """The column with its buffers checked, and bytes that are not UTF-8 replaced.
 
     nsys writes names as the program gave them. Raises ArrowInvalid for a damaged column, which Arrow and Polars would
-    otherwise follow out of bounds.
+    otherwise read out of bounds.
     """
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         column.validate()

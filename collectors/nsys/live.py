@@ -26,9 +26,9 @@ _NOTING = Path(__file__).with_name("noting.py")
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What nsys records.
+    """Options of a recording.
 
-    `trace`: the APIs; `range_only`: from cudaProfilerStart to cudaProfilerStop only; `more`: words for nsys profile.
+    `trace`: the APIs; `range_only`: only from cudaProfilerStart to cudaProfilerStop; `more`: words for nsys profile.
     """
 
     trace: str = "cuda,nvtx"
@@ -36,10 +36,10 @@ class Options:
     more: tuple[str, ...] = ()
 
     def own(self) -> list[str]:
-        """Options of nsys profile, without `more`, which may tell what belongs into no trace.
+        """Options for nsys profile without `more`, which may contain secrets and stays out of the trace.
 
-        Graphs are recorded by node, as their kernels are hidden otherwise; and no samples of the CPU, which are
-        gigabytes that nobody reads here.
+        Graphs are recorded by node, as their kernels are hidden otherwise; the CPU is not sampled, as gigabytes of
+        samples would not be read here.
         """
         words = [f"--trace={self.trace}", "--sample=none", "--cpuctxsw=none"]
         if "cuda" in self.trace.split(","):
@@ -59,9 +59,9 @@ def run(
 ) -> Run:
     """Run the command under nsys and read what was recorded.
 
-    The report is left in the file `keep`, where one is named; one that could not be read beside the file `raw`, and
-    what nsys recorded and nobody here could make a report, in that file. The program has this process's standard
-    streams. Raises ToolError when nsys is absent, not right, or fails, and when nothing was recorded.
+    The report is copied to `keep`, if given; a report that cannot be read is kept beside `raw`, and a raw capture that
+    cannot be made a report here, as `raw`. The program has this process's standard streams. Raises ToolError when nsys
+    is absent, unsuitable, or fails, and when nothing was recorded.
     """
     options = options or Options()
     find_program(command[0])
@@ -91,7 +91,7 @@ def run(
 
 
 def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Path) -> int:
-    """Run the program; its exit code, 128+n for signal n."""
+    """Run the program under nsys; returns its exit code, 128+n for signal n."""
     noted = folder / "exit_code"
     profile = [str(tool.path), "profile", *options.own(), *options.more, f"--output={folder / _NAME}"]
     exit_code = run_program([*profile, sys.executable, "-I", "-S", str(_NOTING), str(noted), *command])
@@ -100,7 +100,7 @@ def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Pat
 
 
 def _report(tool: Nsys, folder: Path, exit_code: int, raw_target: Path) -> Path:
-    """The report that nsys left, imported where it could not do so itself."""
+    """The report that nsys wrote, or one made here from its raw capture."""
     for suffix in REPORT_SUFFIXES:
         for report in folder.glob(f"*{suffix}"):
             return report

@@ -1,6 +1,6 @@
-"""Run by nsys around the user's program: writes the program's exit code into a file, as nsys may end with its own.
+"""Run by nsys around the user's program: writes the program's exit code to a file, as nsys may exit with its own.
 
-`python -I -S noting.py FILE COMMAND...`; nothing but the standard library, as it stands between nsys and the program.
+`python -I -S noting.py FILE COMMAND...`; uses only the standard library, as it stands between nsys and the program.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from types import FrameType
 
 
 def main(file: str, command: list[str]) -> int:
-    """Run the command with these standard streams; its exit code, 128+n for signal n, also in the file."""
+    """Run the command with these standard streams; its exit code, 128+n for signal n, is returned and written."""
     children: list[subprocess.Popen[bytes]] = []
 
     def forward(number: int, _frame: FrameType | None) -> None:
         for child in children:
             child.send_signal(number)
 
-    # A terminal's Ctrl-C reaches the program by itself; what nsys sends when it is told to end does not.
+    # A terminal's Ctrl-C reaches the program by itself; signals that nsys sends to end it do not.
     signal.signal(signal.SIGINT, lambda _number, _frame: None)
     signal.signal(signal.SIGTERM, forward)
     signal.signal(signal.SIGHUP, forward)
@@ -29,7 +29,7 @@ def main(file: str, command: list[str]) -> int:
         children.append(program)
         code = program.wait()
     code = code if code >= 0 else 128 - code
-    with suppress(OSError):  # nsys that was interrupted may end before the program, and who reads the file as well
+    with suppress(OSError):  # an interrupted nsys may end before the program, and its folder be gone
         Path(file).write_text(str(code))
     return code
 

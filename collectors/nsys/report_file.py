@@ -1,4 +1,4 @@
-"""What nsys itself saves: a report (.nsys-rep), which only nsys exports, or a raw capture that its importer reads."""
+"""nsys's own files: a report (.nsys-rep), which only nsys exports, or a raw capture that its importer reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RAW_SUFFIX = ".qdstrm"
 
 @contextmanager
 def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
-    """The report, exported into a temporary directory that is gone afterwards.
+    """An export of the report in a temporary directory, which is removed afterwards.
 
     A Parquet directory where nsys can write one (2023.4 and later), else SQLite. A raw capture is imported first.
     Raises ToolError when nsys is absent or fails, with the command to run by hand.
@@ -49,7 +49,7 @@ def exported(report: Path, nsys: Nsys | None = None) -> Iterator[Path]:
 
 
 def import_raw(raw: Path, report: Path, nsys: Nsys) -> Path:
-    """A raw capture made a report by the importer of nsys. Raises ToolError when there is none, or it fails."""
+    """Make a report from a raw capture with nsys's importer. Raises ToolError when it is absent or fails."""
     by_hand = f"QdstrmImporter -i {raw.name} -o {report.name}"
     if nsys.importer is None:
         raise ToolError(

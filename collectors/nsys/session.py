@@ -1,11 +1,11 @@
-"""One export while it is read: its strings, its time zero, and its tables chunk by chunk.
+"""One export while it is read: its strings, its time zero, and its tables in chunks.
 
 An id of a process or thread is packed as hardware (8 bits), virtual machine (8), process (24), thread (24).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -19,7 +19,7 @@ from tracelens.trace.capture import Diagnostics
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What reading any table of one export takes: the strings that names refer to, and what time zero is."""
+    """Everything needed to read any table of one export: its strings, its time zero, and where losses are counted."""
 
     export: Export
     names: pl.DataFrame
@@ -27,7 +27,7 @@ class Session:
     diagnostics: Diagnostics
 
     def named(self, ids: pl.Series) -> pl.Series:
-        """The strings that a column of ids refers to, as Categorical; of the export's strings only those asked for."""
+        """The strings that a column of ids refers to, as Categorical; only those that are used are kept."""
         rows, places = distinct_rows(ids)
         used = self.names.filter(pl.col("id").is_in(ids.gather(rows).drop_nulls().implode()))
         values = used["value"].cast(pl.Categorical)
@@ -37,9 +37,9 @@ class Session:
     def chunks(
         self, table: str, needed: Sequence[str], integers: Sequence[str] = (), texts: Sequence[str] = ()
     ) -> Iterator[pl.DataFrame]:
-        """Columns of a table that may be absent, some rows at a time.
+        """Columns of a table that may be absent, in chunks.
 
-        Raises SourceError when the table is there without a needed column.
+        Raises SourceError when the table exists without a needed column.
         """
         if self.export.has(table):
             missing = [name for name in needed if name not in self.export.columns[table]]
@@ -50,13 +50,13 @@ class Session:
                     "upgrade with pip install -U tracelens-toolkit, or export with another version of nsys"
                 )
         columns = wanted([*needed, *integers], texts)
-        # A frame without rows first: it gives the columns of a table that is absent.
+        # A frame without rows first, so that an absent table has its columns.
         return chain([pl.DataFrame(schema=columns)], self.export.chunks(table, columns))
 
     def intervals(self, table: str, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
-        """The frame with start_ns and duration_ns; rows without times, or that end before they start, are counted."""
+        """The frame with start_ns and duration_ns; rows without times, or ending before their start, are counted."""
         usable = frame
-        # Mostly all rows are, which is sooner seen than said of each.
+        # Mostly all rows are usable, which is checked sooner than filtered.
         if any(frame[c].null_count() for c in ("start", "end", *needed)) or (frame["end"] < frame["start"]).any():
             usable = frame.drop_nulls(["start", "end", *needed]).filter(pl.col("end") >= pl.col("start"))
         lost = frame.height - usable.height
@@ -67,7 +67,7 @@ class Session:
 
 
 def read_names(export: Export) -> pl.DataFrame:
-    """The export's strings by id; most are names, but the program's environment is among them, so none is kept."""
+    """The export's strings by id; the environment is among them, so only those that names refer to are kept."""
     return export.frame("StringIds", wanted(["id"], ["value"])).drop_nulls("id").unique("id", keep="first")
 
 
@@ -79,3 +79,13 @@ def process_of(column: str) -> pl.Expr:
 def thread_of(column: str) -> pl.Expr:
     """The thread in a packed id; 0 where the export has none."""
     return (pl.col(column) & 0xFFFFFF).fill_null(0).cast(pl.Int32)
+
+
+def narrow(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with each column of integers as narrow as its values allow."""
+    return frame.with_columns(column.shrink_dtype() for column in frame.get_columns() if column.dtype == pl.Int64)
+
+
+def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
+    """Chunks as one contiguous frame; each column is as wide as its widest chunk."""
+    return pl.concat(parts, how="vertical_relaxed", rechunk=True)

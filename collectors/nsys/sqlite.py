@@ -23,7 +23,7 @@ from tracelens.storage.table import DataType
 
 MAGIC = b"SQLite format 3\x00"
 _WAL = b"\x02"
-"""In the header, the format of files whose changes are written to a log first."""
+"""File format number, in the header, of files in WAL mode, whose changes are written to a log first."""
 _ROWS = 100_000
 _FAILURES = (sqlite3.Error, UnicodeError, ValueError, OverflowError, MemoryError)
 
@@ -44,7 +44,7 @@ class SqliteExport(Export):
         super().__init__(path, columns)
 
     def n_rows(self, table: str) -> int:
-        """Number of rows of a table that is there."""
+        """The number of rows of an existing table."""
         try:
             with closing(_connect(self._uri)) as database:
                 (count,) = database.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()  # noqa: S608
@@ -63,7 +63,7 @@ class SqliteExport(Export):
             yield from self._row_chunks(table, columns, n_read)
 
     def _arrow_chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
-        """Columns by way of ADBC, five times faster than Python rows. Raises OSError for values of unlike types.
+        """Columns read through ADBC, five times faster than Python rows. Raises OSError for values of mixed types.
 
         ADBC takes a column's first values for its type; one that begins with nulls counts as integers.
         """
@@ -78,7 +78,7 @@ class SqliteExport(Export):
                 yield decoded(pa.Table.from_batches([batch]))
 
     def _row_chunks(self, table: str, columns: Mapping[str, DataType], n_skipped: int) -> Iterator[pl.DataFrame]:
-        """Columns by way of Python rows, which take any value, so many at a time that memory stays bounded."""
+        """Columns read as Python rows, which take any value, in chunks that bound the memory."""
         try:
             with closing(_connect(self._uri)) as database:
                 cursor = database.execute(f"{_select(table, columns)} LIMIT -1 OFFSET {n_skipped}")
@@ -90,22 +90,22 @@ class SqliteExport(Export):
 
 
 def _check_length(path: Path) -> None:
-    """Raise ValueError when the file is shorter than its header says; SQLite takes half a last page for a whole one."""
+    """Raise ValueError when the file is shorter than its header says; SQLite accepts half a last page."""
     with path.open("rb") as stream:
         head = stream.read(100)
     page_bytes, n_pages = int.from_bytes(head[16:18]), int.from_bytes(head[28:32])
     expected = (65536 if page_bytes == 1 else page_bytes) * n_pages
     size = path.stat().st_size
-    # In WAL mode, pages may still lie in the file beside.
+    # In WAL mode, pages may still be in the log beside the file.
     if head[18:19] != _WAL and size < expected:
         raise ValueError(f"it ends at byte {size} of {expected}")
 
 
 def _address(path: Path) -> tuple[str, OwnFolder | None]:
-    """Where SQLite reads the file, and the folder of a copy that has to be kept as long.
+    """The URI by which SQLite shall open the file, and the folder of a temporary copy, if one was made.
 
-    Of a file in WAL mode SQLite writes two more beside it even to read it, and of two readers one may find it locked.
-    So it is read as one that nobody changes; where pages still lie in the log beside it, a copy of both is read.
+    SQLite writes two files beside a file in WAL mode even to read it, and of two readers one may find it locked. So it
+    is opened as immutable; where its log still has pages, a copy of both is opened.
     """
     with path.open("rb") as stream:
         is_wal = stream.read(19)[18:] == _WAL
@@ -128,7 +128,7 @@ def _connect(uri: str) -> sqlite3.Connection:
 
 
 def _columns(database: sqlite3.Connection) -> dict[str, frozenset[str]]:
-    """Columns of every table."""
+    """The columns of every table."""
     names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     return {
         name: frozenset(row[1] for row in database.execute(f"PRAGMA table_info({_quoted(name)})"))
@@ -157,7 +157,7 @@ def _quoted(name: str) -> str:
 
 
 def _series(name: str, values: list[Any], dtype: DataType) -> pl.Series:
-    """A column from Python values; in an integer one anything else is null, in a text one all is text."""
+    """A column from Python values; values of other types are null in an integer column, and text in a text column."""
     try:
         return pl.Series(name, values, dtype)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):

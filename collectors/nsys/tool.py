@@ -1,4 +1,4 @@
-"""Finding nsys, what it can do, and the importer without which some copies of it cannot write a report."""
+"""Finding nsys, its version, and the importer without which some copies of it cannot write a report."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from pathlib import Path
 
 from tracelens.errors import ToolError
 from tracelens.running.program import ask
+from tracelens.running.tools import program_at
+from tracelens.trace.collector import Found
 
+INSTALL = "install NVIDIA Nsight Systems"
 OLDEST = (2022, 1)
-"""The oldest nsys whose exports tracelens has read, and one that has --cuda-graph-trace."""
+"""The oldest nsys whose exports tracelens has read, and which has --cuda-graph-trace."""
 
 _USUAL = (
     "/opt/nvidia/nsight-systems*/*/bin/nsys",
@@ -25,7 +28,7 @@ _USUAL = (
 )
 _IMPORTERS = ("host-linux-*/QdstrmImporter", "linux-desktop-*/QdstrmImporter")
 _DEBIANS_IMPORTER = "../../../nsight-systems/host-linux-*/QdstrmImporter"
-"""From the folder of nsys, which Debian and Ubuntu keep apart from it in a folder of the architecture's."""
+"""Relative to nsys's folder, where Debian and Ubuntu have the importer in a folder of the architecture."""
 
 _PATIENCE_S = 30
 _TIMEOUT_S = 900
@@ -35,7 +38,7 @@ _PACKAGES = {"libdw.so.1": "libdw1 on Debian and Ubuntu, elfutils-libs on Fedora
 
 @dataclass(frozen=True, slots=True)
 class Nsys:
-    """An nsys that answered: its file, its version as it says it, and the importer that makes its reports."""
+    """An nsys that runs: its file, its version in its own words, and the importer that writes its reports."""
 
     path: Path
     version: str
@@ -43,22 +46,37 @@ class Nsys:
 
 
 def find_nsys(given: str | None = None) -> Nsys:
-    """The nsys at the path or of the name given, else the first on PATH or in a usual place, complete ones first.
+    """The nsys of the given path or name, else the first on PATH or in a usual place, complete ones first.
 
-    Raises ToolError when there is none, or the one found does not answer as nsys does or is too old.
+    Raises ToolError when there is none, or when it does not answer like nsys or is too old.
     """
     if given is not None:
         path = shutil.which(given)
         if path is None:
             raise ToolError(f"--nsys {given}: there is no such program; give the path of nsys")
         return _asked(Path(path).absolute())  # as a Path, ./nsys is a name to look up
-    found = list(candidates())
-    if not found:
+    best = _best()
+    if best is None:
         raise ToolError(
             "nsys was found neither on PATH nor in a usual place (/opt/nvidia/nsight-systems/*/bin, /usr/local/cuda/bin"
             ", Nsight Compute's host folder); install NVIDIA Nsight Systems, or say where it is with --nsys PATH"
         )
-    return _asked(next((path for path in found if importer_of(path) is not None), found[0]))
+    return _asked(best)
+
+
+def look_for_nsys(_: str) -> Found:
+    """The nsys that a capture would use, for the list of tools; without its importer it leaves raw captures."""
+    path = _best()
+    if path is None:
+        return Found(False)
+    lacks = f"{path} has no QdstrmImporter beside it, and records without it only: {INSTALL}"
+    return program_at(str(path))._replace(advice=None if importer_of(path) is not None else lacks)
+
+
+def _best() -> Path | None:
+    """The first nsys with an importer, else the first at all; null where there is none."""
+    found = list(candidates())
+    return next((path for path in found if importer_of(path) is not None), found[0] if found else None)
 
 
 def candidates() -> Iterator[Path]:
@@ -85,7 +103,7 @@ def importer_of(nsys: Path) -> Path | None:
 
 
 def run_tool(command: Sequence[str | Path], timeout_s: float = _TIMEOUT_S) -> str:
-    """Run nsys or its importer quietly; what it printed. Raises ToolError with its last line when it fails."""
+    """The output of nsys or its importer. Raises ToolError with its last line when it fails."""
     done = ask(command, timeout_s)
     if done.returncode == 0:
         return done.stdout or done.stderr
@@ -94,7 +112,7 @@ def run_tool(command: Sequence[str | Path], timeout_s: float = _TIMEOUT_S) -> st
 
 
 def _complaint(out: str, err: str) -> str:
-    """Why a tool failed, in a line: the library that it misses, else the last thing that it said."""
+    """The reason why a tool failed, in a line: the library that it misses, else the last line that it printed."""
     missing = _MISSING_LIBRARY.search(err + out)
     if missing:
         library = missing[1]
@@ -108,7 +126,7 @@ def _complaint(out: str, err: str) -> str:
 
 
 def _asked(path: Path) -> Nsys:
-    """The nsys at this path, once it has said its version."""
+    """The nsys at this path, after asking for its version."""
     try:
         answer = run_tool([path, "--version"], _PATIENCE_S)
     except ToolError as error:

@@ -29,10 +29,11 @@ from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
 from tracelens.errors import NoTraceError, SourceError
 from tracelens.limits import TRACES
+from tracelens.running.tools import package
 from tracelens.schemas import TABLES
 from tracelens.storage.store import Store
 from tracelens.trace.capture import Capture, Diagnostics
-from tracelens.trace.collector import Collector
+from tracelens.trace.collector import Collector, Tool
 from tracelens.trace.same_run import WORLD_SIZE
 
 KIND = "torch"
@@ -45,7 +46,7 @@ _VERSIONS = (
 _SETTINGS = ("record_shapes", "with_stack", "with_modules", "with_flops", "profile_memory")
 _EPOCH_NS = 10**18
 _WITHOUT_PHASE = "(ph none)"
-"""How the code of a diagnostic ends that counts objects without a phase, which no event lacks."""
+"""Ending of the diagnostic code that counts objects without a phase, which every event has."""
 _NOT_HELD = "a torch trace does not hold it"
 _REASONS = {
     "layers": "no nn.Module calls in the trace; profile with with_stack=True, with_modules=True",
@@ -75,17 +76,17 @@ def sniff(path: Path, head: bytes) -> bool:
 def read(path: Path, folder: Path | None = None) -> list[Capture]:
     """Read one trace file (`-`: standard input), or each trace file of a directory of ranks.
 
-    A file of several traces one after another gives a capture for each, as files of their own would. Raises SourceError
-    when a file cannot be read, is no Chrome trace, or holds no event at all. A trace that ends in the middle gives its
-    whole events, with `complete` false and the loss in `diagnostics`. With a folder, which may not be there yet, large
-    tables are written into it as they are finished, and the captures' `stored` says where.
+    A file with several traces one after another yields a capture for each, as separate files would. Raises SourceError
+    when a file cannot be read, is no Chrome trace, or has no event. A trace that ends early yields its complete events,
+    with `complete` false and the loss in `diagnostics`. With a folder, which need not exist yet, large tables are
+    written into it as they are finished, and the captures' `stored` has their places.
     """
     parts = count()
     return [capture for file in trace_files(path) for capture in _read_file(file, folder, parts)]
 
 
 def trace_files(path: Path) -> list[Path]:
-    """The trace files that a path stands for: itself, or those of a directory of ranks. Raises SourceError for none."""
+    """The trace files of a path: the file itself, or those in a directory of ranks. Raises SourceError for none."""
     if not path.is_dir():
         return [path]
     files = sorted(p for p in path.iterdir() if p.name.endswith((".json", ".json.gz")) and not is_sidecar(p))
@@ -97,7 +98,7 @@ def trace_files(path: Path) -> list[Path]:
 
 
 def begins_as_trace(path: Path) -> bool:
-    """Whether the first objects in a file are a trace's, as far as they can be read; the rest is not looked at."""
+    """Whether the first objects in a file are a trace's; only the beginning of the file is read."""
     diagnostics = Diagnostics()
     text = Text(ByteSource(path, diagnostics).blocks(BLOCK_BYTES), str(path))
     try:
@@ -136,7 +137,7 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
 
 
 def _refuse_other_json(path: Path, read: ReadEvents, said: Diagnostics) -> None:
-    """Raise NoTraceError when what was read is a list of objects, none of which is an event (has a phase, `ph`)."""
+    """Raise NoTraceError for a list of objects of which none is an event (has a phase, `ph`)."""
     n_strange = sum(n for (_, code), n in said.counts.items() if code.endswith(_WITHOUT_PHASE))
     if read.n_events and read.n_events == n_strange and not read.frames:
         raise NoTraceError(
@@ -146,7 +147,7 @@ def _refuse_other_json(path: Path, read: ReadEvents, said: Diagnostics) -> None:
 
 
 def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
-    """Tell a capture from the others of its file; the file's name says nothing of their ranks."""
+    """Mark a capture as one of several in its file; the file's name then says nothing about its rank."""
     capture.source = replace(capture.source, name=f"{capture.source.name} (trace {number} of {n_traces})")
     if capture.rank_origin in {"file name", "launcher"}:
         capture.rank, capture.rank_origin = None, "input order"
@@ -158,7 +159,7 @@ def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
 def _capture(
     path: Path, source: ByteSource, read: ReadEvents, diagnostics: Diagnostics, store: Store | None
 ) -> Capture:
-    """One trace as tables; its source is described once the whole file is read."""
+    """One trace as tables; its source is described after the whole file was read."""
     facts = read.facts
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
     raw = raw_tables(read.frames, base_ns, diagnostics)
@@ -206,7 +207,7 @@ def _distributed(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rank(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
-    """The rank and where it was read: distributedInfo, else the file name."""
+    """The rank and its origin: distributedInfo, else the file name."""
     said = integer(_distributed(facts).get("rank"))
     if said is not None and 0 <= said < 2**31:
         return said, "distributedInfo"
@@ -243,6 +244,8 @@ COLLECTOR = Collector(
     begins_as_one=begins_as_trace,
     read_several=read_several,
     run=run,
+    endings=(".json", ".gz", ".zst", ".pt.trace", ".trace"),
+    tools=(Tool("torch", "profiling a program of yours", "pip install 'tracelens-toolkit[torch]'", package),),
 )
 
 __all__ = ["COLLECTOR", "KIND", "begins_as_trace", "read", "sniff", "trace_files"]

@@ -1,4 +1,4 @@
-"""Large sources read in processes of their own, as many at a time as a memory limit allows."""
+"""Reading large sources in separate processes, as many at a time as a memory limit allows."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tracelens.errors import SourceError
 from tracelens.trace.capture import Capture
 
 Read: TypeAlias = Callable[[Path, Path], list[Capture]]
-"""Reads a file, and stores its large tables in a folder."""
+"""A function that reads a file, and stores its large tables in a folder."""
 
 WORTH_A_PROCESS = 32 << 20
-"""A smaller file is read sooner than a process is started."""
+"""A smaller file is read faster than a process starts."""
 
 # Peak memory of a process that reads a torch trace: measured at 30 MB to 2 GB, and rounded up.
 _BASE_BYTES, _BYTES_A_BYTE = 400_000_000, 0.2
@@ -30,7 +30,7 @@ _GZIP_FACTOR = 20
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How many files are read at a time, what one may take at most, and what all together may."""
+    """The number of files read at a time, the memory that one may take, and the limit for all together."""
 
     n_workers: int
     bytes_each: int
@@ -38,7 +38,7 @@ class Plan:
 
 
 def plan(files: Sequence[Path], limit_bytes: int | None = None) -> Plan:
-    """As many at a time as fit into the limit, at least one, at most one a core; the limit is half of what is there."""
+    """The plan that fits into the limit: at least one file at a time, at most one a core; default: half the memory."""
     limit = limit_bytes or _memory_bytes() // 2
     each = max(map(needs_bytes, files))
     n_workers = max(1, min(len(files), os.cpu_count() or 1, limit // each))
@@ -46,7 +46,7 @@ def plan(files: Sequence[Path], limit_bytes: int | None = None) -> Plan:
 
 
 def needs_bytes(file: Path) -> int:
-    """Peak memory of reading a torch trace, estimated from its size; gzip notes at its end how large it was before."""
+    """The estimated peak memory of reading a torch trace of this size; gzip files end with their uncompressed size."""
     size = file.stat().st_size
     with file.open("rb") as stream:
         if stream.read(2) == b"\x1f\x8b" and size > 4:
@@ -56,7 +56,7 @@ def needs_bytes(file: Path) -> int:
 
 
 def large_files(files: Sequence[Path]) -> list[Path]:
-    """The files that are worth a process each; none where it is only one."""
+    """The files that are each worth a process; none if there is only one."""
     large = [file for file in files if str(file) != "-" and file.stat().st_size >= WORTH_A_PROCESS]
     return large if len(large) > 1 else []
 
@@ -64,9 +64,9 @@ def large_files(files: Sequence[Path]) -> list[Path]:
 def read_several(
     read: Read, files: Sequence[Path], folder: Path, limit_bytes: int | None, tell: Callable[[str], None]
 ) -> list[list[Capture]]:
-    """The captures of each file, their tables stored in the folder; large ones in processes of their own.
+    """The captures of each file, their tables stored in the folder; large files are read in separate processes.
 
-    Says how many are read at a time.
+    `tell` is called with the number that are read at a time.
     """
     large = large_files(files)
     found: Iterator[list[Capture]] = iter(())
@@ -81,8 +81,8 @@ def read_several(
 def read_apart(read: Read, files: Sequence[Path], folder: Path, n_workers: int) -> list[list[Capture]]:
     """The captures in each of the torch traces, their tables stored in a folder that lives as long as they do.
 
-    Raises what reading them raises, SourceError too where one of the processes is killed. They end when this one does,
-    however it does.
+    Errors of reading are raised here, and SourceError if a process is killed. The processes end with this one, however
+    it ends.
     """
     # As Python has it by itself: Polars (2.1) has an interrupted wait for a lock go on, and Ctrl-C would be heard once
     # everything is read. Windows has no such choice.
@@ -105,7 +105,7 @@ def read_apart(read: Read, files: Sequence[Path], folder: Path, n_workers: int) 
 
 
 def _follow_parent() -> None:
-    """End with the parent, which alone is interrupted from the keyboard."""
+    """End with the parent; only the parent is interrupted from the keyboard."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -118,7 +118,7 @@ def _end_with_parent() -> None:
 
 
 def _memory_bytes() -> int:
-    """Memory of this machine, or of the container that this runs in."""
+    """Memory of this machine, or of the container in which this runs."""
     found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     with contextlib.suppress(OSError, ValueError):
         found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))

@@ -1,4 +1,4 @@
-"""Events of a Chrome trace into raw frames, one a table of `fields`; every event that fits none is counted."""
+"""Events of a Chrome trace as raw frames, one for each table of `fields`; events that fit none are counted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tracelens.trace.capture import Diagnostics
 # What these tell stands in other events too, or is of the profiler itself.
 _NOTHING_LOST = {"gpu_user_annotation", "Trace", "cuda_event", "cuda_profiler_range", "external_correlation"}
 _IGNORED = ("M", "s", "t", "f")
-"""Phases of names of tracks, and of flows, which the links of tables tell."""
+"""Phases of track names and of flows; the tables have links instead of flows."""
 _NO_ARGS = Args()
 # Frames of a few events cost as much as frames of thousands.
 _AT_ONCE = 1 << 16
@@ -37,12 +37,12 @@ _KEYS = {
     name: {key: attrgetter(attribute(key)) for of in table for key in (of.key, of.second) if key}
     for name, table in fields.TABLES.items()
 }
-"""The keys that each table is made of, and how their values are got."""
+"""The keys that each table is made of, with functions that get their values from an event."""
 _Refused = tuple[Event, dict[str, int]]
 
 
 class RawEvents:
-    """Collects events in the order of the file; `frames()` gives what came in as one raw frame a table.
+    """Collects events in file order; `frames()` returns them as one raw frame for each table.
 
     A raw frame has the columns that `fields` declares, strings as categories, integers as narrow as their values allow.
     """
@@ -50,7 +50,7 @@ class RawEvents:
     def __init__(self, diagnostics: Diagnostics) -> None:
         """Start empty."""
         self.has_fractions = False
-        """Whether any start is written with a fraction of a microsecond."""
+        """Whether any start has a fraction of a microsecond."""
         self._diagnostics = diagnostics
         self._parts: dict[str, list[pl.DataFrame]] = {}
         self._waiting: dict[str, list[dict[str, list[Any]]]] = {}
@@ -58,7 +58,7 @@ class RawEvents:
         self._unplaced: Counter[tuple[str, bool]] = Counter()
 
     def add(self, events: list[Event]) -> None:
-        """Take a batch of events, of which nothing is kept but their values: events hold on to the text around them."""
+        """Add a batch of events. Only their values are kept: an event keeps the text around it in memory."""
         placed: dict[str, list[Event]] = {name: [] for name in fields.NAMES}
         of_category = {category: placed[name] for category, name in fields.CATEGORIES.items()}
         for event in events:
@@ -75,9 +75,9 @@ class RawEvents:
             self.flush()
 
     def add_frames(self, frames: dict[str, list[pl.DataFrame]], refused: Sequence[_Refused]) -> None:
-        """Take the rows that the parser in C made of a block, and the events of it that the parser refused.
+        """Add rows that the C parser made of a block, and the block's events that it refused.
 
-        Each refused event comes with the number of rows that stand before it in each table.
+        Each refused event comes with the number of rows before it in each table.
         """
         self.flush()
         among: dict[str, list[tuple[Event, int]]] = {}
@@ -96,7 +96,7 @@ class RawEvents:
             self._parts.setdefault(name, []).extend(parts)
 
     def flush(self) -> None:
-        """Make frames of the events taken so far."""
+        """Turn the events added so far into frames."""
         for name, batches in self._waiting.items():
             self._parts.setdefault(name, []).append(self._frame(name, batches))
         self._waiting, self._n_waiting = {}, 0
@@ -111,7 +111,7 @@ class RawEvents:
         return {name: _joined(self._parts.pop(name)) for name in fields.NAMES if name in self._parts}
 
     def count_unplaced(self, phase: Any, category: Any, n: int = 1) -> None:
-        """Count events that belong to no table; some kinds of them are known to add nothing."""
+        """Count events that belong to no table; some known kinds add nothing and are not counted."""
         if phase == "X":
             category = _word(category)
             self._unplaced[category, category not in _NOTHING_LOST] += n
@@ -119,7 +119,7 @@ class RawEvents:
             self._unplaced[f"{_word(category)} (ph {_word(phase)})", False] += n
 
     def _placed(self, event: Event) -> list[tuple[str, Event]]:
-        """The event with its table, a counter's a series; nothing where it belongs to none, which is counted."""
+        """The event with its table, or one for each series of a counter; none, and counted, if it fits no table."""
         name = fields.table_of(event.ph, event.cat, event.name)
         if not name:
             self.count_unplaced(event.ph, event.cat)
@@ -129,7 +129,7 @@ class RawEvents:
     def _frame(
         self, name: str, batches: Sequence[dict[str, list[Any]]], places: pl.Series | None = None
     ) -> pl.DataFrame:
-        """A raw frame of events' values, as far as they have times; what they lack is counted."""
+        """A raw frame of those events' values that have times; the others are counted."""
         values = {key: list(chain.from_iterable(batch[key] for batch in batches)) for key in _KEYS[name]}
         self.has_fractions = self.has_fractions or any(b"." in start for start in values["ts"])
         frame = pl.DataFrame([_column(of, values).alias(of.name) for of in fields.TABLES[name]])
@@ -144,7 +144,7 @@ class RawEvents:
         return kept.with_columns(column.shrink_dtype() for column in kept.get_columns() if column.dtype == pl.Int64)
 
     def _count_unsized(self, name: str, frame: pl.DataFrame) -> None:
-        """Count the events without the number that they are about."""
+        """Count the events that lack their main number."""
         if name in {"memcpys", "memsets", "allocations"}:
             n, text = frame["size_bytes"].null_count(), "copies, fills and allocations without a size, which count as 0"
             self._diagnostics.add("warning", "size_unknown", text, n)
@@ -154,7 +154,7 @@ class RawEvents:
 
 
 def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
-    """The parts as one frame in one piece, column by column: what they hold is let go as it is copied."""
+    """The parts as one contiguous frame, column by column; each part's memory is freed as it is copied."""
     return pl.DataFrame(
         [
             pl.concat([part.drop_in_place(name).to_frame() for part in parts], how="vertical_relaxed", rechunk=True)[
@@ -170,7 +170,7 @@ def _word(value: Any) -> str:
 
 
 def _values(name: str, events: Sequence[Event]) -> dict[str, list[Any]]:
-    """Of events of a table the values of each of its keys; what is no value yet but JSON, as bytes."""
+    """The values of each key of a table's events; values still in JSON as bytes."""
     args = [event.args or _NO_ARGS for event in events]
     found = {}
     for key, get in _KEYS[name].items():
@@ -195,7 +195,7 @@ def _column(of: fields.Column, values: dict[str, list[Any]]) -> pl.Series:
 
 
 def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
-    """The values of a key, null where one is not of the key's kind; of a triple those on an axis."""
+    """The values of a key, null where one has the wrong type; for a triple, those on one axis."""
     values = of_keys[key]
     match fields.KEYS[key]:
         case fields.TIME:
@@ -212,7 +212,7 @@ def _read(key: str, axis: int, of_keys: dict[str, list[Any]]) -> pl.Series:
 
 
 def _part(written: str, axis: int) -> int | None:
-    """The part of a grid or block on an axis; None where it is not three integers."""
+    """The size of a grid or block on an axis; null where it is not three integers."""
     try:
         parts = msgspec.json.decode(written)
     except msgspec.DecodeError:

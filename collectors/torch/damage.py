@@ -1,8 +1,8 @@
-"""Reading on where an event is no JSON: it is repaired, or lost, and the next one is found.
+"""Continuing after text that is not JSON: the event is repaired or lost, and the next one is found.
 
-What is done depends on the text that follows and never on where a buffer ends, so that every reader of a trace, however
-it cuts the text, comes to the same events. All searches in vain are limited by how much text there has been, so that no
-damage takes quadratic time.
+The decisions depend only on the text that follows, never on where a buffer ends, so that every reader of a trace finds
+the same events, however it divides the text. Failed searches are limited in proportion to the text read so far, so that
+no damage takes quadratic time.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KEYS = (
     "with_stack", "with_modules", "with_flops", "profile_memory",
 )  # fmt: skip
 LONG = 1 << 20
-"""An event longer than this is read by `Recovery` only."""
+"""Only `Recovery` reads an event longer than this."""
 SEPARATORS = b" \t\r\n,"
 
 _NEAR = 1 << 16
@@ -43,24 +43,24 @@ LOST = "events that are not JSON and could not be repaired"
 
 
 class Recovery:
-    """Takes a text on from where `Text.at` stands at something that is no event as it is."""
+    """Continues reading a text where `Text.at` stands at something that is not an intact event."""
 
     def __init__(self, text: Text, diagnostics: Diagnostics) -> None:
         """Nothing is damaged yet."""
         self.in_remains = False
-        """Whether an event was lost, and what follows may be a nested part of it."""
+        """Whether an event was lost, so that the following text may be a nested part of it."""
         self.short_until = 0
-        """Up to this place of the text, events longer than LONG are not looked for: one has just not ended."""
+        """Up to this place, events longer than LONG are not searched for, as one was found to have no end."""
         self._text, self._diagnostics = text, diagnostics
         self._boundary, self._end, self._sure_end = Finder(BOUNDARY), _EndFinder(_END), _EndFinder(_SURE_END)
         self._spent = 0
         self._has_moved = False
 
     def step(self) -> Event | None:
-        """Read one event or skip something, and move `Text.at`; None for what is no event.
+        """Read one event or skip something, and move `Text.at`; null where nothing was read.
 
-        An event is, in this order: JSON with an end near by; what stands before the next event's start, or the list's
-        end, if it can be repaired; what a brace closes near by, likewise; and JSON, or nearly, of any length.
+        An event is, in this order: JSON with an end near by; the text before the next event's start, or the list's end,
+        if it can be repaired; the text up to a brace near by, likewise; and JSON, or nearly, of any length.
         """
         spent = self._spent
         event = self._read()
@@ -94,7 +94,7 @@ class Recovery:
         return event
 
     def _taken(self, event: Event, at: int) -> Event | None:
-        """The event, unless it is a part of a lost one: those have no phase."""
+        """The event, unless it is a part of a lost one: such parts have no phase."""
         self._text.at, self._has_moved = at, True
         if event is TOO_DEEP:
             self.in_remains = False
@@ -105,11 +105,11 @@ class Recovery:
         return event
 
     def _room(self) -> int:
-        """How much effort may still be in vain."""
+        """How many more bytes failed searches may cover."""
         return max(0, _EFFORT_FREE + _EFFORT_A_BYTE * self._text.place - self._spent)
 
     def _json_end(self) -> tuple[int, bool]:
-        """Length of the JSON object that stands here, 0 for none; and whether it may be one that ends farther on."""
+        """Length of the JSON object that starts here, 0 for none; and whether it may end farther on."""
         text = self._text
         if text.data[text.at : text.at + 1] != b"{":
             return 0, False
@@ -132,9 +132,9 @@ class Recovery:
         return 0, is_cut and limit < text.left
 
     def _following(self) -> tuple[int, int] | None:
-        """Where the next event but this seems to start, and where this ends before it; None after moving on.
+        """The place where the next event seems to start, and where this one ends before it; null after moving on.
 
-        Without a next event, this goes on to the text's end. What is longer than any event may be is skipped.
+        Without a next event, this moves on to the text's end. Text longer than any event may be is skipped.
         """
         text, limit = self._text, EVENT_MIB.value << 20
         while True:
@@ -161,7 +161,7 @@ class Recovery:
         return event
 
     def _before_the_end(self, stop: int) -> Event | None:
-        """The event that stands right before the end of the list, if that comes before `stop`."""
+        """The event right before the end of the list, if that comes before `stop`."""
         text = self._text
         at = text.at
         for _ in range(_ENDS_TRIED):
@@ -175,7 +175,7 @@ class Recovery:
         return None
 
     def _closed_by_brace(self, stop: int) -> Event | None:
-        """The event up to the brace that closes it: events are glued together, or the next start was in nested data."""
+        """The event up to its closing brace, for events without a separator, or a next start inside nested data."""
         text = self._text
         if text.data[text.at : text.at + 1] != b"{":
             return None
@@ -188,7 +188,7 @@ class Recovery:
         return None if event is None else self._taken(event, close)
 
     def _long(self) -> Event | None:
-        """An event that does not end near by, if it ends at all; looked for only once in so much text."""
+        """An event that does not end near by, if it ends at all; searched for only once in so much text."""
         text, limit = self._text, EVENT_MIB.value << 20
         if text.place < self.short_until:
             return None
@@ -201,7 +201,7 @@ class Recovery:
         return self._taken(event, close)
 
     def _lose(self, stop: int, after: int) -> None:
-        """Count the event, and go on where another may start."""
+        """Count the event as lost, and move to where another may start."""
         text = self._text
         is_last = stop == len(text.data)
         end = self._sure_end.next(text, text.at, min(stop, text.at + LONG))
@@ -223,7 +223,7 @@ class Recovery:
 
 
 class _EndFinder:
-    """Where what looks like the end of the list stands next; remembers where there is none."""
+    """Finds the next place that looks like the end of the list, and remembers where there is none."""
 
     def __init__(self, pattern: re.Pattern[bytes]) -> None:
         self._pattern = pattern

@@ -1,4 +1,4 @@
-"""A Chrome trace as a document: where its event list begins and ends, and the few top-level facts worth keeping."""
+"""A Chrome trace as a document: the beginning and end of its event list, and the few top-level facts worth keeping."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FEWEST_AT_ONCE = 4 << 10
 
 @dataclass(frozen=True, slots=True)
 class ReadEvents:
-    """What reading a trace gives: raw frames by table, top-level facts, and `path`, the way it was read."""
+    """The content of a trace: raw frames by table, top-level facts, and `path`, the way it was read."""
 
     frames: dict[str, pl.DataFrame]
     facts: dict[str, Any]
@@ -45,9 +45,9 @@ class ReadEvents:
 
 @dataclass(slots=True)
 class Document:
-    """Reads one trace out of a text, which is left after its end: iterate `events()`, then the rest is set.
+    """Reads one trace out of a text, which is left after the trace's end: iterate `events()`, then the facts are set.
 
-    Or, where somebody else reads a part of the events: `find_list`, `events_to` for the other parts, and `finish`.
+    If another reader parses a part of the events, use `find_list`, `events_to` for the other parts, and `finish`.
     """
 
     text: Text
@@ -65,7 +65,7 @@ class Document:
     _end: int | None = None
 
     def __post_init__(self) -> None:
-        """Set up what reads on where an event is no JSON."""
+        """Set up the recovery from text that is not JSON."""
         self._recovery = Recovery(self.text, self.diagnostics)
 
     def events(self) -> Iterator[list[Event]]:
@@ -75,7 +75,7 @@ class Document:
         self.finish()
 
     def events_to(self, end: int | None) -> Iterator[list[Event]]:
-        """The events up to where the list is over, or, from a place of the text on, the next one begins."""
+        """The events up to the end of the list, or up to the first event after a place of the text."""
         text, self._end = self.text, end
         while not self.is_closed and (end is None or text.place < end or self._recovery.in_remains):
             if not self._recovery.in_remains:
@@ -123,7 +123,7 @@ class Document:
         self.text.skip(_BETWEEN)
 
     def _after_sound(self) -> Event | None:
-        """Take the text on from what is no sound event; the event if one could be read all the same."""
+        """Continue at text that is not an intact event; returns the event if one could be read nevertheless."""
         text = self.text
         if not self._recovery.in_remains:
             text.skip(SEPARATORS)
@@ -138,7 +138,7 @@ class Document:
         return self._recovery.step()
 
     def _sound(self) -> list[Event]:
-        """The next events that are JSON through and through; none where something else comes first."""
+        """The next events that are valid JSON; none where other text comes first."""
         text = self.text
         if self._is_lines:
             return self._sound_lines()
@@ -172,7 +172,7 @@ class Document:
             size = max(_FEWEST_AT_ONCE, min(size, cut[0] - text.at) // 8)
 
     def _sound_lines(self) -> list[Event]:
-        """The same of events that stand on lines of their own, without a list around them."""
+        """The next events that are on lines of their own, without a list around them."""
         text, size = self.text, self._at_once
         size = size if self._end is None else min(size, self._end - text.place)
         while size > 0:
@@ -191,7 +191,7 @@ class Document:
         return []
 
     def _closes(self) -> bool:
-        """Whether the bracket at `at` closes the list; a stray one is followed by another event."""
+        """Whether the bracket at `at` closes the list; after a stray one another event follows."""
         text = self.text
         for size in (_OVERLAP, 1 << 20):
             text.reach(size)
@@ -203,7 +203,7 @@ class Document:
         return not (text.data[text.at + 1 : text.at + 2] == b"," and EVENT_START.match(after))
 
     def _tail(self) -> tuple[bytes, bool]:
-        """The text after the event list up to the brace that closes the document, and whether it is there."""
+        """The text after the event list up to the brace that closes the document, and whether that brace exists."""
         text, size = self.text, _OVERLAP
         while True:
             text.reach(size)
@@ -228,7 +228,7 @@ class Document:
 
 
 def what_follows(text: Text) -> bytes:
-    """The first byte after a document that is none of those that may stand between two; nothing at the text's end."""
+    """The first byte after a document other than separators; empty at the text's end."""
     while True:
         text.skip(_BETWEEN)
         if text.left or not text.more():
@@ -236,7 +236,7 @@ def what_follows(text: Text) -> bytes:
 
 
 def last_boundary(data: bytes | bytearray, begin: int = 0, upto: int | None = None) -> tuple[int, int] | None:
-    """Where the last event but one in `data[begin:upto]` ends and the last starts; looked for from the end."""
+    """The last boundary between two events in `data[begin:upto]`: the end of one and the start of the next."""
     stop = len(data) if upto is None else min(upto, len(data))
     window = _SEARCH_BACK
     while True:
@@ -251,7 +251,7 @@ def last_boundary(data: bytes | bytearray, begin: int = 0, upto: int | None = No
 
 
 def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, Any]:
-    """The known top-level keys of the document around its events; read one by one where the whole is not JSON."""
+    """The known top-level keys of the document around its events; read one by one where it is not valid JSON."""
     decoded = (head + b"[]" + tail).decode("utf-8", "replace")
     try:
         # Of a trace that is cut among its events, the closing brace is missing.
@@ -273,7 +273,7 @@ def read_facts(head: bytes, tail: bytes, diagnostics: Diagnostics) -> dict[str, 
 
 
 def _what_it_is(head: bytes) -> str:
-    """One line on what was found where a trace was expected, and what to do."""
+    """A line on what was found where a trace was expected, and what to do."""
     expected = "expected a torch.profiler Chrome trace (JSON with traceEvents)"
     if not head.strip():
         return f"{expected}, found an empty file; export again with prof.export_chrome_trace(path)"

@@ -1,6 +1,6 @@
-"""The events of a Chrome trace as typed records, whatever JSON, or nearly JSON, they are written in.
+"""The events of a Chrome trace as typed records, in whatever JSON, or nearly JSON, they are written.
 
-A run of whole events is decoded at once; where that fails, `damage` reads on.
+A run of intact events is decoded at once; where that fails, `damage` continues.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ Args = msgspec.defstruct(
     rename={attribute(key): key for key in ARG_KEYS},
     gc=False,
 )
-"""Of an event's args, what the tables hold. Values are unchecked; shapes, types and grids stay the bytes they were."""
+"""The args of an event that tables have. Values are unchecked; shapes, types and grids stay bytes."""
 
 
 class BareEvent(msgspec.Struct, gc=False):
-    """An event whose args are not looked into.
+    """An event whose args are not decoded.
 
-    Times stay the bytes they were written as, because a float would not hold them exactly.
+    Times stay the bytes in which they were written, because a float would not hold them exactly.
     """
 
     ph: Any = None
@@ -51,18 +51,18 @@ class BareEvent(msgspec.Struct, gc=False):
 
 
 class Event(BareEvent):
-    """An event as far as the tables hold it."""
+    """The parts of an event that tables have."""
 
     args: Args | None = None  # type: ignore[valid-type]  # made by msgspec
 
 
 class CounterEvent(Event):
-    """A counter event with all of its args: each number among them is a series, whatever it is called."""
+    """A counter event with all of its args: each number among them is a series, whatever its name."""
 
     values: dict[str, Any] = {}
 
     def series(self) -> list[Event]:
-        """An event a series, named for the counter and, unless that is `value`, the number; itself without any."""
+        """An event for each series, named for the counter and, unless it is `value`, the number; itself without any."""
         counter = text(self.name) or ""
         return [
             Event("C", self.cat, counter if name == "value" else f"{counter} {name}".strip(), self.pid, self.tid,
@@ -73,7 +73,7 @@ class CounterEvent(Event):
 
 
 class _RawArgs(msgspec.Struct, gc=False):
-    """An event's phase, and its args as they are written."""
+    """An event's phase, and its args undecoded."""
 
     ph: Any = None
     args: msgspec.Raw = _ABSENT
@@ -99,7 +99,7 @@ _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 
 
 def decode_whole(block: bytes) -> list[Event] | None:
-    """Events of a run of whole event objects separated by commas; None when it is not JSON through and through."""
+    """The events of a run of objects separated by commas; null when it is not entirely valid JSON."""
     try:
         events = _DECODE_MANY(b"[" + block + b"]")
         return _with_values(events, lambda: _DECODE_MANY_RAW(b"[" + block + b"]"))
@@ -108,7 +108,7 @@ def decode_whole(block: bytes) -> list[Event] | None:
 
 
 def decode_lines(lines: bytes) -> list[Event] | None:
-    """Events on lines of their own; None when a line is anything else."""
+    """Events on lines of their own; null when a line is anything else."""
     try:
         return _with_values(_DECODER.decode_lines(lines), lambda: _RAW_ARGS.decode_lines(lines))
     except _NOT_JSON:
@@ -116,7 +116,7 @@ def decode_lines(lines: bytes) -> list[Event] | None:
 
 
 def decode_one(piece: bytes) -> Event | None:
-    """The event that the piece is; None when it is not JSON, or its args are no object."""
+    """The event in the piece; null when it is not JSON, or its args are no object."""
     try:
         return _with_values([_DECODE_ONE(piece)], lambda: [_RAW_ARGS.decode(piece)])[0]
     except _NOT_JSON:
@@ -124,7 +124,7 @@ def decode_one(piece: bytes) -> Event | None:
 
 
 def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) -> list[Event]:
-    """The events, counters among them with all of their args; most runs of events have none, and are read once."""
+    """The events, counters with all of their args; most runs have no counters and are decoded once."""
     counters = [i for i, event in enumerate(events) if event.ph == "C" and event.args is not None]
     if counters:
         raw = raw_args()
@@ -136,7 +136,7 @@ def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) ->
 
 
 def decode_without_args(piece: bytes) -> Event | None:
-    """The event without its args; None when it is not JSON all the same."""
+    """The event without its args; null when it is not JSON even so."""
     try:
         return Event(*msgspec.structs.astuple(_DECODE_BARE(piece)))
     except _NOT_JSON:
@@ -144,7 +144,7 @@ def decode_without_args(piece: bytes) -> Event | None:
 
 
 def is_json(piece: bytes) -> bool:
-    """Whether the piece is one JSON value, but for bytes that are no text."""
+    """Whether the piece is one JSON value, apart from bytes that are not UTF-8."""
     try:
         _DECODE_ANY(piece if piece.isascii() else piece.decode("utf-8", "replace").encode())
     except _NOT_JSON:
@@ -153,9 +153,9 @@ def is_json(piece: bytes) -> bool:
 
 
 def flattened(piece: bytes) -> tuple[bytes | None, int]:
-    """The piece with null for every value nested deeper than any that a table holds, and how deep it is.
+    """The piece with null for every value nested deeper than tables need, and its depth.
 
-    Without a piece where its brackets do not match, or nothing is that deep.
+    The piece is null where its brackets do not match, or nothing is that deep.
     """
     parts: list[bytes] = []
     depth = deepest = done = 0
@@ -176,7 +176,7 @@ def flattened(piece: bytes) -> tuple[bytes | None, int]:
 
 
 def root_end(text: bytes | bytearray, begin: int) -> int | None:
-    """Where the object is over in which the text is at `begin`, strings known; None if it is not."""
+    """The end of the object around `begin`, where strings are known; null if it has none."""
     depth = 1
     for match in _TOKENS.finditer(text, begin):
         token = text[match.start()]
@@ -190,7 +190,7 @@ def root_end(text: bytes | bytearray, begin: int) -> int | None:
 
 
 def object_end(text: bytes | bytearray, begin: int, limit: int) -> int | None:
-    """Where the object that starts at `begin` is over; None if it is not before `limit`."""
+    """The end of the object that starts at `begin`; null if it does not end before `limit`."""
     depth = 0
     for match in _TOKENS.finditer(text, begin, limit):
         token = text[match.start()]

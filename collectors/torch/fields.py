@@ -1,6 +1,6 @@
-"""The keys that are read of an event, and the columns of each raw table that they fill: for both readers.
+"""The keys that are read from an event, and the columns of each raw table that they fill, for both readers.
 
-`events` and `columns` read them with msgspec and Polars, and define what a trace means; `native` hands the same
+`events` and `columns` read them with msgspec and Polars, and define what a trace means; `native` passes the same
 declarations to the parser in C.
 """
 
@@ -54,7 +54,7 @@ CATEGORIES = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, how it is filled, the key it is from, and the key that stands in for it."""
+    """A column: its name, the way it is filled, its key, and a key to use if that is absent."""
 
     name: str
     how: int
@@ -141,7 +141,7 @@ FLOATS = {"grid_blocks_per_sm", "grid_warps_per_sm", "occupancy_percent", "value
 
 
 def fields() -> dict[str, int]:
-    """The place of each key's value among an event's fields; a triple takes three places."""
+    """The index of each key's value among an event's fields; a triple takes three."""
     places: dict[str, int] = {}
     at = 0
     for key, kind in KEYS.items():
@@ -151,18 +151,18 @@ def fields() -> dict[str, int]:
 
 
 _NO_FIELD = 1 << 62
-"""As a required field: one that no event has, so that all of a table are left to Python."""
+"""An impossible required field, which leaves all events of a table to Python."""
 TRACK_BASE = 1 << 61
-"""As in native.h: a track that is named by a string is this plus the string's number."""
+"""As in native.h: a track named by a string is this plus the string's number."""
 
 
 @functools.cache
 def plan() -> tuple[bytes, bytes, bytes, bytes]:
-    """Keys, tables and columns as the parser in C takes them, in words of 64 bits.
+    """Keys, tables and columns in the form that the parser in C takes: the keys' text, and words of 64 bits.
 
-    Keys' text; of each key where its text begins, its length, level (2: a category), kind or table, and field; of each
-    table the fields that it needs, those that matter to it, its first column and that after its last; of each column
-    how it is filled, its field, and the one that stands in.
+    For each key: where its text begins, its length, level (2: a category), kind or table, and field; for each table:
+    its required fields, those that matter to it, its first column and the one after its last; for each column: the way
+    it is filled, its field, and the substitute's.
     """
     places = fields()
     text, keys, tables, columns = b"", array("q"), array("q"), array("q")

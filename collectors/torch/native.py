@@ -1,4 +1,4 @@
-"""Reading a trace by the parser in C: blocks of its text by threads, and what it refuses or stops at by `document`."""
+"""Reading a trace with the C parser: blocks of its text in threads, and what it refuses or stops at with `document`."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _N_ROWS = (1 << 15) + 8
 _MOST_REFUSED = 1 << 14
 _FULL = 2
 _NULL = 0x7FF8_5AFE_C0DE_0001
-"""As in native.h; of floats a NaN, which JSON cannot write."""
+"""As in native.h; for floats a NaN, which JSON cannot express."""
 
 
 def read_native(
     text: Text, diagnostics: Diagnostics, *, block_bytes: int = _BLOCK_BYTES, n_threads: int | None = None
 ) -> ReadEvents | None:
-    """One trace out of the text, which is left at what follows it; None, and nothing read, without the library.
+    """One trace out of the text, which is left after the trace's end; null, with nothing read, without the library.
 
     Raises NoTraceError when this is no Chrome trace.
     """
@@ -74,20 +74,20 @@ def read_native(
 
 @dataclass(slots=True)
 class _Parsed:
-    """What a block gave, in file order, up to where the list closes, something is no JSON, or much is refused."""
+    """The parsed part of a block, in file order, up to the list's end, invalid JSON, or too many refused events."""
 
     n_events: int = 0
     frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     refused: list[tuple[bytes, dict[str, int]]] = field(default_factory=list)
-    """Events for msgspec to judge, and the rows that each table has before them."""
+    """Events that msgspec shall decode, with the number of rows before them in each table."""
     has_fractions: bool = False
     stopped_at: int = 0
-    """Where an event starts that was not read; the block's size where all were."""
+    """The start of the first event that was not read; the block's size if all were."""
 
 
 @dataclass(slots=True)
 class _Block:
-    """Text of whole events from a place of the trace on, and what the parser makes of it."""
+    """A piece of the trace's text that ends between events, and the parser's result for it."""
 
     text: memoryview
     start: int
@@ -95,12 +95,12 @@ class _Block:
 
     @property
     def end(self) -> int:
-        """Where the next block begins."""
+        """The beginning of the next block."""
         return self.start + len(self.text)
 
 
 def _take(block: _Block, collected: RawEvents, document: Document) -> int:
-    """Take what the parser made of the block; the place where it stopped."""
+    """Take over the parser's result for the block; returns the place where it stopped."""
     parsed = block.parsed.result() if block.parsed else _Parsed()
     refused = []
     for written, n_before in parsed.refused:
@@ -120,7 +120,7 @@ def _take(block: _Block, collected: RawEvents, document: Document) -> int:
 
 
 class _Blocks:
-    """The blocks of a text in order, parsed ahead of the one that is used, by as many parsers as there are threads."""
+    """The blocks of a text in order, parsed ahead of their use, by one parser a thread."""
 
     def __init__(self, text: Text, block_bytes: int, pool: ThreadPoolExecutor, n_threads: int) -> None:
         self.is_parsing = True
@@ -142,13 +142,13 @@ class _Blocks:
             yield self._ahead.popleft()
 
     def text_from(self, place: int) -> Iterator[memoryview]:
-        """The text from the start of a block on, whatever was parsed of it."""
+        """The text from the start of a block on, parsed or not."""
         while block := next((block for block in self._ahead if block.start == place), None) or self._read():
             place = block.end
             yield block.text
 
     def _read(self) -> _Block | None:
-        """The next block, which is put behind the others; None at the text's end."""
+        """The next block, which is appended to the others; null at the text's end."""
         text = next(self._texts, None)
         if text is None:
             return None
@@ -166,7 +166,7 @@ class _Blocks:
 
 
 def _cut(pieces: Iterable[bytes | memoryview], block_bytes: int) -> Iterator[memoryview]:
-    """The text in blocks that end where an event seems to start; somewhere, where there is no such place."""
+    """The text in blocks that end where an event seems to start, or anywhere if there is no such place."""
     held: list[bytes | memoryview] = []
     size = 0
     for piece in pieces:
@@ -190,7 +190,7 @@ def _last_start(text: bytes) -> int:
 
 
 class _Parser:
-    """The parser of one thread, with the strings that it has met: categories by their numbers."""
+    """The parser of one thread, with the strings it has seen, as categories by their numbers."""
 
     def __init__(self) -> None:
         assert LIBRARY is not None
@@ -220,7 +220,7 @@ class _Parser:
         return parsed
 
     def _take_rows(self, parsed: _Parsed, n_rows: array[int]) -> None:
-        """Put what stands in the cells into frames."""
+        """Turn the parser's cells into frames."""
         self._texts = _extended(self._texts, *self._parser.strings(0, len(self._texts)), is_json=False)
         self._shapes = _extended(self._shapes, *self._parser.strings(1, len(self._shapes)), is_json=True)
         place = 0
@@ -232,9 +232,9 @@ class _Parser:
             place += len(table)
 
     def _column(self, of: fields.Column, cells: bytes) -> pl.Series:
-        """A column from its cells: numbers, in no more memory than they need, or the strings that they number.
+        """A column from its cells: narrow numbers, or the strings that the cells number.
 
-        By operations on a Series that run in this thread alone: those of expressions cost ten times as much here.
+        Operations on a Series run in this thread alone: those of expressions cost ten times as much here.
         """
         if of.name in fields.FLOATS:
             values = series(cells, pl.Float64())
@@ -255,7 +255,7 @@ class _Parser:
 
 
 def _extended(known: pl.Series, ends: bytes, text: bytes, *, is_json: bool) -> pl.Series:
-    """The known strings and those after them, which lie one after another in the text: JSON, or a JSON string each."""
+    """The known strings and the new ones, which are one after another in the text as JSON, or as JSON strings."""
     if not ends:
         return known
     written = [text[begin:end] for begin, end in pairwise([0, *array("q", ends)])]
@@ -267,5 +267,5 @@ def _extended(known: pl.Series, ends: bytes, text: bytes, *, is_json: bool) -> p
 
 
 def _unescaped(text: bytes) -> str:
-    """The string that the content of a JSON string is."""
+    """The string that a JSON string's content encodes."""
     return str(msgspec.json.decode(b'"' + text + b'"')) if b"\\" in text else text.decode()

@@ -1,4 +1,4 @@
-"""Raw frames of a Chrome trace into the raw frames that every profiler's collector hands to assemble."""
+"""Turning raw frames of a Chrome trace into the raw tables that `assemble` takes from every profiler."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "ov
 _STEP = r"^ProfilerStep#[0-9]+$"
 _MODULE = "nn.Module: "
 _DRIVERS = ["cuda_driver", "xpu_driver", "privateuse1_driver"]
-"""Categories of calls of a driver; those of other calls are a runtime's."""
+"""Categories of driver calls; the other categories of calls are a runtime's."""
 _SPARSE, _FEW = 8, 1 << 16
 _SYNC = (
     ("event", r"(?i)event sync"),
@@ -46,9 +46,9 @@ _SYNC = (
 
 
 def raw_tables(frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
-    """The frames with times on the trace's base and the words of Kineto put into the words of the schema.
+    """The frames with times on the trace's base and Kineto's words translated into the schema's.
 
-    Takes each frame out of `frames` as it converts it, so that no table is held twice.
+    Takes each frame out of `frames` as it converts it, so that no table is in memory twice.
     """
     if abs(base_ns) >= TIME_LIMIT_NS:
         diagnostics.add(
@@ -66,13 +66,13 @@ def raw_tables(frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagn
 
 
 def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame without columns of nothing but nulls, which need not be carried along."""
+    """The frame without columns of only nulls, which need not be carried along."""
     empty = [column.name for column in frame.get_columns() if column.null_count() == frame.height]
     return frame.drop(empty) if frame.height else frame
 
 
 def _fitting(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with null for what a 32-bit column cannot hold: one wrong number must not cost the trace."""
+    """The frame with null for values that a 32-bit column cannot hold: one wrong number must not cost the trace."""
     declared = TABLES[name].schema
     narrow = [c for c, dtype in frame.schema.items() if dtype == pl.Int64 and declared.get(c) == pl.Int32]
     return frame.with_columns(
@@ -91,7 +91,7 @@ def _spans(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _named(spans: pl.DataFrame) -> pl.DataFrame:
-    """The kind of spans by their category and name; and the name, of a Python call without addresses and folders."""
+    """The kind of spans by category and name, and their names; those of Python calls without addresses and folders."""
     is_call, is_module = pl.col("category") == "python_function", pl.col("name").str.starts_with(_MODULE)
     # The profiler's own step annotation was an Operator until 2022.
     is_step = (pl.col("category") == "Operator") & pl.col("name").str.contains(_STEP)
@@ -115,7 +115,7 @@ def _without_folders(name: pl.Expr) -> pl.Expr:
 
 
 def _callers(spans: pl.DataFrame) -> pl.Series:
-    """The row of the Python call that each call names as its parent, the first of that number in its process."""
+    """The row of the Python call that each call names as its parent, the first with that number in its process."""
     spans = spans.select("process_id", pl.col("python_id", "python_parent_id").cast(pl.Int64)).with_row_index("row")
     found = pl.repeat(None, spans.height, dtype=pl.UInt32, eager=True)
     if not spans["python_parent_id"].count():
@@ -131,7 +131,7 @@ def _callers(spans: pl.DataFrame) -> pl.Series:
 
 
 def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Series:
-    """For each wanted number the first of the rows that has it; null where none has."""
+    """For each wanted number the first row that has it; null where none has."""
     lowest, highest = numbers.min(), numbers.max()
     # The profiler counts calls up: a list by number is short, and takes a tenth of a join's time and memory.
     if isinstance(lowest, int) and isinstance(highest, int) and lowest >= 0 and highest < _SPARSE * len(rows) + _FEW:
@@ -143,7 +143,7 @@ def _first_rows(numbers: pl.Series, rows: pl.Series, wanted: pl.Series) -> pl.Se
 
 
 def _api_calls(calls: pl.DataFrame) -> pl.DataFrame:
-    """Calls with the sort of interface that they are of."""
+    """Calls with the kind of interface that they belong to."""
     source = each_once(
         calls["category"],
         lambda category: pl.when(category.is_in(_DRIVERS)).then(pl.lit("driver")).otherwise(pl.lit("runtime")),
@@ -160,7 +160,7 @@ def _kernels(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def _memcpys(copies: pl.DataFrame) -> pl.DataFrame:
-    """Copies with direction and memory kinds read from the name's pattern, never from a list of names."""
+    """Copies with direction and memory kinds parsed from the name, not looked up in a list of names."""
     said = each_once(copies["name"], _direction_and_memory).struct.unnest()
     return _work(copies).with_columns(*said, size_bytes=pl.col("size_bytes").fill_null(0))
 
@@ -233,7 +233,7 @@ _CONVERT = {
 
 
 def _collectives(kernels: pl.DataFrame) -> pl.DataFrame:
-    """What communication kernels tell of their collective; kernel_id is the row, as assemble will number it."""
+    """The collectives of communication kernels; kernel_id is the row number, as `assemble` will assign it."""
     width = (
         pl.col("dtype")
         .cast(pl.String)

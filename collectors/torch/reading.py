@@ -1,4 +1,4 @@
-"""The traces of a file one after another, each by the parser in C where that is there, else by msgspec."""
+"""The traces of a file one after another, each read by the C parser if compiled, else by msgspec."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Reader = Callable[[Text, Diagnostics], ReadEvents]
 
 
 def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
-    """One trace out of the text, which is left at what follows it, every event by msgspec: what a trace means.
+    """One trace out of the text, which is left after its end, decoded by msgspec: this defines a trace's meaning.
 
     Raises NoTraceError when this is no Chrome trace.
     """
@@ -29,17 +29,17 @@ def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
 
 
 def read_either(text: Text, diagnostics: Diagnostics) -> ReadEvents:
-    """The same, by the parser in C where it is there."""
+    """One trace out of the text, read by the C parser if compiled."""
     return read_native(text, diagnostics) or read_plainly(text, diagnostics)
 
 
 def read_documents(
     source: ByteSource, diagnostics: Diagnostics, reader: Reader = read_either
 ) -> Iterator[tuple[ReadEvents, Diagnostics]]:
-    """Each trace of a file with what is to be said of it; of the first, that is `diagnostics`.
+    """Each trace of a file with its diagnostics; the first one's are `diagnostics`.
 
-    What follows a trace and is none is counted with the trace before it, and ends the reading. Raises SourceError when
-    the file does not begin with a trace.
+    Text after a trace that is no further trace is counted with the trace before it, and ends the reading. Raises
+    SourceError when the file does not begin with a trace.
     """
     text = Text(source.blocks(BLOCK_BYTES), str(source.path))
     said = diagnostics

@@ -1,4 +1,4 @@
-"""Repair of an event that is not JSON: bare words, stray backslashes and quotes, bytes that are no text."""
+"""Repairing an event that is not JSON: bare words, stray backslashes and quotes, bytes that are not UTF-8."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CLOSING_ESCAPED = re.compile(rb'(?<!\\)\\"(?=\s*(?:[}\]]|,\s*"))')
 
 
 def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
-    """The event that the piece is, if need be after repair or without its args, which is counted; else None."""
+    """The event in the piece, if necessary after repair or without its args, which is counted; else null."""
     event = decode_one(piece)
     if event is not None:
         return event
@@ -49,7 +49,7 @@ def mended(piece: bytes, diagnostics: Diagnostics) -> Event | None:
 
 
 def _shallow(piece: bytes, diagnostics: Diagnostics) -> Event | None:
-    """The event without what is nested too deep for a decoder; no table holds such a value."""
+    """The event without values nested too deep for a decoder; no table has such values."""
     flat, depth = flattened(piece)
     if flat is None:
         return None
@@ -61,7 +61,7 @@ def _shallow(piece: bytes, diagnostics: Diagnostics) -> Event | None:
 
 
 def _with_words(piece: bytes) -> bytes:
-    """The piece with bad bytes, control characters, stray backslashes, and words that are no JSON mended."""
+    """The piece with bad bytes, control characters, stray backslashes, and bare words repaired."""
     return _bare_words(piece)
 
 
@@ -71,7 +71,7 @@ def _with_quotes(piece: bytes) -> bytes:
 
 
 def _with_closing(piece: bytes) -> bytes:
-    """The same, with a backslash before a closing quote taken for a stray one."""
+    """The same, with a backslash before a closing quote treated as stray."""
     return _bare_words(_CLOSING_ESCAPED.sub(rb'\\\\"', piece))
 
 
@@ -101,7 +101,7 @@ def _fits(token: bytes) -> bool:
 
 
 def _inner_quotes(text: bytes) -> bytes:
-    """The text with those quotes escaped that stand inside a string: no comma, colon or bracket follows them."""
+    """The text with the quotes inside strings escaped: those that no comma, colon or bracket follows."""
     parts, done, opened = [], 0, False
     for match in _QUOTE.finditer(text):
         quote = match.end() - 1

@@ -43,7 +43,7 @@ def run(command: Sequence[str], settings: Settings | None = None, *, keep: Path 
     """Run the command with torch.profiler in its Python processes.
 
     `settings.folder` is replaced. `keep` is a folder to which the profiler's own files are copied. Raises ToolError
-    when the command cannot be run, and when nothing was captured: why, and with which code the program ended.
+    when the command cannot be run, and when nothing was captured, with the reason and the program's exit code.
     """
     with OwnFolder("tracelens-live-") as folder:
         asked = replace(settings or Settings(""), folder=folder)
@@ -67,7 +67,7 @@ def _keep(folder: Path, keep: Path | None) -> None:
 
 
 def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
-    """The captures of what the processes left in the folder, and notes. Raises ToolError when they left nothing."""
+    """The captures of the processes' files in the folder, and notes. Raises ToolError when there are none."""
     reports = [json.loads(path.read_text()) for path in sorted(folder.glob(f"*{SUFFIX}"))]
     notes = list(dict.fromkeys(note for report in reports for note in report["notes"]))
     read: list[tuple[dict[str, Any], Capture]] = []
@@ -101,7 +101,7 @@ def _trace_of(report: Mapping[str, Any], folder: Path) -> Path:
 
 
 def _stem(report: Mapping[str, Any]) -> str:
-    """What the names of a process's files begin with."""
+    """The beginning of the names of a process's files."""
     rank = report.get("rank")
     return f"{'process' if rank is None else f'rank{rank}'}.{report['process_id']}"
 
@@ -114,7 +114,7 @@ def _recorded(reports: Sequence[dict[str, Any]], folder: Path) -> list[dict[str,
 
 
 def _one_a_rank(read: Iterable[tuple[dict[str, Any], Capture]]) -> list[tuple[dict[str, Any], Capture]]:
-    """Of each rank the process with most recorded steps, of several the one that ran longest."""
+    """For each rank the process with most recorded steps, and of several the one that ran longest."""
     chosen: dict[int, tuple[dict[str, Any], Capture]] = {}
     for report, capture in sorted(read, key=lambda pair: (pair[0].get("n_active", 0), pair[1].source.size_bytes)):
         rank = capture.rank or 0
@@ -125,7 +125,7 @@ def _one_a_rank(read: Iterable[tuple[dict[str, Any], Capture]]) -> list[tuple[di
 
 
 def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
-    """The stage that the processes of the program came to, in words."""
+    """A text on the stage that the program's processes reached."""
     stages = {report["stage"] for report in reports}
     if not stages:
         return (
@@ -145,7 +145,7 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _facts(report: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """What the manifest says of the capture beside what its sidecar does: options, and where steps came from."""
+    """The manifest's facts of the capture beside the sidecar's: options, and how steps were found."""
     return {
         "live": True,
         "wait": settings.wait,
@@ -161,7 +161,7 @@ def _facts(report: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
 
 
 def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
-    """Which steps were recorded, and what that cost, in words."""
+    """A sentence on the recorded steps and the cost of recording them."""
     steps = [n for n, kind, _ in report.get("step_ns", ()) if kind.startswith("active")]
     said = []
     if steps:
@@ -188,7 +188,7 @@ def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
 
 
 class CaptureOptions(TypedDict, total=False):
-    """What `tl.capture` takes beside its path; the words are those of `tracelens collect torch`."""
+    """Options of `tl.capture` besides its path, named as those of `tracelens collect torch`."""
 
     wait: int
     warmup: int
@@ -202,7 +202,7 @@ class CaptureOptions(TypedDict, total=False):
 
 
 def _settings_of_block(options: CaptureOptions) -> Settings:
-    """Everything is recorded unless steps are asked for. Raises UsageError for an option that is none, or cannot be."""
+    """Settings that record everything unless steps are chosen. Raises UsageError for invalid options."""
     unknown = set(options) - set(CaptureOptions.__annotations__)
     if unknown:
         known = ", ".join(CaptureOptions.__annotations__)
@@ -216,22 +216,23 @@ def _settings_of_block(options: CaptureOptions) -> Settings:
 
 
 _under_way: list[object] = []
-"""The capture of this process that has begun and not ended; torch has one profiler."""
+"""The capture under way in this process; torch has one profiler."""
 
 
 class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` read like open and lru_cache
     """Record a block or a function with torch.profiler into a trace: `with tl.capture("run.tracelens") as cap: …`.
 
     Everything from the beginning of the block to its end is recorded, or by steps: `wait` of them are left out,
-    `warmup` run under the profiler without being kept, `active` are kept (None: all). `cap.step()` ends a step; where
-    it is never called, steps are found as `tracelens collect torch` finds them. `shapes`, `stacks`, `modules`,
-    `memory` and `cuda_sync` as there; `compile_provenance` records what torch.compile generates, for which the block
-    must hold the first run of what is compiled. After the block the trace is written and `cap.trace` is that Trace;
-    `cap.notes` says what was recorded and what it cost. As a decorator it records the function's first call.
+    `warmup` run under the profiler without being kept, `active` are kept (None: all). `cap.step()` ends a step; if it
+    is never called, steps are found as `tracelens collect torch` finds them. `shapes`, `stacks`, `modules`, `memory`
+    and `cuda_sync` as there; `compile_provenance` records the kernels that torch.compile generates, for which the block
+    must contain the first run of the compiled model. After the block the trace is written, and `cap.trace` is that
+    Trace; `cap.notes` describes what was recorded and what it cost. As a decorator it records the function's first
+    call.
 
-    Raises UsageError for options that cannot be, and for a capture within another; SourceError before the block when
-    the target exists (unless `force`) or cannot be written, ToolError after it when nothing was recorded. What the
-    block raises goes on, after what was recorded is written.
+    Raises UsageError for invalid options, and for a capture within another; SourceError before the block when the
+    target exists (unless `force`) or cannot be written, ToolError after it when nothing was recorded. An exception of
+    the block is passed on after the recording is written.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, force: bool = False, **options: Unpack[CaptureOptions]) -> None:

@@ -1,4 +1,4 @@
-"""What a live capture knows beyond the Chrome trace, from the file `NAME.live.json` beside `NAME.pt.trace.json`."""
+"""Facts of a live capture that the Chrome trace lacks, in the file `NAME.live.json` beside `NAME.pt.trace.json`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LAYER_SCHEMA = {
 
 
 def sidecar_of(trace: Path) -> Path:
-    """Where a trace's sidecar would be."""
+    """The path that a trace's sidecar would have."""
     name = trace.name
     for ending in _ENDINGS:
         name = name.removesuffix(ending)
@@ -31,7 +31,7 @@ def sidecar_of(trace: Path) -> Path:
 
 
 def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
-    """The facts beside a trace; empty where there are none. A damaged file is a warning: the trace stands without."""
+    """The facts beside a trace; empty without a sidecar, and, with a warning, for a damaged one."""
     path = sidecar_of(trace)
     if str(trace) == "-" or not path.is_file():
         return {}
@@ -47,7 +47,7 @@ def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
 
 
 def exact_paths(spans: pl.DataFrame, facts: dict[str, Any], diagnostics: Diagnostics) -> pl.DataFrame:
-    """Raw spans with `exact_path`, the attribute path of module calls that the sidecar names."""
+    """Raw spans with `exact_path`, the attribute path of module calls from the sidecar."""
     paths = facts.get("module_paths")
     known = {k: v for k, v in paths.items() if isinstance(v, str)} if isinstance(paths, dict) else {}
     if not known:
@@ -72,7 +72,7 @@ def exact_paths(spans: pl.DataFrame, facts: dict[str, Any], diagnostics: Diagnos
 
 
 def describe_layers(layers: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame:
-    """Layers with the class, parameters and hyperparameters that the sidecar tells."""
+    """Layers with class, parameters and hyperparameters from the sidecar."""
     told = facts.get("layers")
     rows = [
         (path, str(layer.get("class_name") or "unknown"), integer(layer.get("n_parameters")), _as_json(layer))
@@ -97,14 +97,14 @@ def _as_json(layer: dict[str, Any]) -> str | None:
 
 
 def mark_rank(capture: Capture, facts: dict[str, Any]) -> None:
-    """The rank that the launcher gave the process, where the trace does not say."""
+    """Set the rank that the launcher gave the process, where the trace has none."""
     rank = integer(facts.get("rank"))
     if rank is not None and 0 <= rank < 2**31 and capture.rank_origin != "distributedInfo":
         capture.rank, capture.rank_origin = rank, "launcher"
 
 
 def step_times(facts: dict[str, Any]) -> dict[str, Any]:
-    """What steps took without the profiler and with it, where the capture has measured both, for the manifest."""
+    """The manifest's settings on the time of steps without the profiler and with it, where both were measured."""
     told = {name: facts.get(name) for name in ("unprofiled_step_ns", "profiled_step_ns")}
     is_told = all(
         isinstance(times, dict) and all(type(time) is int for time in times.values()) for times in told.values()
@@ -113,7 +113,7 @@ def step_times(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_sidecar(path: Path) -> bool:
-    """Whether this is no trace but what stands beside one."""
+    """Whether the file is not a trace but a sidecar of one."""
     return path.name.endswith(SUFFIX)
 
 

@@ -23,7 +23,7 @@ _CAREFUL_BYTES = 512
 
 
 class ByteSource:
-    """A trace file's decompressed bytes. After the last block, `describe` tells size and hash of what was read."""
+    """A trace file's decompressed bytes. After the last block, `describe` returns size and hash."""
 
     def __init__(self, path: Path, diagnostics: Diagnostics) -> None:
         """Name the file; nothing is opened yet. The path `-` is standard input."""
@@ -48,7 +48,7 @@ class ByteSource:
             raise SourceError(f"{self.path}: cannot be read: {error.strerror or error}") from error
 
     def describe(self, kind: str) -> SourceFile:
-        """What was read, for the manifest."""
+        """The file's name, size and hash, for the manifest."""
         return SourceFile(self.name, kind, self._size, self._digest.hexdigest())
 
     def _raw(self, stream: BinaryIO, size: int) -> Iterator[bytes]:
@@ -68,10 +68,10 @@ class ByteSource:
         yield from self._inflate(first, raw, block_bytes)
 
     def _inflate(self, first: bytes, raw: Iterator[bytes], block_bytes: int) -> Iterator[bytes]:
-        """Gzip members one after another; a damaged or cut stream gives what came before the damage.
+        """The content of gzip members one after another; for a damaged or cut stream, that before the damage.
 
-        Where isal is installed it inflates, in a third of zlib's time. zlib alone says how much of a damaged stream
-        there is, so from the damage on it reads the file anew.
+        isal inflates where it is installed, in a third of zlib's time. Only zlib reports how much of a damaged stream
+        is good, so from the damage on it reads the file again.
         """
         members = _Members(_isal() if self._is_file else zlib, first, raw, block_bytes)
         given = 0
@@ -95,9 +95,9 @@ class ByteSource:
         return str(self.path) != "-"
 
     def _check_expansion(self, given: int) -> None:
-        """Raise SourceError for what can only be meant to fill the machine: traces shrink to a tenth, bombs to 1/1000.
+        """Raise SourceError for a file made to fill the machine: traces shrink to a tenth, bombs to 1/1000.
 
-        The sum counts from some size on, because a small file of one repeated event may well shrink more.
+        The ratio is checked from some size on, because a small file of one repeated event may well shrink more.
         """
         if given > ANY_EXPANSION_BYTES and given > self._size * EXPANSION.value:
             self.failed = True
@@ -112,7 +112,7 @@ class ByteSource:
 
 
 class _Members:
-    """The content of gzip members one after another; after the last piece, `failure` says how the stream was broken."""
+    """The content of gzip members one after another; after the last piece, `failure` describes any damage."""
 
     def __init__(self, module: Any, first: bytes, raw: Iterator[bytes], block_bytes: int) -> None:
         self.inflates_with = module
@@ -150,12 +150,12 @@ class _Members:
 
 
 def _isal() -> Any:
-    """The zlib of isal where it is installed, else Python's own."""
+    """Isal's zlib where it is installed, else Python's own."""
     return importlib.import_module("isal.isal_zlib") if importlib.util.find_spec("isal") else zlib
 
 
 def unzipped(head: bytes) -> bytes:
-    """What the first bytes of a gzip file hold, as far as they can be read."""
+    """The decompressed content of a gzip file's first bytes, as far as they can be read."""
     try:
         return zlib.decompressobj(_GZIP_WINDOW).decompress(head, _SNIFF_BYTES)
     except zlib.error:
@@ -163,7 +163,7 @@ def unzipped(head: bytes) -> bytes:
 
 
 def _up_to_damage(inflater: zlib._Decompress, data: bytes) -> bytes:
-    """The content of damaged data up to the damage: zlib gives nothing of a piece in which it finds an error."""
+    """The content of damaged data up to the damage: zlib returns nothing for a piece with an error."""
     parts, at, size = [], 0, _CAREFUL_BYTES
     while at < len(data):
         before = inflater.copy()

@@ -1,4 +1,4 @@
-"""A trace's text as it is read: a window that moves on, and searches in it that no cut of the text can mislead."""
+"""A trace's text while it is read: a moving window, and searches in it that do not depend on where it is cut."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ _DONE_WITH = 1 << 20
 
 
 class Text:
-    """Text from some place on, of which more comes when it is asked for; `at` is where the reader is."""
+    """A window of text that is extended on demand; `at` is the reader's place."""
 
     def __init__(self, pieces: Iterable[bytes], name: str = "the text") -> None:
-        """Text in pieces; errors call it by its name."""
+        """Start with pieces of text; `name` is used in errors."""
         self.name = name
         self.data = bytearray()
         self.at = 0
         self.over = False
         self.start = 0
-        """How much text there was before `data`."""
+        """The length of the text before `data`."""
         self._pieces: Iterator[bytes | memoryview] = iter(pieces)
 
     @property
     def place(self) -> int:
-        """Where the reader is in the whole text."""
+        """The reader's place in the whole text."""
         return self.start + self.at
 
     @property
     def left(self) -> int:
-        """How much text is there from `at` on."""
+        """The length of the window's text from `at` on."""
         return len(self.data) - self.at
 
     def more(self) -> bool:
-        """Read on; False, and `over`, when nothing is left. Text before `at` may be let go."""
+        """Extend the window; false, and `over` is set, when nothing is left. Text before `at` may be dropped."""
         if self.at > _DONE_WITH:
             del self.data[: self.at]
             self.start += self.at
@@ -45,12 +45,12 @@ class Text:
         return False
 
     def reach(self, size: int) -> None:
-        """See to it that so much text is there, unless it is over before."""
+        """Extend the window to this length, unless the text ends before."""
         while self.left < size and self.more():
             pass
 
     def skip(self, characters: bytes) -> None:
-        """Move on over all of these characters that are there already."""
+        """Move past all of these characters that are in the window."""
         left = len(self.data) - self.at
         step = 64
         while left > 0:
@@ -71,13 +71,13 @@ class Text:
         yield from pieces
 
     def resume(self, begun: bytes | bytearray, pieces: Iterator[bytes | memoryview], start: int) -> None:
-        """Go on with text that was taken by `rest` and not needed."""
+        """Continue with text that was taken by `rest` and not needed."""
         self.data, self.at, self.start, self.over = bytearray(begun), 0, start, False
         self._pieces = pieces
 
 
 class Finder:
-    """Where a pattern that starts with a brace, and holds no other, matches next; no text is searched twice."""
+    """Finds the next match of a pattern that begins with a brace and contains no other; no text is searched twice."""
 
     def __init__(self, pattern: re.Pattern[bytes]) -> None:
         self._pattern = pattern
@@ -85,7 +85,7 @@ class Finder:
         self._searched = 0
 
     def next(self, text: Text) -> tuple[int, int] | None:
-        """Begin and end in `text.data` of the first match from `text.at` on; None where none is there yet."""
+        """Begin and end, in `text.data`, of the first match from `text.at` on; null where there is none yet."""
         if self._found is None or self._found[0] < text.place:
             begin = max(text.place, self._searched) - text.start
             match = self._pattern.search(text.data, begin)

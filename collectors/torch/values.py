@@ -1,4 +1,4 @@
-"""Turning the loosely typed values of a Chrome trace into columns: exact nanoseconds, integers, JSON text."""
+"""Converting the loosely typed values of a Chrome trace into columns: exact nanoseconds, integers, JSON text."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def _utf8(value: bytes) -> str | None:
 
 
 def spaced_alike(json: pl.Expr) -> pl.Expr:
-    """JSON lists as text, spaced alike whatever layout the file has; null where nothing is written."""
+    """JSON lists as text with uniform spacing; null where nothing is written."""
     alike = json.str.replace_all(r"\s*([\[\],])\s*", "$1").str.replace_all(",", ", ", literal=True)
     return pl.when(alike != "").then(alike)
 
 
 def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
-    """Microseconds in decimal digits → Int64 nanoseconds, exactly; null where the text is no number.
+    """Microseconds in decimal digits as Int64 nanoseconds, exactly; null where the text is no number.
 
     A float64 holds epoch microseconds to 250 ns only, so the digits themselves are read.
     """
@@ -95,7 +95,7 @@ def integer(value: Any) -> int | None:
 
 
 def integers(values: Sequence[Any]) -> pl.Series:
-    """Each value as an Int64, null where it is none."""
+    """Each value as an Int64, null where it is no integer."""
     if set(map(type, values)) <= _WHOLE:
         try:
             found = pl.Series(values, dtype=pl.Int64)
@@ -114,7 +114,7 @@ def numbers(values: Sequence[Any]) -> pl.Series:
 
 
 def texts(values: Sequence[Any]) -> pl.Series:
-    """Each value as a string, null where it is none."""
+    """Each value as a string, null where it is no text."""
     if set(map(type, values)) <= _TEXT:
         return pl.Series(values, dtype=pl.String)
     return pl.Series([text(value) for value in values], dtype=pl.String)

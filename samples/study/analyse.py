@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def read_measurements(path: Path) -> pl.DataFrame | None:
-    """What was measured, a row a point or a kernel; null where there is no such file."""
+    """The measurements in the file, a row for each point or kernel; null where there is no such file."""
     return pl.read_csv(path, schema_overrides={"checksum": pl.Float64}) if path.is_file() else None
 
 

@@ -96,7 +96,7 @@ def section(captures: Mapping[str, tl.Trace], counters: pl.DataFrame | None = No
 
 
 def _share(captures: Mapping[str, tl.Trace]) -> list[Finding]:
-    """What part of the kernel time the kernel of ReLU takes, and which place by calls."""
+    """The share of the kernel time that ReLU's kernel takes, and its rank among kernels by number of calls."""
     name = DOUBLED["batch"][0]
     if name not in captures:
         return []

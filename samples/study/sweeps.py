@@ -213,7 +213,7 @@ def _panel(rows: list[dict[str, Any]], titles: tuple[str, str], *, is_log: bool)
 
 
 def findings(points: pl.DataFrame) -> list[Finding]:
-    """What the paper read from these figures, and whether it is so today."""
+    """The paper's observations on these figures, and whether they hold today."""
     found = [
         _order(points), _eager_and_libtorch(points), _shrinks(points), *_memory(points), _utilisation(points),
         _script_trains(points),

@@ -6,15 +6,15 @@ from tracelens.schemas.events import PHASES, RANK
 from tracelens.storage.table import Column
 
 STEP = Column("step", pl.Int64, "Step; null for the whole trace.", nullable=True)
-PHASE = Column("phase", pl.String, "Part of the training step, where markers tell.", nullable=True, values=PHASES)
+PHASE = Column("phase", pl.String, "Part of the training step, where markers show it.", nullable=True, values=PHASES)
 
 DURATIONS = (
-    Column("n_calls", pl.Int64, "How many."),
-    Column("duration_total_ns", pl.Int64, "Sum of the durations.", "ns"),
-    Column("duration_mean_ns", pl.Float64, "Mean duration.", "ns"),
-    Column("duration_median_ns", pl.Float64, "Median duration.", "ns"),
-    Column("duration_min_ns", pl.Int64, "Shortest duration.", "ns"),
-    Column("duration_max_ns", pl.Int64, "Longest duration.", "ns"),
+    Column("n_calls", pl.Int64, "Number of them."),
+    Column("duration_total_ns", pl.Int64, "Sum of the durations."),
+    Column("duration_mean_ns", pl.Float64, "Mean duration."),
+    Column("duration_median_ns", pl.Float64, "Median duration."),
+    Column("duration_min_ns", pl.Int64, "Shortest duration."),
+    Column("duration_max_ns", pl.Int64, "Longest duration."),
 )
 
 __all__ = ["DURATIONS", "PHASE", "RANK", "STEP"]

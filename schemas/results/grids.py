@@ -1,4 +1,4 @@
-"""Results about the grids that kernels were launched with."""
+"""Results of analyses of launch grids."""
 
 import polars as pl
 
@@ -8,8 +8,8 @@ from tracelens.storage.table import Column, Table
 I64, I32, STR, F64 = pl.Int64, pl.Int32, pl.String, pl.Float64
 
 _NAME = Column("name", STR, "Demangled name of the kernel.")
-_LIBRARY = Column("library", STR, "Who wrote the code that runs.", values=LIBRARIES)
-_PRIMITIVE = Column("primitive", STR, "What it computes.", values=PRIMITIVES)
+_LIBRARY = Column("library", STR, "Library that the kernel's code comes from.", values=LIBRARIES)
+_PRIMITIVE = Column("primitive", STR, "Kind of computation.", values=PRIMITIVES)
 
 
 def _shape(prefix: str = "", of: str = "") -> tuple[Column, ...]:
@@ -23,7 +23,7 @@ def _shape(prefix: str = "", of: str = "") -> tuple[Column, ...]:
 
 KERNEL_GRIDS = Table(
     "kernel_grids",
-    "A kernel, the grid and block it was launched with, and what these make of the device. Where calls with the same "
+    "A kernel, the grid and block it was launched with, and how well these fill the device. Where calls with the same "
     "grid and block differ in shared memory, registers or primitive, each of these has a row.",
     (
         RANK,
@@ -33,20 +33,20 @@ KERNEL_GRIDS = Table(
         _PRIMITIVE,
         *_shape(),
         Column("n_calls", I64, "Executions."),
-        Column("duration_total_ns", I64, "Sum of the durations; kernels may overlap, so it is not wall time.", "ns"),
-        Column("duration_mean_ns", F64, "Mean duration.", "ns"),
-        Column("duration_median_ns", F64, "Median duration; halfway between the middle two of an even number.", "ns"),
-        Column("duration_min_ns", I64, "Shortest duration.", "ns"),
-        Column("duration_max_ns", I64, "Longest duration.", "ns"),
+        Column("duration_total_ns", I64, "Sum of the durations; kernels may overlap, so it is not wall time."),
+        Column("duration_mean_ns", F64, "Mean duration."),
+        Column("duration_median_ns", F64, "Median duration; halfway between the middle two of an even number."),
+        Column("duration_min_ns", I64, "Shortest duration."),
+        Column("duration_max_ns", I64, "Longest duration."),
         Column("n_blocks", I64, "Blocks of the grid.", nullable=True),
         Column("n_threads", I64, "Threads of the grid: its blocks times the threads of a block.", nullable=True),
         Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
-        Column("shared_bytes", I64, "Shared memory a block, static plus dynamic.", "bytes", nullable=True),
+        Column("shared_bytes", I64, "Shared memory a block, static plus dynamic.", nullable=True),
         Column("blocks_per_sm", I64, "Blocks that an SM holds at once, by CUDA's occupancy rules.", nullable=True),
         Column(
             "occupancy_limiter",
             STR,
-            "What keeps an SM from holding more blocks; where several do alike, the first of these.",
+            "Resource that keeps an SM from holding more blocks; of several, the first of these.",
             nullable=True,
             values=("warps", "registers", "shared_memory", "blocks", "unknown"),
         ),
@@ -54,7 +54,6 @@ KERNEL_GRIDS = Table(
             "theoretical_occupancy_frac",
             F64,
             "Warps that an SM holds at once over the most it can, if the grid is large enough.",
-            "1",
             nullable=True,
         ),
         Column(
@@ -69,46 +68,48 @@ KERNEL_GRIDS = Table(
             "Share of the block slots of all waves that the last wave leaves empty: 1 - waves / ceil(waves). 0 where "
             "waves are whole; for a grid below one wave the share of the device left empty. If all blocks take "
             "equally long, this share of the kernel's time would be saved by filling the slots.",
-            "1",
             nullable=True,
         ),
         Column(
-            "occupancy_reason", STR, "Why there is no occupancy, waves or tail; null where there is.", nullable=True
+            "occupancy_reason",
+            STR,
+            "Reason for missing occupancy, waves or tail; null where they are known.",
+            nullable=True,
         ),
     ),
 )
 
 
 def _side(side: str) -> tuple[Column, ...]:
-    """What is said of the launches of one of the two traces."""
+    """Columns of the launches in one of the two traces."""
     of = f" in {side}"
     return (
         *_shape(f"{side}_", of),
         Column(f"{side}_n_grids", I64, f"Kernels times the grids and blocks each was launched with{of}."),
         Column(f"{side}_n_calls", I64, f"Executions{of}."),
-        Column(f"{side}_duration_total_ns", I64, f"Sum of their durations{of}.", "ns"),
-        Column(f"{side}_duration_mean_ns", F64, f"Mean duration{of}.", "ns", nullable=True),
+        Column(f"{side}_duration_total_ns", I64, f"Sum of their durations{of}."),
+        Column(f"{side}_duration_mean_ns", F64, f"Mean duration{of}.", nullable=True),
         Column(f"{side}_n_blocks", F64, f"Blocks of a launch, the mean over the launches{of}.", nullable=True),
     )
 
 
 COMPARE_GRIDS = Table(
     "compare_grids",
-    "A kernel that both traces ran, with the grid of each; or a primitive, with all that is left of it once kernels "
-    "were matched: its kernels have other names in the other trace. Ranks and devices are taken together.",
+    "A kernel that both traces ran, with the grid of each; or a primitive, with all of its kernels that were not "
+    "matched, as they have other names in the other trace. Ranks and devices are taken together.",
     (
         Column(
             "match",
             STR,
             "kernel: the same kernel in both (equal grids matched first, then the others from the longest total time "
-            "down); primitive: what is left of a primitive in both; only_base, only_other: of one that is left in one.",
+            "down); primitive: unmatched kernels of a primitive in both; only_base, only_other: in one of them only.",
             values=("kernel", "primitive", "only_base", "only_other", "unknown"),
         ),
         Column("name", STR, "Demangled name of the kernel; null on rows of a primitive.", nullable=True),
         Column(
             "primitive",
             STR,
-            "What it computes; of a kernel that serves several, the one it spends most time on in base.",
+            "Kind of computation; for a kernel that serves several, the one with most time in base.",
             values=PRIMITIVES,
         ),
         *_side("base"),
@@ -116,7 +117,7 @@ COMPARE_GRIDS = Table(
         Column(
             "speedup",
             F64,
-            "Total duration in base over that in other: above 1 means that other takes less time.",
+            "Total duration in base over that in other; above 1, other is faster.",
             "1",
             nullable=True,
         ),

@@ -1,4 +1,4 @@
-"""Results about layers in two configurations, the best choice between them, and how layers were timed."""
+"""Results of analyses of layers: two configurations, the best choice between them, and ways of timing."""
 
 import polars as pl
 
@@ -16,7 +16,7 @@ CHOICES = ("eager", "compiled", "base", "other", "mixed")
 _METHOD = Column(
     "method",
     STR,
-    "Where the times come from: kernels (GPU time of the layer's kernels, a step), or how `timings` were measured "
+    "Source of the times: kernels (GPU time of the layer's kernels, a step), or the method of `timings` "
     "(medians over the executions; of the variants that both have, an unprofiled, synchronised one).",
     values=PAIR_METHODS,
 )
@@ -27,7 +27,7 @@ def _configuration(which: str) -> Column:
     return Column(
         f"{which}_configuration",
         STR,
-        f"How {which} ran, where it was measured; null for kernels.",
+        f"Configuration of {which}, if it was timed; null for kernels.",
         nullable=True,
         values=CONFIGURATIONS,
     )
@@ -39,15 +39,16 @@ def _times(which: str) -> tuple[Column, ...]:
         Column(
             f"{which}_low_ns",
             F64,
-            f"Least time in {which}: the split of fused kernels that gives it least; of measured times the lower "
+            f"Least time in {which}: by the split of fused kernels that gives it least; for measured times, the lower "
             "quartile.",
-            "ns",
             nullable=True,
         ),
-        Column(f"{which}_estimate_ns", F64, f"Best estimate in {which}; null where it lacks it.", "ns", nullable=True),
-        Column(f"{which}_high_ns", F64, f"Most time in {which}, likewise.", "ns", nullable=True),
+        Column(
+            f"{which}_estimate_ns", F64, f"Best estimate in {which}; null where the layer is absent.", nullable=True
+        ),
+        Column(f"{which}_high_ns", F64, f"Most time in {which}; see {which}_low_ns.", nullable=True),
         Column(f"n_{which}", I64, f"Kernels a step, or executions measured, in {which}.", nullable=True),
-        Column(f"{which}_evidence", STR, f"How the time was found in {which}.", nullable=True),
+        Column(f"{which}_evidence", STR, f"Evidence for the time in {which}.", nullable=True),
     )
 
 
@@ -64,23 +65,18 @@ COMPARE_LAYERS = Table(
         _configuration("base"),
         _configuration("other"),
         Column("compile_mode", STR, "torch.compile mode of other, where it was measured.", nullable=True),
-        Column(
-            "match",
-            STR,
-            "Whether both have the layer.",
-            values=("both", "only_base", "only_other", "unknown"),
-        ),
+        Column("match", STR, "Whether both have the layer.", values=("both", "only_base", "only_other", "unknown")),
         *_times("base"),
         *_times("other"),
         Column("speedup", F64, "Estimate in base over that in other; above 1, other is faster.", "1", nullable=True),
         Column("speedup_low", F64, "Least time in base over most in other.", "1", nullable=True),
         Column("speedup_high", F64, "Most time in base over least in other.", "1", nullable=True),
-        Column("saved_ns", F64, "Estimate in base less that in other; below 0, the layer loses.", "ns", nullable=True),
+        Column("saved_ns", F64, "Estimate in base less that in other; below 0, the layer loses.", nullable=True),
         Column(
             "outcome",
             STR,
-            "faster or slower in other where the whole range of the speedup says so, unclear where it spans 1; null "
-            "for what only one has.",
+            "faster or slower in other if the whole range of the speedup is above or below 1, unclear if it spans 1; "
+            "null for layers of one side only.",
             nullable=True,
             values=("faster", "slower", "unclear"),
         ),
@@ -96,8 +92,8 @@ LAYER_ORACLE = Table(
         Column(
             "oracle",
             STR,
-            "best_of_two: the faster one for each layer; profile_timed: for each operation in it; dynamic: the "
-            "cheapest path with the cost of changing between the two.",
+            "best_of_two: the faster one for each layer; profile_timed: the faster one for each operation; dynamic: "
+            "the cheapest path with the cost of changing between the two.",
             values=ORACLES,
         ),
         Column("position", I64, "Place in the order of first calls, from 0; null for (total).", nullable=True),
@@ -107,40 +103,39 @@ LAYER_ORACLE = Table(
         Column(
             "choice",
             STR,
-            "What the oracle takes: eager or compiled, or, where nothing shows that base ran eager and other compiled, "
+            "The oracle's choice: eager or compiled, or, without evidence that base ran eager and other compiled, "
             "base or other; mixed: by operation. Null for (total).",
             nullable=True,
             values=CHOICES,
         ),
-        Column("is_forced", pl.Boolean, "Whether only one run has a time for the layer, so that there is no choice."),
+        Column("is_forced", pl.Boolean, "Whether only one run has a time for the layer, which leaves no choice."),
         Column(
             "is_clear",
             pl.Boolean,
-            "Whether the ranges of its times in the two runs lie apart. Null for (total), and where one has none.",
+            "Whether the ranges of its times in the two runs do not overlap. Null for (total), and where one has none.",
             nullable=True,
         ),
-        Column("base_ns", F64, "Time in base, all phases; (total): of layers that both have.", "ns", nullable=True),
+        Column("base_ns", F64, "Time in base, all phases; (total): of layers that both have.", nullable=True),
         Column(
             "other_ns",
             F64,
-            "Time in other, likewise; in dynamic without what calling it as a compiled region of its own cost.",
-            "ns",
+            "Time in other, likewise; in dynamic without the cost of calling it as a compiled region of its own.",
             nullable=True,
         ),
-        Column("chosen_ns", F64, "Time of the choice; (total): of layers that both have.", "ns"),
+        Column("chosen_ns", F64, "Time of the choice; (total): of layers that both have."),
         Column(
-            "switch_ns", F64, "Cost of changing to this choice; the last layer's also of returning to the caller.", "ns"
+            "switch_ns", F64, "Cost of changing to this choice; for the last layer also of returning to the caller."
         ),
-        Column("cumulative_ns", F64, "Time and changes up to and with this layer.", "ns"),
+        Column("cumulative_ns", F64, "Time and changes up to and with this layer."),
         Column(
             "speedup_over_base",
             F64,
-            "Of (total): base_ns over chosen_ns and switch_ns, the theoretical speedup over the eager run.",
+            "For (total): base_ns over chosen_ns and switch_ns, the theoretical speedup over the eager run.",
             "1",
             nullable=True,
         ),
-        Column("speedup_over_other", F64, "Of (total): likewise over the compiled run.", "1", nullable=True),
-        Column("speedup_over_best", F64, "Of (total): likewise over the faster of the two.", "1", nullable=True),
+        Column("speedup_over_other", F64, "For (total): likewise over the compiled run.", "1", nullable=True),
+        Column("speedup_over_best", F64, "For (total): likewise over the faster of the two.", "1", nullable=True),
     ),
 )
 
@@ -149,31 +144,31 @@ TIMING_METHODS = Table(
     "A way of timing the whole model in one configuration, beside the pure run, which measures nothing within it.",
     (
         RANK,
-        Column("configuration", STR, "How the model ran.", values=CONFIGURATIONS),
+        Column("configuration", STR, "Configuration in which the model ran.", values=CONFIGURATIONS),
         Column("compile_mode", STR, "torch.compile mode.", nullable=True),
         Column(
             "variant",
             STR,
-            "pure: end to end, with nothing in it; sync: waiting for the device around each layer; timed: timers "
+            "pure: end to end, with nothing added; sync: waiting for the device around each layer; timed: timers "
             "around each layer; timed-sync: both; events: CUDA events around each layer; subtraction, profiler: by "
-            "these methods. But for pure and subtraction, each layer of a compiled configuration is a region of its "
+            "these methods. Except in pure and subtraction, each layer of a compiled configuration is a region of its "
             "own.",
             values=("pure", "sync", "timed", "timed-sync", "events", "subtraction", "profiler", "unknown"),
         ),
         Column(
             "quantity",
             STR,
-            "wall: the execution; arr_sum: the sum of what the layers' timers say; CPU_self, CUDA_self, CUDA_total: "
+            "wall: the execution; arr_sum: the sum of the layers' timers; CPU_self, CUDA_self, CUDA_total: "
             "the profiler's sums; cuda_event: between two events.",
             values=("wall", "cuda_event", "arr_sum", "CPU_self", "CUDA_self", "CUDA_total", "unknown"),
         ),
         Column("profiled", pl.Boolean, "Whether a profiler was on."),
-        Column("synchronized", pl.Boolean, "Whether the device was waited for around each layer."),
+        Column("synchronized", pl.Boolean, "Whether each layer waited for the device."),
         Column("n_rounds", I64, "Rounds, without warm-up."),
         Column("n_executions", I64, "Executions in them."),
-        Column("median_ns", F64, "Median over the executions.", "ns"),
-        Column("low_ns", F64, "Lower quartile.", "ns"),
-        Column("high_ns", F64, "Upper quartile.", "ns"),
+        Column("median_ns", F64, "Median over the executions."),
+        Column("low_ns", F64, "Lower quartile."),
+        Column("high_ns", F64, "Upper quartile."),
         Column(
             "cost_ratio",
             F64,
@@ -185,7 +180,6 @@ TIMING_METHODS = Table(
             "first_ns",
             I64,
             "The first execution of the warm-up, which compiles in a compiled configuration.",
-            "ns",
             nullable=True,
         ),
     ),

@@ -20,7 +20,7 @@ STACK_ALIGNMENT = Table(
         Column(
             "n_edges_base",
             pl.Int64,
-            "Calls from start to end, the difference of their levels; of a role: those its frames make.",
+            "Calls from start to end, the difference of their levels; for a role, those that its frames make.",
             "calls",
             nullable=True,
         ),
@@ -28,7 +28,7 @@ STACK_ALIGNMENT = Table(
         Column(
             "n_frames_between_base",
             pl.Int64,
-            "Frames strictly between start and end: in all one fewer than the calls.",
+            "Frames strictly between start and end; in total one fewer than the calls.",
             "frames",
             nullable=True,
         ),
@@ -44,7 +44,7 @@ STACK_ALIGNMENT = Table(
         Column(
             "diverges_base",
             pl.String,
-            "First function after the common run; null where the stacks part in another segment or not at all.",
+            "First function after the common run; null where the stacks diverge in another segment or not at all.",
             nullable=True,
         ),
         Column("diverges_other", pl.String, "The same in the other stack.", nullable=True),

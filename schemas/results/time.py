@@ -1,4 +1,4 @@
-"""Results about where time goes: by kind of work, kernel, op and launch."""
+"""Results of analyses of time: by kind of work, kernel, op and launch."""
 
 import polars as pl
 
@@ -9,60 +9,53 @@ from tracelens.storage.table import Column, Table
 IDLE = {
     "input": "the thread that launches the next work loads data, or waits for a loader's workers.",
     "allocation": "it allocates or releases memory through the driver.",
-    "sync": "it waits for the device, or launches anew after such a wait.",
+    "sync": "it waits for the device, or launches again after such a wait.",
     "loading": "it loads modules, libraries or kernels, or compiles.",
     "launch": "it is inside launch calls and the framework's ops; without a device, in the framework's Python between "
     "ops, in pauses of under 0.1 ms (with Python calls recorded 0.4 ms).",
-    "host": "it does anything else: Python, writing files, sleeping.",
+    "host": "it does something else: Python, writing files, sleeping.",
     "dependency": "the next work was launched already, and waits for another stream, copy or device.",
-    "unknown": "nothing tells which thread launched the next work.",
+    "unknown": "the thread that launched the next work is not known.",
 }
-"""What each cause of idle time means."""
+"""Meanings of the causes of idle time."""
 
 TIME_BREAKDOWN = Table(
     "time_breakdown",
-    "How a device spent one step of one rank; or, step null, the time from its first to its last GPU event. Compute, "
+    "A device's time in one step of one rank; or, step null, from its first to its last GPU event. Compute, "
     "exposed communication, exposed copy and the causes of idle time add up to window_ns. Where nothing runs on a "
-    "device the row is of the process (device_id null): it computes while any of its threads runs an op and its main "
-    "thread does not load data or code; the causes are what the main thread does otherwise.",
+    "device the row is for the process (device_id null): it computes while any of its threads runs an op and its main "
+    "thread does not load data or code; the causes are what the main thread does instead.",
     (
         RANK,
-        Column("device_id", pl.Int32, "Device; null of a process that uses none.", nullable=True),
+        Column("device_id", pl.Int32, "Device; null for a process that uses none.", nullable=True),
         STEP,
         Column(
             "window_ns",
             pl.Int64,
-            "The step's duration, see steps; of the whole, from the first to the last GPU event, or all that is "
+            "The step's duration, see steps; for the whole trace, from the first to the last GPU event, or all that is "
             "recorded of a process.",
-            "ns",
         ),
         Column(
             "compute_ns",
             pl.Int64,
-            "Time with at least one kernel running that does not communicate; of a process, with at least one op.",
-            "ns",
+            "Time with at least one kernel running that does not communicate; for a process, with at least one op.",
         ),
-        Column("communication_ns", pl.Int64, "Time with at least one communication kernel running.", "ns"),
-        Column("copy_ns", pl.Int64, "Time with at least one copy or memset running.", "ns"),
-        Column(
-            "exposed_communication_ns", pl.Int64, "Communication time during which nothing was being computed.", "ns"
-        ),
-        Column("exposed_copy_ns", pl.Int64, "Copy time during which no kernel ran.", "ns"),
-        Column("idle_ns", pl.Int64, "Time with nothing running: the sum of its causes.", "ns"),
-        *(Column(f"idle_{cause}_ns", pl.Int64, f"Idle time: {words}", "ns") for cause, words in IDLE.items()),
-        Column("compute_frac", pl.Float64, "compute_ns over window_ns.", "1", nullable=True),
-        Column(
-            "exposed_communication_frac", pl.Float64, "exposed_communication_ns over window_ns.", "1", nullable=True
-        ),
-        Column("exposed_copy_frac", pl.Float64, "exposed_copy_ns over window_ns.", "1", nullable=True),
-        Column("idle_frac", pl.Float64, "idle_ns over window_ns.", "1", nullable=True),
-        Column("last_collective_ns", pl.Int64, "Duration of the last communication kernel.", "ns", nullable=True),
+        Column("communication_ns", pl.Int64, "Time with at least one communication kernel running."),
+        Column("copy_ns", pl.Int64, "Time with at least one copy or memset running."),
+        Column("exposed_communication_ns", pl.Int64, "Communication time during which nothing was being computed."),
+        Column("exposed_copy_ns", pl.Int64, "Copy time during which no kernel ran."),
+        Column("idle_ns", pl.Int64, "Time with nothing running: the sum of its causes."),
+        *(Column(f"idle_{cause}_ns", pl.Int64, f"Idle time: {words}") for cause, words in IDLE.items()),
+        Column("compute_frac", pl.Float64, "compute_ns over window_ns.", nullable=True),
+        Column("exposed_communication_frac", pl.Float64, "exposed_communication_ns over window_ns.", nullable=True),
+        Column("exposed_copy_frac", pl.Float64, "exposed_copy_ns over window_ns.", nullable=True),
+        Column("idle_frac", pl.Float64, "idle_ns over window_ns.", nullable=True),
+        Column("last_collective_ns", pl.Int64, "Duration of the last communication kernel.", nullable=True),
         Column(
             "collective_wait_ns",
             pl.Int64,
-            "Time in collectives beyond the fastest rank's time in the same one: waiting for the others. Null with one "
-            "rank, or where the ranks' collectives do not match up.",
-            "ns",
+            "Time in collectives beyond the fastest rank's time in the same one: waiting for other ranks. Null with "
+            "one rank, or where the ranks' collectives do not match up.",
             nullable=True,
         ),
     ),
@@ -74,15 +67,15 @@ TOP_KERNELS = Table(
     (
         RANK,
         Column("name", pl.String, "Demangled name."),
-        Column("library", pl.String, "Who wrote it.", values=LIBRARIES),
+        Column("library", pl.String, "Library that the kernel's code comes from.", values=LIBRARIES),
         Column(
             "primitive",
             pl.String,
-            "What it computes; the one with most time where a kernel serves several.",
+            "Kind of computation; the one with most time where a kernel serves several.",
             values=PRIMITIVES,
         ),
         *DURATIONS,
-        Column("share_frac", pl.Float64, "duration_total_ns over the rank's sum of kernel durations.", "1"),
+        Column("share_frac", pl.Float64, "duration_total_ns over the rank's sum of kernel durations."),
     ),
 )
 
@@ -98,19 +91,16 @@ TOP_OPS = Table(
             pl.Int64,
             "Host time in the op itself, with Python it calls: not in ops or annotations within it, nor in CUDA or HIP "
             "calls (the profiler's CPU self).",
-            "ns",
         ),
-        Column("cuda_self_ns", pl.Int64, "Device time of work launched directly by the op (CUDA self).", "ns"),
-        Column(
-            "cuda_total_ns", pl.Int64, "Device time of work launched by the op or an op within it (CUDA total).", "ns"
-        ),
+        Column("cuda_self_ns", pl.Int64, "Device time of work launched directly by the op (CUDA self)."),
+        Column("cuda_total_ns", pl.Int64, "Device time of work launched by the op or an op within it (CUDA total)."),
     ),
 )
 
 TIME_BY_RANGE = Table(
     "time_by_range",
-    "Annotations and NVTX ranges of one path, on one thread and in one domain of one rank; in brackets, what a thread "
-    "launched outside of any.",
+    "Annotations and NVTX ranges of one path, on one thread and in one domain of one rank; in brackets, work that a "
+    "thread launched outside of any.",
     (
         RANK,
         PROCESS,
@@ -119,41 +109,37 @@ TIME_BY_RANGE = Table(
         Column(
             "path",
             pl.String,
-            "Names of the ranges around it and its own, outermost first. Around others the mark of a step stands "
-            "without its number (step * > forward), so that what repeats in every step is one row.",
+            "Names of the ranges around it and its own, outermost first. In paths of other ranges a step's mark is "
+            "without its number (step * > forward), so that a range in every step is one row.",
         ),
-        Column("name", pl.String, "Name of the range; null for what is in none.", nullable=True),
+        Column("name", pl.String, "Name of the range; null outside of ranges.", nullable=True),
         Column("depth", pl.Int64, "Ranges of the thread and domain around it."),
-        Column("n_calls", pl.Int64, "How often it was open."),
-        Column("host_total_ns", pl.Int64, "Sum of the ranges' durations on the host.", "ns"),
-        Column("host_own_ns", pl.Int64, "Host time not covered by ranges within.", "ns"),
+        Column("n_calls", pl.Int64, "Times it was opened."),
+        Column("host_total_ns", pl.Int64, "Sum of the ranges' durations on the host."),
+        Column("host_own_ns", pl.Int64, "Host time not covered by ranges within."),
         Column("n_launches", pl.Int64, "Calls made on its thread while it was open that started device work."),
         Column(
             "device_total_ns",
             pl.Int64,
             "Sum of the durations of the kernels, copies and fills that these calls started.",
-            "ns",
         ),
-        Column("device_own_ns", pl.Int64, "The same of calls for which it was the innermost range.", "ns"),
-        Column("kernel_total_ns", pl.Int64, "Of device_total_ns, kernels.", "ns"),
+        Column("device_own_ns", pl.Int64, "The same, for calls for which it was the innermost range."),
+        Column("kernel_total_ns", pl.Int64, "The part of device_total_ns that is kernels."),
         Column(
             "projected_ns",
             pl.Int64,
             "From the start of the first to the end of the last piece of device work, summed over the ranges (nsys's "
             "projection).",
-            "ns",
         ),
         Column(
             "other_threads_ns",
             pl.Int64,
-            "Device time of what other threads of the process launched while it was open.",
-            "ns",
+            "Device time of work that other threads of the process launched while it was open.",
         ),
         Column(
             "idle_ns",
             pl.Int64,
-            "Time while it was open in which no device of the rank did anything; null without device work.",
-            "ns",
+            "Time while it was open during which no device of the rank worked; null without device work.",
             nullable=True,
         ),
     ),
@@ -161,43 +147,41 @@ TIME_BY_RANGE = Table(
 
 LAUNCH_DELAY = Table(
     "launch_delay",
-    "An API function and the sort of work it started, in one rank.",
+    "An API function and the kind of work it started, in one rank.",
     (
         RANK,
         Column("api", pl.String, "API function."),
-        Column("work", pl.String, "What it started.", values=("kernel", "memcpy", "memset")),
+        Column("work", pl.String, "Kind of work it started.", values=("kernel", "memcpy", "memset")),
         Column("n_calls", pl.Int64, "Pieces of device work; a graph launch starts many."),
-        Column("api_total_ns", pl.Int64, "Host time in the calls, each call counted once.", "ns"),
-        Column("api_median_ns", pl.Float64, "Median duration of a call.", "ns"),
+        Column("api_total_ns", pl.Int64, "Host time in the calls, each call counted once."),
+        Column("api_median_ns", pl.Float64, "Median duration of a call."),
         Column(
             "delay_median_ns",
             pl.Float64,
             "Median of work start minus call end; negative where work started before the call returned.",
-            "ns",
         ),
-        Column("delay_mean_ns", pl.Float64, "Mean of the same.", "ns"),
-        Column("delay_max_ns", pl.Int64, "Largest of the same.", "ns"),
-        Column("duration_total_ns", pl.Int64, "Device time of the work.", "ns"),
+        Column("delay_mean_ns", pl.Float64, "Mean of the same."),
+        Column("delay_max_ns", pl.Int64, "Largest of the same."),
+        Column("duration_total_ns", pl.Int64, "Device time of the work."),
         Column(
             "short_frac",
             pl.Float64,
-            "Share of the work that ran, with all its call started, for less time than the call took.",
-            "1",
+            "Share of the work that took, together with all else its call started, less time than the call.",
         ),
     ),
 )
 
 IDLE_GAPS = Table(
     "idle_gaps",
-    "Idle time of a device with one cause and place, over all steps; of a rank that marks none, over all its time. "
+    "Idle time of a device with one cause and place, over all steps; on a rank that marks none, over all its time. "
     "Where nothing runs on a device, time in which the process runs no op, see time_breakdown.",
     (
         RANK,
-        Column("device_id", pl.Int32, "Device; null of a process that uses none.", nullable=True),
+        Column("device_id", pl.Int32, "Device; null for a process that uses none.", nullable=True),
         Column(
             "cause",
             pl.String,
-            "What the thread that launches the next work did: "
+            "Activity of the thread that launches the next work: "
             + "; ".join(f"{cause}: {words[:-1]}" for cause, words in IDLE.items())
             + ".",
             values=CAUSES,
@@ -206,19 +190,18 @@ IDLE_GAPS = Table(
             "what",
             pl.String,
             "The place, from the outside in: Python function and line where stacks were recorded, annotation, loader, "
-            "op, API call; of launching the op that launched the next work. Null where nothing tells.",
+            "op, API call; for launching, the op that launched the next work. Null where unknown.",
             nullable=True,
         ),
-        Column("idle_ns", pl.Int64, "Idle time.", "ns"),
-        Column("share_frac", pl.Float64, "idle_ns over the time that is looked at.", "1", nullable=True),
+        Column("idle_ns", pl.Int64, "Idle time."),
+        Column("share_frac", pl.Float64, "idle_ns over the time that is broken down.", nullable=True),
         Column("n_gaps", pl.Int64, "Gaps with such time."),
         Column(
             "longest_ns",
             pl.Int64,
-            "The most that one gap has of it; of a process, one activity, all its pauses between ops together.",
-            "ns",
+            "The most that one gap has of it; for a process, one activity with all its pauses between ops.",
         ),
-        Column("example_ns", pl.Int64, "When that begins.", "ns"),
+        Column("example_ns", pl.Int64, "Start of that gap."),
     ),
 )
 
@@ -227,33 +210,33 @@ BOUNDS = (
 )  # fmt: skip
 VERDICT = Table(
     "verdict",
-    "What limits one rank, and the number that says so.",
+    "The bound of one rank, and the number that shows it.",
     (
         RANK,
         Column(
             "bound",
             pl.String,
-            "What to work on first: what the device does for most of the time, or why it is idle (see time_breakdown).",
+            "The first thing to work on: what the device does for most of the time, or its cause of idling (see "
+            "time_breakdown).",
             values=BOUNDS,
         ),
-        Column("evidence", pl.String, "The measure behind it, in words: cause, share of step time and place."),
+        Column("evidence", pl.String, "The evidence in words: cause, share of step time and place."),
         Column(
             "value",
             pl.Float64,
-            "The measure: the bound's share of step time, without what the profiler adds.",
+            "The bound's share of step time, without what the profiler adds.",
             "1",
             nullable=True,
         ),
-        Column("unit", pl.String, "Its unit.", nullable=True),
+        Column("unit", pl.String, "Unit of the value.", nullable=True),
         Column(
             "what", pl.String, "The place in the program that most of it comes from, as in idle_gaps.", nullable=True
         ),
-        Column("step_ns", pl.Int64, "Median duration of a step, as profiled.", "ns", nullable=True),
+        Column("step_ns", pl.Int64, "Median duration of a step, as profiled.", nullable=True),
         Column(
             "unprofiled_step_ns",
             pl.Int64,
-            "Duration of a step without the profiler, where the capture knows it.",
-            "ns",
+            "Duration of a step without the profiler, where the capture measured it.",
             nullable=True,
         ),
     ),
@@ -261,47 +244,43 @@ VERDICT = Table(
 
 THREADS = Table(
     "threads",
-    "What a host thread of a rank did, over all steps; of a rank that marks none, over all that was recorded. wait_ns, "
+    "A host thread's time, over all steps; on a rank that marks none, over all that was recorded. wait_ns, "
     "op_ns, api_ns, python_ns and unrecorded_ns add up to window_ns.",
     (
         RANK,
         Column("process_id", pl.Int64, "Process."),
-        Column("thread_id", pl.Int64, "Thread; 0 where the profiler tells of none."),
-        Column("n_ops", pl.Int64, "Ops called, those within others too, in all of the trace."),
-        Column("window_ns", pl.Int64, "The time that is looked at.", "ns"),
+        Column("thread_id", pl.Int64, "Thread; 0 where the profiler records none."),
+        Column("n_ops", pl.Int64, "Ops called in the whole trace, nested ones included."),
+        Column("window_ns", pl.Int64, "The time that is broken down."),
         Column(
             "wait_ns",
             pl.Int64,
             "Time in API calls that wait for a device, and in recorded Python calls that wait for a lock, queue, pipe, "
             "thread or time.",
-            "ns",
         ),
-        Column("op_ns", pl.Int64, "Time in the framework's ops with all that they call, outside of waits.", "ns"),
-        Column("api_ns", pl.Int64, "Time in CUDA or HIP calls outside of ops and waits.", "ns"),
-        Column("python_ns", pl.Int64, "Time in other recorded Python and module calls.", "ns"),
+        Column("op_ns", pl.Int64, "Time in the framework's ops and all that they call, outside of waits."),
+        Column("api_ns", pl.Int64, "Time in CUDA or HIP calls outside of ops and waits."),
+        Column("python_ns", pl.Int64, "Time in other recorded Python and module calls."),
         Column(
-            "unrecorded_ns",
-            pl.Int64,
-            "Time of which nothing is recorded: it sleeps, or runs what is not profiled.",
-            "ns",
+            "unrecorded_ns", pl.Int64, "Time without any record: the thread sleeps, or runs code that is not profiled."
         ),
-        Column("wait_frac", pl.Float64, "wait_ns over window_ns.", "1", nullable=True),
-        Column("op_frac", pl.Float64, "op_ns over window_ns.", "1", nullable=True),
-        Column("api_frac", pl.Float64, "api_ns over window_ns.", "1", nullable=True),
-        Column("python_frac", pl.Float64, "python_ns over window_ns.", "1", nullable=True),
-        Column("unrecorded_frac", pl.Float64, "unrecorded_ns over window_ns.", "1", nullable=True),
+        Column("wait_frac", pl.Float64, "wait_ns over window_ns.", nullable=True),
+        Column("op_frac", pl.Float64, "op_ns over window_ns.", nullable=True),
+        Column("api_frac", pl.Float64, "api_ns over window_ns.", nullable=True),
+        Column("python_frac", pl.Float64, "python_ns over window_ns.", nullable=True),
+        Column("unrecorded_frac", pl.Float64, "unrecorded_ns over window_ns.", nullable=True),
     ),
 )
 
 DATA_QUALITY = Table(
     "data_quality",
-    "A check of what the trace can be trusted for.",
+    "A check of how far the trace can be trusted.",
     (
         RANK,
-        Column("check", pl.String, "What was checked."),
-        Column("status", pl.String, "How it came out.", values=("ok", "info", "warning", "loss", "error", "unknown")),
+        Column("check", pl.String, "Name of the check."),
+        Column("status", pl.String, "Outcome.", values=("ok", "info", "warning", "loss", "error", "unknown")),
         Column("value", pl.Float64, "Measure, where there is one.", nullable=True),
         Column("unit", pl.String, "Unit of the measure.", nullable=True),
-        Column("text", pl.String, "What it means for the reader."),
+        Column("text", pl.String, "Meaning for the reader."),
     ),
 )

@@ -1,4 +1,4 @@
-"""Results about how work reaches the device and whose it is: dispatch depth, copies, layers."""
+"""Results of analyses of how work reaches the device, and of layers: dispatch depth, copies, attribution."""
 
 import polars as pl
 
@@ -35,7 +35,7 @@ DISPATCH_DEPTH = Table(
         Column(
             "role", pl.String, "Role of the frames counted, for stacks; null: all frames.", nullable=True, values=ROLES
         ),
-        Column("n_launches", pl.Int64, "Launches and copies started; for stacks the stacks."),
+        Column("n_launches", pl.Int64, "Launches and copies started; for stacks, the number of stacks."),
         *_spread("op_depth", "the op spans from the outermost to the innermost above the launch.", "spans"),
         *_spread("python_depth", "the Python and module calls above the launch.", "spans"),
         *_spread("total_depth", "op_depth plus python_depth; for stacks the frames.", "frames"),
@@ -43,14 +43,12 @@ DISPATCH_DEPTH = Table(
             "host_median_ns",
             pl.Float64,
             "Median time from the outermost op's start to the launch's end.",
-            "ns",
             nullable=True,
         ),
         Column(
             "host_total_ns",
             pl.Int64,
             "Sum of the time from each outermost op's start to its last launch's end.",
-            "ns",
             nullable=True,
         ),
     ),
@@ -61,38 +59,38 @@ COPY_COST = Table(
     "Copies of one direction between two kinds of memory in one step (or, step null, the whole trace) of one rank.",
     (
         RANK,
-        Column("direction", pl.String, "From where to where.", values=DIRECTIONS),
+        Column(
+            "direction", pl.String, "Direction, between host (h) and device (d), or peers (p2p).", values=DIRECTIONS
+        ),
         Column("source_memory", pl.String, "Memory copied from.", values=MEMORY_KINDS),
         Column("destination_memory", pl.String, "Memory copied to.", values=MEMORY_KINDS),
         STEP,
         *DURATIONS,
-        Column("size_bytes", pl.Int64, "Bytes copied.", "bytes"),
+        Column("size_bytes", pl.Int64, "Bytes copied."),
         Column("n_unsized", pl.Int64, "Copies of unknown size (stored as 0); they count in no bandwidth."),
         Column(
             "bandwidth_bytes_per_s",
             pl.Float64,
             "size_bytes over the duration of the copies whose size is known.",
-            "bytes/s",
             nullable=True,
         ),
-        Column("exposed_ns", pl.Int64, "Copy time during which no kernel ran on the device.", "ns"),
+        Column("exposed_ns", pl.Int64, "Copy time during which no kernel ran on the device."),
         Column(
             "pinned_ns",
             pl.Int64,
             "Time the same bytes would take at the bandwidth of pinned copies seen in this trace or the base; copies "
-            "below 64 KiB, which bandwidth does not limit, at their own. Null for copies not from or to pageable host "
-            "memory, or where no pinned copy was seen.",
-            "ns",
+            "below 64 KiB, which bandwidth does not limit, count with their own time. Null for copies not from or to "
+            "pageable host memory, or where no pinned copy was seen.",
             nullable=True,
         ),
         Column(
             "wasteful_dtype",
             pl.String,
-            "Element type of these bytes where casts that follow the copies write fewer bytes an element than they "
-            "read: as the op around them recorded it, else what they are consistent with; the most frequent one.",
+            "Element type of the copied bytes where the casts that follow write fewer bytes an element than they "
+            "read: as the op around them recorded it, else one that they are consistent with; the most frequent one.",
             nullable=True,
         ),
-        Column("wasted_bytes", pl.Int64, "Bytes that the cast that follows throws away.", "bytes"),
+        Column("wasted_bytes", pl.Int64, "Bytes that the following cast discards."),
     ),
 )
 
@@ -101,7 +99,9 @@ COMPARE_COPIES = Table(
     "Copies of one direction in two traces.",
     (
         RANK,
-        Column("direction", pl.String, "From where to where.", values=DIRECTIONS),
+        Column(
+            "direction", pl.String, "Direction, between host (h) and device (d), or peers (p2p).", values=DIRECTIONS
+        ),
         *(
             column
             for which in ("base", "other")
@@ -109,13 +109,12 @@ COMPARE_COPIES = Table(
                 Column(f"memory_{which}", pl.String, f"Kinds of memory, in {which}.", nullable=True),
                 Column(f"n_calls_{which}", pl.Int64, f"Copies in {which}."),
                 Column(f"n_unsized_{which}", pl.Int64, f"Copies of unknown size in {which}; in no bandwidth."),
-                Column(f"size_{which}_bytes", pl.Int64, f"Bytes copied in {which}.", "bytes"),
-                Column(f"duration_{which}_ns", pl.Int64, f"Sum of the durations in {which}.", "ns"),
+                Column(f"size_{which}_bytes", pl.Int64, f"Bytes copied in {which}."),
+                Column(f"duration_{which}_ns", pl.Int64, f"Sum of the durations in {which}."),
                 Column(
                     f"bandwidth_{which}_bytes_per_s",
                     pl.Float64,
                     f"Bandwidth in {which}, of the copies whose size is known.",
-                    "bytes/s",
                     nullable=True,
                 ),
             )
@@ -145,19 +144,18 @@ LAYER_HOST_TIME = Table(
         Column("layer", pl.String, "Path of the innermost module, or a row in brackets."),
         Column("class_name", pl.String, "Class of the module; null for rows in brackets.", nullable=True),
         PHASE,
-        Column("n_ops", pl.Int64, "Ops called, those within others too."),
+        Column("n_ops", pl.Int64, "Ops called, nested ones included."),
         Column(
             "op_self_ns",
             pl.Int64,
-            "Sum of the ops' self times: without what they call, so that nothing counts twice. Threads that an op uses "
+            "Sum of the ops' self times, without nested ops, so that nothing counts twice. Threads that an op uses "
             "within itself count as the op's time, once.",
-            "ns",
         ),
-        Column("share_frac", pl.Float64, "op_self_ns over the rank's sum.", "1"),
+        Column("share_frac", pl.Float64, "op_self_ns over the rank's sum."),
         Column(
             "evidence",
             pl.String,
-            "How the ops were placed: module span or backward sequence; in brackets why they are in no layer.",
+            "Evidence for the layer: module span or backward sequence; for rows in brackets, why they have no layer.",
         ),
     ),
 )
@@ -171,36 +169,27 @@ LAYER_ATTRIBUTION = Table(
         Column("class_name", pl.String, "Class of the module; null for rows in brackets.", nullable=True),
         PHASE,
         Column("n_kernels", pl.Int64, "Kernels run."),
-        Column(
-            "duration_total_ns",
-            pl.Int64,
-            "Sum of the kernels' durations; over all rows exactly the kernel total.",
-            "ns",
-        ),
-        Column("share_frac", pl.Float64, "duration_total_ns over the rank's kernel total.", "1"),
+        Column("duration_total_ns", pl.Int64, "Sum of the kernels' durations; over all rows exactly the kernel total."),
+        Column("share_frac", pl.Float64, "duration_total_ns over the rank's kernel total."),
         Column(
             "root_only_ns",
             pl.Int64,
-            "Of duration_total_ns, what ran in the model's root module, or a wrapper of it, and in no layer within.",
-            "ns",
+            "The part of duration_total_ns that ran in the model's root module, or a wrapper of it, and in no layer.",
         ),
-        Column("layout_frac", pl.Float64, "Share of the row's time in kernels that only move or rearrange data.", "1"),
+        Column("layout_frac", pl.Float64, "Share of the row's time in kernels that only move or rearrange data."),
         Column(
             "evidence",
             pl.String,
-            "How the kernels were placed, most of their time where ways differ. In a layer: module span, backward "
-            "sequence, graph node (where the node of a replayed CUDA graph was made), base capture (by a run without "
-            "graphs), compile provenance with the rule that found the module; in brackets: why they are in none.",
+            "Evidence for the layer, that of most time where it differs. In a layer: module span, backward "
+            "sequence, graph node (the place where a replayed CUDA graph's node was made), base capture (a run without "
+            "graphs), compile provenance with the rule that found the module; in brackets: why there is no layer.",
         ),
-        Column("low_ns", pl.Int64, "Least time the layer can have, where fused kernels were split.", "ns"),
-        Column("estimate_ns", pl.Int64, "Best estimate; duration_total_ns where nothing was split.", "ns"),
-        Column("high_ns", pl.Int64, "Most time the layer can have.", "ns"),
+        Column("low_ns", pl.Int64, "Least time the layer can have, where fused kernels were split."),
+        Column("estimate_ns", pl.Int64, "Best estimate; duration_total_ns where nothing was split."),
+        Column("high_ns", pl.Int64, "Most time the layer can have."),
+        *(Column(f"library_{library}_ns", pl.Int64, f"Time in kernels of library {library}.") for library in LIBRARIES),
         *(
-            Column(f"library_{library}_ns", pl.Int64, f"Time in kernels of library {library}.", "ns")
-            for library in LIBRARIES
-        ),
-        *(
-            Column(f"primitive_{primitive}_ns", pl.Int64, f"Time in kernels that compute {primitive}.", "ns")
+            Column(f"primitive_{primitive}_ns", pl.Int64, f"Time in kernels that compute {primitive}.")
             for primitive in PRIMITIVES
         ),
     ),

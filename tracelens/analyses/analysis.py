@@ -1,4 +1,4 @@
-"""What an analysis says of itself, in one object: question, result, function, notes, and how its result is shown."""
+"""The declaration of an analysis: its question, result, function, notes, and how its result is shown."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from tracelens.storage.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """An analysis as the report, the views, the documentation and the tests know it.
+    """An analysis, as the report, the views, the documentation and the tests use it.
 
-    `run` takes one Trace, or (base, other) where `is_pair`. `notes` takes the same and the resulting frame, and gives
-    the finding in words, plus whatever the reader must know to trust it; plain text, one sentence or two an entry.
-    `shown`: the columns that people need first, all where there is none; a narrow terminal drops the last ones, HTML
-    has the others after them, CSV and JSON have all as they are declared. `charts` takes the resulting frame.
-    `takes_base`: the trace compared with, where there is one, is passed as `base`. `of_host`: it reads all spans, for
-    what a trace without kernels is asked; a report on one with kernels has it where it is named.
+    `run` takes one Trace, or (base, other) where `is_pair`. `notes` takes the same and the resulting frame, and returns
+    the finding in words, plus what the reader must know to trust it: plain text, a sentence or two an entry. `shown`:
+    the columns that people need first, or all if empty; a narrow terminal drops the last ones, HTML appends the others,
+    CSV and JSON have all as they are declared. `charts` takes the resulting frame. `takes_base`: the trace to compare
+    with, if any, is passed as `base`. `of_host`: it reads all spans and is meant for traces without kernels; a report
+    on a trace with kernels has it only where it is named.
     """
 
     question: str

@@ -1,4 +1,4 @@
-"""What a chart of a result is to show; `views` draws it."""
+"""Declarations of charts: the data that each kind shows; `views` draws them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeAlias
 import polars as pl
 
 TOP = 20
-"""Bars in one chart; the table has the rest."""
+"""Bars in one chart; the table has the other rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Points:
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """How a ratio is distributed, a curve a group."""
+    """The distribution of a ratio, a curve for each group."""
 
     title: str
     frame: pl.DataFrame
@@ -64,6 +64,6 @@ Chart: TypeAlias = Bars | SplitBars | Points | Density
 
 
 def named(frame: pl.DataFrame, *names: str) -> list[str]:
-    """The columns that rows are called by, led by the rank and device where there are several."""
+    """The columns that name a row: `names`, after rank and device where there are several of these."""
     several = [c for c in ("rank", "device_id") if c in frame.columns and frame[c].n_unique() > 1]
     return [*several, *names]

@@ -16,7 +16,7 @@ from tracelens.trace import Trace
 
 @pairs_ranks
 def compare_copies(base: Trace, other: Trace) -> pl.DataFrame:
-    """A row a rank and direction found in either trace. Raises MissingTableError when neither holds a copy."""
+    """A row for each rank and direction found in either trace. Raises MissingTableError when neither has a copy."""
     if not base.has("memcpys") and not other.has("memcpys"):
         raise MissingTableError(
             "compare_copies needs the table memcpys, empty in both traces: neither holds a copy; make the input's copy "
@@ -63,7 +63,7 @@ def _side(trace: Trace, which: str) -> pl.DataFrame:
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
     """The comparison in words."""
-    told = ("speedup", "size_ratio", "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s")
+    needed = ("speedup", "size_ratio", "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s")
     unsized = [
         f"Rank {row['rank']}, {row['direction']}: {row['n_unsized_base']:,} copies in base and "
         f"{row['n_unsized_other']:,} in other have no known size; bytes and bandwidths are those of the others."
@@ -76,7 +76,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
         f"{row['bandwidth_other_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_other']}); all copies take "
         f"{row['duration_base_ns'] / 1e6:.3f} ms in base and {row['duration_other_ns'] / 1e6:.3f} ms in other: a "
         f"speedup of {row['speedup']:.2f}."
-        for row in frame.drop_nulls(told).iter_rows(named=True)
+        for row in frame.drop_nulls(needed).iter_rows(named=True)
     ]
 
 

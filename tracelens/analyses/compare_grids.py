@@ -1,4 +1,4 @@
-"""The grids of the same kernels, or of kernels that do the same, in two traces."""
+"""The grids of the same kernels, or of kernels of the same primitive, in two traces."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SUMS = ("n_grids", "n_calls", "duration_total_ns", "total_blocks")
 
 
 def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
-    """A row a kernel that both traces ran, with its grid in each, then a row a primitive for all other kernels.
+    """A row for each kernel that both traces ran, with its grid in each, then a row a primitive for all other kernels.
 
-    Rows stand by the time they take in both traces together, longest first. Raises MissingTableError when one of the
-    traces holds no kernels.
+    Rows are sorted by their time in both traces together, longest first. Raises MissingTableError when one of the
+    traces has no kernels.
     """
     sides = []
     for trace in (base, other):
@@ -47,7 +47,7 @@ def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """How much of the time was matched by kernel, and what to beware of."""
+    """The share of time that was matched by kernel, and what makes the comparison unfair."""
     total = {side: int(frame[f"{side}_duration_total_ns"].sum()) for side in ("base", "other")}
     same = frame.filter(pl.col("match") == "kernel")
     matched = {side: _percent(int(same[f"{side}_duration_total_ns"].sum()), total[side]) for side in total}
@@ -70,9 +70,9 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _grids(trace: Trace) -> pl.DataFrame:
-    """A row a (name, grid, block) of all ranks, longest total time first."""
+    """A row for each (name, grid, block) of all ranks, longest total time first."""
     grids = by_grid(trace, ("name", "primitive")).with_columns(total_blocks=pl.col("n_blocks") * pl.col("n_calls"))
-    # A kernel may serve several primitives, and the evidence may differ between traces: its name is what is matched.
+    # Kernels are matched by name: one may serve several primitives, and the evidence may differ between traces.
     merged = grids.group_by("name", *SHAPE, maintain_order=True).agg(
         pl.col("primitive").first(), pl.col("n_calls", "duration_total_ns", "total_blocks").sum()
     )
@@ -82,12 +82,12 @@ def _grids(trace: Trace) -> pl.DataFrame:
 
 
 def _match_kernels(base: pl.DataFrame, other: pl.DataFrame) -> tuple[pl.DataFrame, list[pl.DataFrame]]:
-    """Grids of the same kernel side by side, and what is left of base and of other."""
+    """Grids of the same kernel side by side, and the unmatched rows of base and of other."""
     equal = base.join(other, on=["name", *SHAPE], how="semi", nulls_equal=True).select("name", *SHAPE, _equal=True)
     key = ["name", "_equal", "_order", *(f"_{column}" for column in SHAPE)]
     sides = [
         side.join(equal, on=["name", *SHAPE], how="left", nulls_equal=True, maintain_order="left")
-        # Equal grids meet each other; the others meet in the order of their total time, which the rows already have.
+        # Equal grids are matched with each other, the others in the order of their total time, which the rows have.
         .with_columns(
             _order=pl.when(pl.col("_equal").is_null()).then(pl.int_range(pl.len()).over("name", "_equal")),
             **{f"_{column}": pl.when(pl.col("_equal")).then(column) for column in SHAPE},
@@ -104,7 +104,7 @@ def _match_kernels(base: pl.DataFrame, other: pl.DataFrame) -> tuple[pl.DataFram
 
 
 def _match_primitives(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """What is left of each primitive, side by side."""
+    """The unmatched kernels of each primitive, summed, side by side."""
     sums = [
         side.group_by("primitive").agg(pl.col(_SUMS).sum().name.prefix(f"{prefix}_"))
         for prefix, side in (("base", base), ("other", other))

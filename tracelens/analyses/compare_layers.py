@@ -1,4 +1,4 @@
-"""Each layer in two runs, an eager and a compiled one: times, speedup with its range, and who loses."""
+"""Each layer in two runs, an eager and a compiled one: times, speedup with its range, and the layers that lose."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tracelens.schemas.results.layers import COMPARE_LAYERS
 from tracelens.trace import Trace
 
 _WAY = ("method", "base_configuration", "other_configuration", "compile_mode")
-_TOLD = 3
+_NAMED_LOSERS = 3
 
 
 @pairs_ranks
 def compare_layers(base: Trace, other: Trace) -> pl.DataFrame:
-    """A row a layer, phase and way of timing, by way, then longest in base first; layers of one side come last.
+    """A row for each layer, phase and way of timing, by way, then longest in base first; layers of one side come last.
 
-    Kernel times are a step's (the whole trace's where no step is marked). Raises MissingTableError where the two have
-    no way of timing in common: neither kernels nor layers measured by the same method.
+    Kernel times are those of a step, or of the whole trace where no step is marked. Raises MissingTableError where the
+    two have no way of timing in common: neither kernels nor layers measured by the same method.
     """
     pairs = layer_pairs(base, other, both_kernel_times(base, other))
     if pairs.is_empty():
@@ -60,13 +60,13 @@ def compare_layers(base: Trace, other: Trace) -> pl.DataFrame:
 
 
 def _ratio(above: str, below: str) -> pl.Expr:
-    """The quotient of two times; null where either is none, or not above 0 as differences of noisy times can be."""
+    """The quotient of two times; null where either is null or not above 0, as a difference of noisy times can be."""
     return pl.when((pl.col(above) > 0) & (pl.col(below) > 0)).then(pl.col(above) / pl.col(below))
 
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """How many layers win and lose, which lose most, and what the comparison leaves out."""
+    """The numbers of layers that win and lose, the worst losers, and what the comparison leaves out."""
     found = []
     layers = frame.filter(~pl.col("layer").str.starts_with("("))
     for way, part in layers.group_by(_WAY, maintain_order=True):
@@ -90,7 +90,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     kernels = frame.filter(pl.col("method") == "kernels")
     if kernels.height:
         found += [_unplaced(kernels, which) for which in ("base", "other")]
-        steps = [_marks_steps(trace) for trace in (base, other)]
+        steps = [trace.select("kernels", "step")["step"].count() > 0 for trace in (base, other)]
         if not all(steps):
             where = "either trace" if not any(steps) else "base" if not steps[0] else "other"
             found.append(
@@ -120,7 +120,7 @@ def _losers(slower: pl.DataFrame) -> str:
     if slower.is_empty():
         return ""
     lost = -_sum(slower, "saved_ns")
-    worst = slower.sort("saved_ns", "layer").head(_TOLD).select("layer", "speedup").iter_rows()
+    worst = slower.sort("saved_ns", "layer").head(_NAMED_LOSERS).select("layer", "speedup").iter_rows()
     named = ", ".join(f"{layer} ({speedup:.2f})" for layer, speedup in worst)
     return f" The slower ones lose {lost / 1e6:.3f} ms, most of all {named}."
 
@@ -145,10 +145,6 @@ def _unplaced(kernels: pl.DataFrame, which: str) -> str:
     total = _sum(kernels, time) or 1.0
     outside = _sum(kernels.filter(pl.col("layer").str.starts_with("(")), time)
     return f"{outside / total:.1%} of {which}'s kernel time belongs to no layer."
-
-
-def _marks_steps(trace: Trace) -> bool:
-    return trace.select("kernels", "step")["step"].count() > 0
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -1,4 +1,4 @@
-"""What copies cost: bytes, bandwidth, what of it nothing hides, and what a better copy would save."""
+"""The cost of copies: bytes, bandwidth, the time that no kernel hides, and what better copies would save."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from tracelens.trace import Trace
 
 _KEY = ["rank", "direction", "source_memory", "destination_memory", "step"]
 _PINNED_BYTES = 64 << 10
-"""Copies below this are latency, not bandwidth: pinned memory does not hasten them, nor do they tell its bandwidth."""
+"""Smaller copies are bound by latency, not bandwidth: pinned memory does not speed them up, nor do they show its
+bandwidth.
+"""
 
 
 def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
-    """A row a direction, pair of memory kinds and step (null: the whole trace) of each rank.
+    """A row for each direction, pair of memory kinds and step (null: the whole trace) of each rank.
 
-    Pinned bandwidth is taken from `trace`, or where it has no pinned copy of that direction from `base`. Raises
-    MissingTableError when the trace holds no copy.
+    Pinned bandwidth is taken from `trace`, or from `base` where `trace` has no pinned copy of that direction. Raises
+    MissingTableError when the trace has no copy.
     """
     if not trace.has("memcpys"):
         raise MissingTableError(
@@ -69,7 +71,7 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
 
 
 def _with_casts(trace: Trace) -> pl.DataFrame:
-    """Copies with read_bytes, written_bytes, wasted, dtype and is_recorded of the cast that follows, where one does."""
+    """Copies with read_bytes, written_bytes, wasted, dtype and is_recorded of the cast that follows, if any."""
     wasted = pl.col("elements") * (pl.col("read_bytes") - pl.col("written_bytes"))
     return trace.memcpys.join(casts_after_copies(trace), on=["rank", "memcpy_id"], how="left").with_columns(
         wasted=wasted.fill_null(0)
@@ -77,7 +79,7 @@ def _with_casts(trace: Trace) -> pl.DataFrame:
 
 
 SIZED_NS = pl.when(pl.col("size_bytes") > 0).then("duration_ns").otherwise(0)
-"""A copy's time where its size is known: where the source does not tell it, it is stored as 0."""
+"""A copy's time where its size is known; a size that the source does not record is stored as 0."""
 
 
 def _bandwidth(size: pl.Expr, ns: pl.Expr) -> pl.Expr:
@@ -95,7 +97,7 @@ def _pinned_rates(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """The findings: casts that throw copied bytes away, pageable memory, and how much of it delays the device."""
+    """The findings: casts that discard copied bytes, pageable memory, and how much of it delays the device."""
     found = []
     kinds = ["rank", "direction", "source_memory", "destination_memory"]
     casts = (
@@ -108,10 +110,10 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     for row in rows.join(casts, on=kinds, how="left", maintain_order="left").iter_rows(named=True):
         where = f"Rank {row['rank']}, {row['direction']} from {row['source_memory']} memory"
         if row["n_casts"]:
-            told = "recorded as" if row["is_recorded"] else "consistent with"
+            certainty = "recorded as" if row["is_recorded"] else "consistent with"
             found.append(
                 f"{where}: {row['n_casts']:,} of {row['n_calls']:,} copies are each followed by a cast that reads "
-                f"{row['read_bytes']} bytes an element and writes {row['written_bytes']}, {told} a "
+                f"{row['read_bytes']} bytes an element and writes {row['written_bytes']}, {certainty} a "
                 f"{row['wasteful_dtype']} batch: {row['wasted_bytes'] / row['size_bytes']:.0%} of the bytes copied are "
                 "waste. Cast before copying."
             )
@@ -138,7 +140,7 @@ def _gigabytes(row: dict[str, Any]) -> str:
 
 
 def _about_pinning(where: str, row: dict[str, Any]) -> str:
-    """What pinned memory would save, as far as a pinned copy was seen."""
+    """A sentence on what pinned memory would save, if a pinned copy was seen."""
     seen = f"{where}: {_gigabytes(row)}."
     if row["pinned_ns"] is None:
         return (

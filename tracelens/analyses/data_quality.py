@@ -1,4 +1,4 @@
-"""What a trace can be trusted for, check by check."""
+"""Checks of how far a trace can be trusted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MUCH = 0.10
 
 
 def data_quality(trace: Trace) -> pl.DataFrame:
-    """A row a check and rank, the worst first within the rank; what collecting recorded comes along as it stands."""
+    """A row a check and rank, the worst first within the rank; diagnostics of collecting are included."""
     tables = _sums(trace)
     rows = [
         row
@@ -41,17 +41,17 @@ def data_quality(trace: Trace) -> pl.DataFrame:
 
 
 def _sums(trace: Trace) -> dict[str, pl.DataFrame]:
-    """Kernels by link and primitive, and by step, and all spans: of each rank, what the checks look at."""
+    """Sums that the checks of each rank need: kernels by link and primitive, kernels by step, and spans."""
     ns = pl.col("duration_ns")
     kernels = trace.select("kernels", "rank", "link", "primitive", "step", "duration_ns")
     n_zero = (ns == 0).sum().cast(pl.Int64).alias("n_zero")
-    by_sort = kernels.lazy().group_by("rank", "link", "primitive").agg(ns.sum(), n_zero)
+    by_kind = kernels.lazy().group_by("rank", "link", "primitive").agg(ns.sum(), n_zero)
     by_step = kernels.lazy().group_by("rank", "step").agg(ns.sum())
-    return {"kernels": by_sort.collect(), "steps": by_step.collect(), "spans": _host(trace)}
+    return {"kernels": by_kind.collect(), "steps": by_step.collect(), "spans": _host(trace)}
 
 
 def _host(trace: Trace) -> pl.DataFrame:
-    """Of each rank that has spans their first start, last end, the time of overhead, and whether kinds are there."""
+    """For each rank with spans: the first start, the last end, the time of overhead, and whether kinds are present."""
     spans = trace.select("spans", "rank", "kind", "start_ns", "duration_ns")
     kind = pl.col("kind")
     measures = {
@@ -70,10 +70,10 @@ def _row(rank: int, check: str, status: str, measure: tuple[float | None, str | 
 
 
 def _checks(trace: Trace, rank: int, sums: dict[str, pl.DataFrame]) -> Iterator[dict[str, object]]:
-    told = [
+    own = [
         source["complete"] for source in trace.manifest.sources if source.get("rank") == rank and "complete" in source
     ]
-    complete = all(told) if told else trace.manifest.complete
+    complete = all(own) if own else trace.manifest.complete
     yield _row(
         rank,
         "complete",
@@ -102,11 +102,11 @@ def _checks(trace: Trace, rank: int, sums: dict[str, pl.DataFrame]) -> Iterator[
 
 def _kernel_checks(rank: int, kernels: pl.DataFrame, steps: pl.DataFrame) -> Iterator[dict[str, object]]:
     total = max(int(kernels["duration_ns"].sum()), 1)
-    said = {
+    texts = {
         "pre_window": "kernel time launched before the trace began; it has no op, layer or step",
         "unlinked": "kernel time whose launching call is missing; it has no op, layer or step",
     }
-    for link, text in said.items():
+    for link, text in texts.items():
         share = float(kernels.filter(pl.col("link") == link)["duration_ns"].sum()) / total
         yield _row(rank, f"{link}_kernels", _graded(share), (share, "1"), text)
     nameless = float(kernels.filter(pl.col("primitive") == "unknown")["duration_ns"].sum()) / total
@@ -123,7 +123,7 @@ def _kernel_checks(rank: int, kernels: pl.DataFrame, steps: pl.DataFrame) -> Ite
 
 
 def _first_step(rank: int, per_step: pl.Series) -> Iterator[dict[str, object]]:
-    """Whether the first step is like the others; warm-up shows as a longer one."""
+    """Compares the first step with the others; warm-up makes it longer."""
     rest = per_step[1:].median()
     ratio = per_step[0] / rest if isinstance(rest, float) and rest else 1.0
     status = "warning" if abs(ratio - 1) > _MUCH else "ok"
@@ -164,7 +164,7 @@ def _graded(share: float) -> str:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
-    """How many checks did not come out clean."""
+    """The number of checks that need attention."""
     bad = frame.filter(pl.col("status").is_in(["error", "loss", "warning"])).height
     return ["All checks are clean." if not bad else f"{bad} of {frame.height} checks need attention; they stand first."]
 

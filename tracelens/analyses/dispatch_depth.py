@@ -1,4 +1,4 @@
-"""How deep the path is from a framework call to the device."""
+"""The depth of the path from a framework call to the device."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _STARTS_WORK = ("kernel_launch", "graph_launch", "memcpy", "memset")
 def dispatch_depth(trace: Trace) -> pl.DataFrame:
     """A row a call site (outermost op, layer, phase) that started GPU work, and a row a role of frames at a symbol.
 
-    Profiler spans and native stacks are counted apart (`source`) and never joined: a stack's frames have no span.
-    Raises MissingTableError when the trace holds neither API calls nor stacks.
+    Profiler spans and native stacks are counted separately (`source`) and never joined: a stack's frames have no span.
+    Raises MissingTableError when the trace has neither API calls nor stacks.
     """
     launches = _launches(trace)
     if not launches.height and not trace.has("stacks"):
@@ -38,18 +38,18 @@ def dispatch_depth(trace: Trace) -> pl.DataFrame:
 
 
 def _launches(trace: Trace) -> pl.DataFrame:
-    """The calls that started work: rank and what tells of the site, which is what is stored of it, if anything is."""
+    """The calls that started work: rank, and the stored site and op, or, in traces without sites, the span around."""
     if trace.has("sites"):
         at, times = ["rank", "site_id", "op_span_id"], ["op_offset_ns", "duration_ns"]
-        told = {"host_ns": pl.col("op_offset_ns") + pl.col("duration_ns")}
+        times_of = {"host_ns": pl.col("op_offset_ns") + pl.col("duration_ns")}
     else:
         at, times = ["rank", "span_id"], ["start_ns", "duration_ns"]
-        told = {"returned": END}
-    return trace.select("api_calls", *at, *times, where=pl.col("kind").is_in(_STARTS_WORK)).select(*at, **told)
+        times_of = {"returned": END}
+    return trace.select("api_calls", *at, *times, where=pl.col("kind").is_in(_STARTS_WORK)).select(*at, **times_of)
 
 
 def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
-    """Depths from spans."""
+    """Rows of depths from spans."""
     if not launches.height:
         return DISPATCH_DEPTH.empty()
     sites = _stored_sites(trace, launches) if "site_id" in launches.columns else _found_sites(trace, launches)
@@ -70,13 +70,13 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _found_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
-    """Each launch with its site, see `_sites`."""
+    """Each launch with its site, from `_sites`."""
     spans = trace.select("spans", *_SPAN_COLUMNS)
     return pl.concat([_sites(tree, part) for tree, part in with_trees(spans, launches)])
 
 
 def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
-    """What `_found_sites` gives, of a trace that stores sites."""
+    """Each launch with its site, in a trace that stores sites."""
     sites = trace.select("sites", "rank", "site_id", "op", "module_path", "phase", "op_depth", "python_depth")
     at = rows_of(sites["rank"], sites["site_id"], launches.select("rank", "site_id"))
     depths_at = (sites[column].gather(at).fill_null(0) for column in ("op_depth", "python_depth"))
@@ -89,7 +89,7 @@ def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sites(tree: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
-    """Each launch of a rank with its outermost op, how long that was on the host, layer, phase, and depths."""
+    """Each launch of a rank with its outermost op, that op's time on the host, layer, phase, and depths."""
     at = launches["span_id"]
     path = depths(tree, at)
     return launches.select(
@@ -105,7 +105,7 @@ def _sites(tree: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stack_rows(trace: Trace) -> pl.DataFrame:
-    """Frames of the native stacks, all and by role."""
+    """Rows of frame counts of the native stacks, in total and by role."""
     if not trace.has("stacks"):
         return DISPATCH_DEPTH.empty()
     key = ["rank", "op", "layer"]
@@ -131,7 +131,7 @@ def _stack_rows(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """The depth in a sentence a rank, and what makes it look deeper or shallower than it is."""
+    """A sentence for each rank on the depth, and reasons why it may look deeper or shallower than it is."""
     found = []
     spans = frame.filter(pl.col("source") == "span")
     for (rank,), part in spans.group_by("rank", maintain_order=True):

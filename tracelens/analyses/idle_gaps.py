@@ -1,4 +1,4 @@
-"""Why each device was idle, and where in the program that comes from."""
+"""Idle time of each device by cause and by the place in the program that it comes from."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.completing import steps_of
-from tracelens.derive.time.idle_places import idle_places
-from tracelens.derive.time.judging import PARTS, judged_time
+from tracelens.derive.time.judging import PARTS, idle_places, judged_time
 from tracelens.derive.time.process_time import require_time
 from tracelens.schemas.results.time import IDLE_GAPS
 from tracelens.trace import Trace
 
 _MATTERS = 0.01
-"""API calls of a kind are told of where they take this share of step time."""
-_KINDS = {"sync": "that wait for the device", "memory": "that allocate or release", "other": "of other kinds"}
+"""API calls of a kind get a sentence where they take this share of step time."""
+_CALLS = {"sync": "that wait for the device", "memory": "that allocate or release", "other": "of other kinds"}
 
 
 def idle_gaps(trace: Trace) -> pl.DataFrame:
-    """A row a rank, device, cause and place, most idle time first.
+    """A row for each rank, device, cause and place, most idle time first.
 
-    Over all steps; of a rank that marks none, over all that was recorded. `share_frac` is of that time. The rows'
-    idle_ns add up to what time_breakdown has of the steps. Raises MissingTableError without kernels and ops.
+    Over all steps; on a rank that marks none, over all that was recorded. `share_frac` is the share of that time. The
+    rows' idle_ns sum to the idle time that time_breakdown has for the steps. Raises MissingTableError without kernels
+    and ops.
     """
     require_time(trace, "idle_gaps")
     key = ["rank", "device_id"]
@@ -38,7 +38,7 @@ def idle_gaps(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """What the causes rest on, and the API calls that take much of the steps."""
+    """Sentences on missing steps and launches, and on API calls that take much of the steps."""
     found = []
     if not steps_of(trace).height:
         found.append("The trace marks no steps, so all that was recorded is looked at.")
@@ -52,11 +52,11 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _calls_that_matter(trace: Trace) -> list[str]:
-    """A sentence a kind of API calls that takes a share of the steps' time on the host."""
+    """A sentence for each kind of API calls that takes much of the steps' time on the host."""
     steps = steps_of(trace)
     ns = pl.col("duration_ns")
     parts = []
-    # Read some rows at a time, as memory that was never touched before costs more than what is read into it.
+    # Read in batches, as touching fresh memory costs more than what is read into it.
     for _, batches in trace.batches("api_calls", "api", "kind", "step", "duration_ns"):
         if not batches:
             continue
@@ -70,13 +70,13 @@ def _calls_that_matter(trace: Trace) -> list[str]:
     other = pl.when(pl.col("kind") == "sync").then(pl.lit("other")).otherwise("kind")
     kind = pl.when(waits_for_device(pl.col("api"))).then(pl.lit("sync")).otherwise(other)
     by_kind = sums.group_by(kind.alias("kind")).agg(pl.col("n", "total").sum(), pl.col("longest").max())
-    told = {kind: row for kind, *row in by_kind.iter_rows()}
+    times = {kind: row for kind, *row in by_kind.iter_rows()}
     host = int(steps["host_ns"].sum())
     return [
-        f"API calls {what}: {told[kind][0]:,} in all steps, {told[kind][1] / 1e6:.2f} ms, the longest "
-        f"{told[kind][2] / 1e6:.2f} ms."
-        for kind, what in _KINDS.items()
-        if kind in told and told[kind][1] > _MATTERS * host
+        f"API calls {what}: {times[kind][0]:,} in all steps, {times[kind][1] / 1e6:.2f} ms, the longest "
+        f"{times[kind][2] / 1e6:.2f} ms."
+        for kind, what in _CALLS.items()
+        if kind in times and times[kind][1] > _MATTERS * host
     ]
 
 

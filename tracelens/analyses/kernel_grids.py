@@ -1,4 +1,4 @@
-"""Which grids were launched, and how well they fill the device."""
+"""The grids that were launched, and how well they fill the device."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from tracelens.schemas.results.grids import KERNEL_GRIDS
 from tracelens.trace import Trace
 
 _LONG_TAIL = 0.25
-# Shared memory is an argument of the launch as the grid is: cuDNN's batch norm gives one grid several sizes of it.
+# Shared memory is an argument of the launch like the grid: cuDNN's batch norm launches one grid with several sizes.
 _TAKEN = ("registers_per_thread", "shared_bytes", "is_cluster_launch")
 _KEYS = ("rank", "device_id", "name", "library", "primitive", *_TAKEN)
 
 
 def kernel_grids(trace: Trace) -> pl.DataFrame:
-    """A row a (rank, device, kernel, grid, block, what a block takes of an SM), longest total time first.
+    """A row for each (rank, device, kernel, grid, block, resources of a block), longest total time first.
 
     Occupancy is computed by CUDA's rules from the launch and the device's compute capability; it is null, with the
-    reason, where the rules or the numbers are missing. Raises MissingTableError when the trace holds no kernels.
+    reason, where the rules or the numbers are missing. Raises MissingTableError when the trace has no kernels.
     """
     trace.require("kernel_grids", "kernels")
     grids = by_grid(trace, _KEYS).pipe(occupancy, trace.devices)
@@ -40,7 +40,7 @@ def kernel_grids(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """What the grids say in words, and why some say nothing."""
+    """The grids in words, and reasons for missing occupancies."""
     total = int(trace.select("kernels", "duration_ns")["duration_ns"].sum())
     known = frame.filter(pl.col("waves").is_not_null())
     below = known.filter(pl.col("waves") < 1)

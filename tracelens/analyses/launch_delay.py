@@ -1,4 +1,4 @@
-"""How long work waits between the call that starts it and the device."""
+"""The time that work waits between the call that starts it and the device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORK = pl.Enum(["kernel", "memcpy", "memset"])
 
 
 def launch_delay(trace: Trace) -> pl.DataFrame:
-    """A row an API function and sort of work, in each rank. Raises MissingTableError without kernels or API calls."""
+    """A row an API function and kind of work, in each rank. Raises MissingTableError without kernels or API calls."""
     trace.require("launch_delay", "kernels", "api_calls")
     columns = ["rank", "api_call_id", "start_ns", "duration_ns"]
     work = pl.concat(
@@ -52,8 +52,8 @@ def launch_delay(trace: Trace) -> pl.DataFrame:
 
 
 def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
-    """A row a call and sort of work: the key, api_ns, n, and is_short: its work took less time than the call."""
-    # A graph launch starts many pieces of work, but its own time counts once, and against all of theirs.
+    """A row for each call and kind of work: the key, api_ns, n, and is_short: its work took less time than the call."""
+    # A graph launch starts many pieces of work; its own time counts once, compared with all of theirs.
     is_short = pl.col("duration_ns").sum() < pl.col("api_ns").first()
     single = pl.lit(1, pl.UInt32).alias("n"), (pl.col("duration_ns") < pl.col("api_ns")).alias("is_short")
     if is_each_once(matched["call"]):
@@ -63,7 +63,7 @@ def _per_call(matched: pl.DataFrame) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """What the delays mean, and what was left out."""
+    """The meaning of the delays, and what was left out."""
     found = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         short = part.select((pl.col("short_frac") * pl.col("n_calls")).sum() / pl.sum("n_calls")).item()

@@ -1,4 +1,4 @@
-"""What each layer costs on the GPU, by library and primitive, forward and backward."""
+"""The GPU time of each layer, by library and primitive, forward and backward."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ _RESTS = (UNATTRIBUTED, PRE_WINDOW)
 
 
 def layer_attribution(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
-    """A row a layer and phase of each rank, most time first; the rows sum to the kernel total exactly.
+    """A row for each layer and phase of each rank, most time first; the rows sum to the kernel total exactly.
 
-    `(unattributed)`, what has no layer, and `(pre-window)`, what was launched before the trace began, are always among
-    them, if with no time.
+    `(unattributed)`, work without a layer, and `(pre-window)`, work launched before the trace began, always have a row,
+    even without time.
 
     A kernel belongs to the innermost module around its launch; in the backward pass to the module of the forward op
     that made the autograd node. Where compile provenance was recorded, a kernel of a compiled graph belongs to the
-    modules that it was made from: its time is split by the bytes they put out (estimate_ns), and an equal split and the
-    whole for the module with most bytes give low_ns and high_ns. Placement on a model's root alone says nothing and
-    counts as unattributed.
+    modules that it was made from: its time is split by the bytes that they write (estimate_ns), and an equal split and
+    the whole for the module with most bytes give low_ns and high_ns. Work that only a model's root encloses counts as
+    unattributed.
 
-    A kernel of a replayed CUDA graph belongs to the module around the call that made its node, where the source tells
-    of nodes. Otherwise `base`, a capture of the same program without graphs, places it: the sequences of both runs'
-    kernels are aligned by name, and a replayed kernel takes the place of the one it stands beside (evidence: base
-    capture). What has none beside it, or in all less than half, stays as it was. Raises MissingTableError without
-    kernels.
+    A kernel of a replayed CUDA graph belongs to the module around the call that made its node, where the source records
+    nodes. Otherwise `base`, a capture of the same program without graphs, places it: the sequences of both runs'
+    kernels are aligned by name, and a replayed kernel gets the layer of the one that it is aligned with (evidence: base
+    capture). Unaligned kernels stay as they were, and all do where less than half are aligned. Raises MissingTableError
+    without kernels.
     """
     trace.require("layer_attribution", "kernels")
     return _with_rests(attribute_kernels(trace, base=base))
 
 
 def _with_rests(frame: pl.DataFrame) -> pl.DataFrame:
-    """With both rows of what could not be placed for every rank: that there is no such time is said too."""
+    """The frame with rows for unattributed and pre-window work on every rank, to show that there is none."""
     rests = frame.select(pl.col("rank").unique()).join(pl.DataFrame({"layer": _RESTS}), how="cross")
     absent = rests.join(frame, on=["rank", "layer"], how="anti").with_columns(evidence=pl.lit("no kernel"))
     numbers = {name: dtype for name, dtype in frame.schema.items() if dtype.is_numeric() and name != "rank"}
@@ -48,7 +48,7 @@ def _with_rests(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """How much was placed, on what evidence, and what would place the rest."""
+    """The share that was placed, on what evidence, and what would place the rest."""
     found = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         lost = part.filter(pl.col("layer").is_in(_RESTS))["share_frac"].sum()
@@ -84,24 +84,24 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _replays(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """What placed the kernels of replayed CUDA graphs, or would."""
+    """A sentence on what placed the kernels of replayed CUDA graphs, or would place them."""
     if not has_replays(trace):
         return []
     ns = pl.col("duration_total_ns")
     by_base = frame.select(ns.filter(pl.col("evidence") == BASE_EVIDENCE).sum() / ns.sum().clip(1)).item()
     if by_base:
-        said = (
+        text = (
             f"Layers that have {by_base:.1%} of kernel time are known from the other trace alone: its kernels ran "
             "without CUDA graphs in the same order as they are replayed here. That holds if it ran the same program."
         )
     elif frame.filter(evidence="graph node").height:
-        said = "Replayed kernels are placed by where the nodes of their CUDA graphs were made."
+        text = "Replayed kernels are placed by where the nodes of their CUDA graphs were made."
     else:
-        said = (
+        text = (
             "Kernels were replayed from CUDA graphs, and nothing tells whose they are: report against a capture of the "
             "same program without graphs (--against), which places them by their order."
         )
-    return [said]
+    return [text]
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -1,4 +1,4 @@
-"""What each layer costs on the host: the time of its ops, forward and backward."""
+"""The host time of each layer: the self time of its ops, forward and backward."""
 
 from __future__ import annotations
 
@@ -6,21 +6,45 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
-from tracelens.derive.layers.layer_ops import time_ops
+from tracelens.derive.events.sites import accumulation_and_roots
+from tracelens.derive.events.span_trees import span_trees
+from tracelens.derive.layers.attribution import name_layers
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import LAYER_HOST_TIME
 from tracelens.trace import Trace
 
+_COLUMNS = ("rank", "span_id", "parent_id", "kind", "name", "self_ns", "module_path", "phase")
+_PLACE = ["rank", "module_path", "phase", "accumulates", "is_root"]
+
+
+def _time_ops(trace: Trace) -> pl.DataFrame:
+    """A row for each rank, layer, phase and evidence: class_name, n_ops, op_self_ns; they sum to the ops' self time."""
+    spans = trace.select("spans", *_COLUMNS)
+    measures = [pl.len().cast(pl.Int64).alias("n_ops"), pl.col("self_ns").cast(pl.Int64).sum().alias("op_self_ns")]
+    parts = []
+    for tree in span_trees(spans):
+        rows = (tree["kind"] == "op").arg_true()
+        accumulates, roots = accumulation_and_roots(tree, rows)
+        ops = tree.select("rank", "module_path", "phase", "self_ns")[rows].with_columns(
+            accumulates=accumulates, is_root=pl.col("module_path").is_in(roots.implode()).fill_null(value=False)
+        )
+        parts.append(ops.lazy().group_by(_PLACE).agg(measures).collect())
+    if not parts:
+        return pl.DataFrame()
+    host_only = {"is_communication": pl.lit(False), "by_node": pl.lit(False), "link": pl.lit("launched")}
+    named = name_layers(pl.concat(parts).with_columns(**host_only), trace)
+    return named.group_by("rank", "layer", "class_name", "phase", "evidence").agg(pl.col("n_ops", "op_self_ns").sum())
+
 
 def layer_host_time(trace: Trace) -> pl.DataFrame:
-    """A row a layer, phase and evidence of each rank, most time first; the rows sum to the ops' self time exactly.
+    """A row for each layer, phase and evidence of each rank, most time first; they sum to the ops' self time exactly.
 
     An op belongs to the innermost module around it; in the backward pass to the module of the forward op that made the
-    autograd node. What a model's root runs itself is in no layer, nor is what no module is around.
-    Raises MissingTableError when the trace holds no op.
+    autograd node. Ops directly in a model's root, and ops outside of modules, belong to no layer. Raises
+    MissingTableError when the trace has no op.
     """
     trace.require("layer_host_time", "spans")
-    found = time_ops(trace)
+    found = _time_ops(trace)
     if not found.height:
         raise MissingTableError(
             "layer_host_time needs op spans, and this trace has none; tracelens collect torch gives them"
@@ -32,7 +56,7 @@ def layer_host_time(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """How much has a layer, and what would tell of the rest."""
+    """The share that has a layer, and what would place the rest."""
     found = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         placed = part.filter(~pl.col("layer").str.starts_with("("))["share_frac"].sum()

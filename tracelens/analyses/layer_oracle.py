@@ -1,4 +1,4 @@
-"""How fast the model could be if every layer ran eager or compiled, whichever serves the whole best."""
+"""The speed that the model could have if every layer ran eager or compiled, whichever is best for the whole."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tracelens.schemas.results.layers import CHOICES, LAYER_ORACLE
 from tracelens.trace import Trace
 
 _METHODS = ("kernels", "cuda_event", "layer", "subtraction", "profiler")
-"""Which way of timing is taken where several are there: the first of these."""
+"""Ways of timing by preference, where several are available."""
 _WAY = ["method", "base_configuration", "other_configuration", "compile_mode"]
 
 
@@ -31,17 +31,16 @@ def layer_oracle(
     method: str | None = None,
     beyond_spread: bool = False,
 ) -> pl.DataFrame:
-    """A row a layer of the path of each oracle, in the order of first calls, after the row (total).
+    """A row for each layer on the path of each oracle, in the order of first calls, after the row (total).
 
-    Base is meant to be the eager run, other the compiled one; where nothing shows that they are, the choices are
-    called base and other. `method` says which times are taken (as compare_layers names them;
-    by default kernels, else the first measured). `switch_cost_ns` is what each change between eager and compiled
-    costs, the model's caller being eager; by default half of what calling a compiled region was measured to cost (in
-    timings), and 0 where it never was, which is the thesis's recurrence. A layer that one run has no time for stays as
-    the other has it, and counts in no speedup; rows in brackets of compare_layers are left out. With `beyond_spread`, a
-    layer whose ranges in the two runs overlap counts with its time in base on either side, so that neither choice nor
-    speedup rests on it. Raises
-    MissingTableError where no layer is matched, UsageError for a method or cost that is none.
+    Base is meant to be the eager run and other the compiled one; without evidence for that, the choices are called base
+    and other. `method` selects the times (as compare_layers names them; by default kernels, else the first measured).
+    `switch_cost_ns` is the cost of each change between eager and compiled, where the model's caller is eager; by
+    default it is half of the measured cost of calling a compiled region (in timings), and 0 where that was not
+    measured, which is the thesis's recurrence. A layer with a time in one run only keeps that run's choice, and counts
+    in no speedup; rows in brackets of compare_layers are left out. With `beyond_spread`, a layer whose ranges in the
+    two runs overlap counts with its time in base on either side, so that neither choice nor speedup depends on it.
+    Raises MissingTableError where no layer is matched, UsageError for an unknown method or an invalid cost.
     """
     if method is not None and method not in _METHODS:
         raise UsageError(f"no method is called {method}; the methods are {', '.join(_METHODS)}")
@@ -63,14 +62,11 @@ def layer_oracle(
         mine = layers.filter(pl.col("rank") == rank).to_dicts()
         found = {"best_of_two": best_of_two(mine), "dynamic": dynamic(mine, change_cost, region)}
         if kernels is not None and way["method"] == "kernels":
-            told = operations(kernels, rank)
+            of_layer = operations(kernels, rank)
             if beyond_spread:
-                told = {
-                    layer["layer"]: told[layer["layer"]]
-                    for layer in mine
-                    if layer["is_clear"] and layer["layer"] in told
-                }
-            found["profile_timed"] = by_operation(mine, told)
+                clear = {layer["layer"] for layer in mine if layer["is_clear"]}
+                of_layer = {layer: times for layer, times in of_layer.items() if layer in clear}
+            found["profile_timed"] = by_operation(mine, of_layer)
         elif (profiled := _profiled_way(pairs, way)) is not None:
             by_profiler = _ordered(pairs, profiled, base, other).filter(pl.col("rank") == rank)
             found["profile_timed"] = best_of_two(by_profiler.to_dicts())
@@ -87,7 +83,7 @@ def layer_oracle(
 
 
 def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
-    """The way of timing to take: of those with a layer on both sides the first method, compiled as a whole first."""
+    """The way of timing to use: the preferred method with a layer on both sides, whole models before custom ones."""
     if not pairs.is_empty():
         pairs = pairs.filter((pl.col("match") == "both") & ~pl.col("layer").str.starts_with("("))
         known = [*_METHODS] if method is None else [method]
@@ -103,7 +99,7 @@ def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
 
 
 def _profiled_way(pairs: pl.DataFrame, way: dict[str, Any]) -> dict[str, Any] | None:
-    """The same configurations timed by the profiler, which sums over the operations of each layer."""
+    """The same configurations timed by the profiler, which sums each layer's operations; null if not measured."""
     wanted = way | {"method": "profiler"}
     return wanted if _of(pairs, wanted).height else None
 
@@ -113,13 +109,17 @@ def _of(pairs: pl.DataFrame, way: dict[str, Any]) -> pl.DataFrame:
 
 
 def _ordered(pairs: pl.DataFrame, way: dict[str, Any], base: Trace, other: Trace) -> pl.DataFrame:
-    """The layers in the order called: rank, position, layer, class_name, base_ns, other_ns (all phases), is_clear."""
+    """The layers in call order: rank, position, layer, class_name, base_ns, other_ns (all phases), is_clear."""
     calls = pl.concat(trace.layers.select("rank", "call_order", layer="module_path") for trace in (base, other))
     calls = calls.unique(["rank", "layer"], keep="first", maintain_order=True)
     layers = _of(pairs, way).filter(~pl.col("layer").str.starts_with("("))
     return (
         layers.group_by("rank", "layer", "class_name", maintain_order=True)
-        .agg(_summed("base"), _summed("other"), is_clear=_apart("base", "other") | _apart("other", "base"))
+        .agg(
+            _summed("base"),
+            _summed("other"),
+            is_clear=_is_clearly_faster("base", "other") | _is_clearly_faster("other", "base"),
+        )
         .join(calls, on=["rank", "layer"], how="left", maintain_order="left")
         .sort("rank", "call_order", "layer", nulls_last=True)
         .with_columns(position=pl.int_range(pl.len()).over("rank"))
@@ -128,19 +128,19 @@ def _ordered(pairs: pl.DataFrame, way: dict[str, Any], base: Trace, other: Trace
 
 
 def _summed(which: str) -> pl.Expr:
-    """The layer's time in all phases, at least 0; null where the run has none for it."""
+    """The layer's time in all phases, at least 0; null where the run has no time for it."""
     time = pl.col(f"{which}_estimate_ns")
     return pl.when(time.count() > 0).then(time.sum().clip(0)).alias(f"{which}_ns")
 
 
-def _apart(faster: str, slower: str) -> pl.Expr:
-    """Whether even the most time of one run is less than the least of the other; null where one has none."""
+def _is_clearly_faster(faster: str, slower: str) -> pl.Expr:
+    """Whether the highest time of one run is less than the lowest of the other; null where one has none."""
     most, least = pl.col(f"{faster}_high_ns"), pl.col(f"{slower}_low_ns")
     return pl.when((most.count() > 0) & (least.count() > 0)).then(most.sum() < least.sum())
 
 
 def _costs(base: Trace, other: Trace, way: dict[str, Any], given: float | None) -> tuple[float, float]:
-    """What a change costs, and what is in the time of each layer that was compiled and timed on its own."""
+    """The cost of a change, and the cost of calling a region that is part of each separately compiled layer's time."""
     region = _measured_region(base, other, way)
     change = given if given is not None else (region or 0.0) / 2
     return change, (region or 0.0) if way["method"] == "layer" else 0.0
@@ -154,7 +154,7 @@ def _measured_region(base: Trace, other: Trace, way: dict[str, Any]) -> float | 
 
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """What each oracle would gain, and what its number rests on."""
+    """A sentence on the gain of each oracle, and what its number depends on."""
     found = []
     several = frame["rank"].n_unique() > 1
     for row in frame.filter(pl.col("layer") == TOTAL).iter_rows(named=True):
@@ -186,7 +186,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """What the two runs are, where nothing shows that they are an eager and a compiled one; what changing costs."""
+    """Sentences on different devices, missing evidence of eager and compiled runs, and the cost of changes."""
     found = []
     devices = other_device(base, other)
     if devices is not None:

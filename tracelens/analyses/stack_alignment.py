@@ -1,4 +1,4 @@
-"""How many calls lie between a framework call and the library, in two programs, and how many of them are the same."""
+"""The calls between a framework call and the library in two programs, and how many of them are the same."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OCCURRENCES = ("outermost", "innermost")
 
 @dataclass(frozen=True, slots=True)
 class _Path:
-    """One stack, by level, and the levels it is measured between."""
+    """One stack by level, and the levels between which it is measured."""
 
     functions: Mapping[int, str]
     roles: Mapping[int, str]
@@ -52,17 +52,17 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
     via: str = CONV2D,
     occurrence: str = "outermost",
 ) -> pl.DataFrame:
-    """Calls and frames from an entry over `via` to the stopped function, and the frames both stacks share.
+    """Calls and frames from an entry over `via` to the stopped function, and the frames that both stacks share.
 
-    Entries and `via` are plain names, or regular expressions for a whole normalised function or what follows one of
-    its `::`; `occurrence` picks the outermost or innermost that matches. Without an entry: the outermost of the
-    well-known ones (call_function, Conv2dImpl::forward, VariableType::_convolution, Conv2d…::forward, and the Python
-    bindings THPVariable_…), else the outermost frame that is not runtime. `via` is at::conv2d, in torch 2.x
-    at::_ops::conv2d::call. Of several stacks the first of each symbol counts; symbols pair by name, and
-    the first stacks of both traces where no name is shared. Segments at `via` appear where a stack has it.
+    Entries and `via` are plain names, or regular expressions for a whole normalised function or what follows one of its
+    `::`; `occurrence` picks the outermost or innermost match. Without an entry, it is the outermost of the well-known
+    ones (call_function, Conv2dImpl::forward, VariableType::_convolution, Conv2d…::forward, and the Python bindings
+    THPVariable_…), else the outermost frame that is not runtime. `via` is at::conv2d, in torch 2.x
+    at::_ops::conv2d::call. The first stack of each symbol is used; symbols are paired by name, and where no name is
+    shared, the first stacks of both traces are paired. Segments at `via` appear where a stack has it.
 
-    Raises TracelensError when an entry given is in no stack it is looked for in. Calls are counted as in "Comparing
-    the costs of abstraction for DL frameworks": differences of levels.
+    Raises TracelensError when a given entry is not in a stack. Calls are counted as in "Comparing the costs of
+    abstraction for DL frameworks": differences of levels.
     """
     if occurrence not in _OCCURRENCES:
         raise UsageError(f"occurrence is one of {', '.join(_OCCURRENCES)}, not {occurrence!r}")
@@ -76,7 +76,7 @@ def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have d
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
-    """What was found and measured between, and what makes it hard to compare: builds, unknown frames, cut stacks."""
+    """The calls found, and what makes them hard to compare: builds, unknown frames, incomplete stacks."""
     texts = []
     whole = frame.filter(pl.col("role").is_null(), segment="entry_to_symbol")
     for (one, two), row in zip(_pairs(base, other), whole.iter_rows(named=True), strict=True):
@@ -114,7 +114,7 @@ def _parting(row: Mapping[str, Any]) -> str:
 
 
 def _doubts(side: str, stack: Mapping[str, Any]) -> Iterator[str]:
-    """Why one stack's numbers may mislead."""
+    """Reasons why one stack's numbers may mislead."""
     roles = stack["frames"]["role"]
     n_unknown = int((roles == "unknown").sum())
     if n_unknown:
@@ -146,7 +146,7 @@ def _first_hits(trace: Trace) -> dict[str, dict[str, Any]]:
 
 
 def _measure(trace: Trace, stack: Mapping[str, Any], entry: str | None, way: tuple[str, str]) -> _Path:
-    """Where entry and via stand in one stack; via counts only between the entry and frame 0."""
+    """The levels of entry and via in one stack; via counts only between the entry and frame 0."""
     frames: pl.DataFrame = stack["frames"]
     via, occurrence = way
     levels, functions, roles = (frames[name].to_list() for name in ("level", "function", "role"))
@@ -165,7 +165,7 @@ def _measure(trace: Trace, stack: Mapping[str, Any], entry: str | None, way: tup
 
 
 def _not_found(trace: Trace, stack: Mapping[str, Any], entry: str) -> str:
-    """The message for an entry that matches nothing: where it was looked for, and what comes near."""
+    """The message for an entry that matches nothing, with the nearest function names."""
     functions = stack["frames"]["function"].unique(maintain_order=True).to_list()
     by_end = {name.rsplit("::", 1)[-1]: name for name in reversed(functions)} | {name: name for name in functions}
     near = difflib.get_close_matches(entry[:200], [name for name in by_end if len(name) <= 200], n=6, cutoff=0.3)
@@ -177,7 +177,7 @@ def _not_found(trace: Trace, stack: Mapping[str, Any], entry: str) -> str:
 
 
 def _segment(segment: str, one: _Path, two: _Path) -> Iterator[dict[str, Any]]:
-    """The segment's row for all roles, then one for each role in it; nothing where neither stack has the segment."""
+    """The segment's row for all roles, then one for each role in it; empty where neither stack has the segment."""
     ends_one, ends_two = one.ends(segment), two.ends(segment)
     if ends_one is None and ends_two is None:
         return
@@ -208,7 +208,7 @@ def _segment(segment: str, one: _Path, two: _Path) -> Iterator[dict[str, Any]]:
 
 
 def _counts(path: _Path, ends: tuple[int, int] | None) -> tuple[Counter[str | None], Counter[str | None]]:
-    """Calls by the role of the calling frame, and frames strictly between, each with the total under None."""
+    """Calls by the role of the calling frame, and frames strictly between, each with the total under the key None."""
     if ends is None:
         return Counter(), Counter()
     inner, outer = ends
@@ -220,7 +220,7 @@ def _counts(path: _Path, ends: tuple[int, int] | None) -> tuple[Counter[str | No
 
 
 def _run(one: _Path, two: _Path) -> int:
-    """Number of levels from 0 at which both stacks name the same function, up to user code or an unnamed function."""
+    """The number of levels from 0 at which both stacks have one function, up to user code or an unnamed one."""
     level = 0
     while (
         level in one.functions

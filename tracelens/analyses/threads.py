@@ -1,4 +1,4 @@
-"""What each host thread does with its time."""
+"""The time of each host thread by activity."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tracelens.trace import Trace
 
 
 def threads(trace: Trace) -> pl.DataFrame:
-    """A row a rank, process and thread with spans or API calls, those with most time in ops first.
+    """A row for each rank, process and thread with spans or API calls, those with most time in ops first.
 
-    Over all steps; of a rank that marks none, from its first span or call to its last. The parts add up to window_ns.
-    Raises MissingTableError when the trace holds neither.
+    Over all steps; on a rank that marks none, from its first span or call to its last. The parts add up to window_ns.
+    Raises MissingTableError when the trace has neither.
     """
     if not trace.has("spans") and not trace.has("api_calls"):
         raise MissingTableError(

@@ -1,4 +1,4 @@
-"""Where each device's time went: computing, communicating, copying, or idle for a cause."""
+"""Each device's time: computing, communicating, copying, or idle for a cause."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Chart, SplitBars, named
 from tracelens.derive.time.breakdown import break_down
+from tracelens.derive.time.judging import step_sentences
 from tracelens.derive.time.process_time import process_sentences, require_time
-from tracelens.derive.time.step_times import step_sentences
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
 
 
 def time_breakdown(trace: Trace) -> pl.DataFrame:
-    """A row a rank, device and step, and one (step null) from the device's first to its last work.
+    """A row for each rank, device and step, and one (step null) from the device's first to its last work.
 
     Compute, exposed communication, exposed copies and the causes of idle time add up to each row's window. Lengths are
     of interval unions, so overlapping work counts once; exposed time is what no other work hides. The definitions of
@@ -26,7 +26,7 @@ def time_breakdown(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """How long steps take, and what stands out between ranks."""
+    """The time of steps, and the waiting of ranks for each other."""
     found = step_sentences(trace) + process_sentences(trace)
     waits = frame.filter(pl.col("collective_wait_ns").is_not_null() & pl.col("step").is_not_null())
     by_rank = waits.group_by("rank").agg(

@@ -1,4 +1,4 @@
-"""Where the program's own annotations say the time goes."""
+"""Time and device work of the program's own annotations and NVTX ranges."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
-from tracelens.derive.columns.intervals import END
+from tracelens.derive.columns.intervals import END, busy_until
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.time.ranges import (
     LANE,
     Ranges,
-    busy_until,
     place_work,
     read_calls,
     read_ranges,
@@ -30,11 +29,11 @@ _KEY = [*LANE, "domain", "path"]
 
 
 def time_by_range(trace: Trace) -> pl.DataFrame:
-    """A row a thread, domain and path of ranges in each rank, most device time first; rows of single steps last.
+    """A row for each thread, domain and path of ranges in each rank, most device time first; rows of single steps last.
 
     Device work counts for the ranges that were open on the launching thread when the call began, as in nsys's
-    nvtx_kern_sum and nvtx_gpu_proj_sum. What was launched outside of any range has a row a thread, in brackets.
-    Raises MissingTableError when the trace holds neither annotations nor NVTX ranges.
+    nvtx_kern_sum and nvtx_gpu_proj_sum. Work launched outside of any range has a row for each thread, in brackets.
+    Raises MissingTableError when the trace has neither annotations nor NVTX ranges.
     """
     trace.require("time_by_range", "spans")
     with ThreadPoolExecutor(1) as pool:  # each decodes columns, mostly on one core
@@ -61,12 +60,12 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
 
 
 def _of_rank(frame: pl.DataFrame, rank: object) -> pl.DataFrame:
-    """The rows of a rank, mostly all."""
+    """The rows of a rank, which mostly are all."""
     return frame if frame["rank"].min() == rank == frame["rank"].max() else frame.filter(pl.col("rank") == rank)
 
 
 def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
-    """A row a path: what its ranges took and launched, and for how long no work of the rank ran meanwhile."""
+    """A row a path: the time of its ranges, the work they launched, and the rank's time without work meanwhile."""
     begins, ends = ranges.tree["start_ns"], ranges.tree.select(END).to_series()
     busy = busy_until(work, pl.concat([begins, ends]))
     idle = ranges.tree["duration_ns"] - (busy.tail(len(ends)) - busy.head(len(begins)))
@@ -85,7 +84,7 @@ def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rows_outside(ranges: Ranges) -> pl.DataFrame:
-    """A row a thread that launched work outside of any range."""
+    """A row for each thread that launched work outside of any range."""
     outside = ranges.launched.filter(~pl.col("within"))
     nothing = ("depth", "n_calls", "host_total_ns", "host_own_ns", "projected_ns", "other_threads_ns")
     rows = outside.group_by(LANE).agg(
@@ -99,7 +98,7 @@ def _rows_outside(ranges: Ranges) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """How much of the device work was launched inside ranges, where most of it was, and what other threads launched."""
+    """The share of device work launched inside ranges, the path with most, and the work of other threads."""
     ns = pl.col("duration_ns")
     work = pl.concat(trace.select(name, "rank", "api_call_id", "duration_ns") for name in DEVICE_WORK)
     sums = work.group_by("rank").agg(ns.sum(), unlinked=ns.filter(pl.col("api_call_id").is_null()).sum())

@@ -1,4 +1,4 @@
-"""What measuring costs: every way of timing the whole model beside the run that measures nothing within it."""
+"""The cost of measuring: every way of timing the whole model beside the run that measures nothing within it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _QUANTITIES = ("wall", "cuda_event", "arr_sum", "CPU_self", "CUDA_self", "CUDA_t
 
 
 def timing_methods(trace: Trace) -> pl.DataFrame:
-    """A row a configuration, way of timing and quantity: the median over its executions, and its ratio to the pure run.
+    """A row for each configuration, way of timing and quantity: median over executions, and ratio to the pure run.
 
     Profiled rows follow unprofiled ones. Raises MissingTableError without timings.
     """
@@ -65,7 +65,7 @@ _ORDERS = {"configuration": _CONFIGURATIONS, "variant": _VARIANTS, "quantity": _
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Whether a measured plan helps, what timers and the profiler cost, and how much of the run the layers explain."""
+    """Whether a measured plan helps, the cost of timers and profiler, and the share of the run that layers explain."""
     found = planned_outcome(trace)
     for key, part in frame.group_by(_CONFIGURATION, maintain_order=True):
         name = str(key[1]) + (f" ({key[2]})" if key[2] else "")
@@ -80,12 +80,12 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
             )
         }
         known = {words: row for words, row in costs.items() if row is not None}
-        # Measuring takes time or none. A run that is faster with it, by more than both vary, was another run.
+        # Measuring cannot make a run faster: one that is, by more than the spread, differs in something else.
         strange = {words for words, row in known.items() if row["high_ns"] < row["pure_low_ns"]}
-        told = [f"{words} {row['cost_ratio']:.2f}" for words, row in known.items() if words not in strange]
-        if told:
+        ratios = [f"{words} {row['cost_ratio']:.2f}" for words, row in known.items() if words not in strange]
+        if ratios:
             found.append(
-                f"{name}: measured otherwise, a run takes this many times as long as the pure one: {', '.join(told)}."
+                f"{name}: measured otherwise, a run takes this many times as long as the pure one: {', '.join(ratios)}."
             )
         found += [
             f"{name}: with {words} a run took {known[words]['cost_ratio']:.2f} of the pure one's time, less beyond the "

@@ -1,4 +1,4 @@
-"""Which kernels take the time."""
+"""The kernels that take the most time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WORDS = ("name", "library", "primitive")
 
 
 def top_kernels(trace: Trace) -> pl.DataFrame:
-    """A row a kernel name and rank, most time first. Raises MissingTableError without kernels."""
+    """A row for each kernel name and rank, most time first. Raises MissingTableError without kernels."""
     trace.require("top_kernels", "kernels")
     kernels = trace.select("kernels", "rank", "name", "library", "primitive", "duration_ns")
     by_primitive = kernels.lazy().group_by("rank", *_WORDS).agg(pl.col("duration_ns").sum()).collect()
@@ -31,7 +31,7 @@ def top_kernels(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
-    """How concentrated the time is."""
+    """How many kernel names make up half of the time."""
     found = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
         total = part.select(pl.sum("duration_total_ns")).item()

@@ -1,4 +1,4 @@
-"""Which ops take the host's and the device's time."""
+"""The ops that take the most time of host and device."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tracelens.trace import Trace
 
 
 def top_ops(trace: Trace) -> pl.DataFrame:
-    """A row an op name and rank, most device time first, then most host time.
+    """A row for each op name and rank, most device time first, then most host time.
 
-    CPU self, CUDA self and CUDA total are torch.profiler's measures; only, an op within an op of the same name adds to
-    CUDA total once here and twice there. Raises MissingTableError when the trace holds no op.
+    CPU self, CUDA self and CUDA total are torch.profiler's measures, except that an op within an op of the same name
+    adds to CUDA total once here and twice there. Raises MissingTableError when the trace has no op.
     """
     trace.require("top_ops", "spans")
     found = op_times(trace)

@@ -1,4 +1,4 @@
-"""What limits the program, and the number that says so."""
+"""The bound of the program: what limits it, and the number that shows it."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.time.advice import advise
-from tracelens.derive.time.idle_places import busy_places, idle_places
-from tracelens.derive.time.judging import RankTime, judged_ranks
+from tracelens.derive.time.judging import RankTime, busy_places, idle_places, judged_ranks, step_sentences
 from tracelens.derive.time.process_time import require_time, unseen_device
-from tracelens.derive.time.step_times import step_sentences
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import VERDICT
 from tracelens.trace import Trace
 
 _BUSY = 0.8
-"""A device that computes for this share of the time has little else to win."""
+"""A device that computes for this share of the time is compute-bound."""
 _LITTLE = 0.1
-"""Nor has one where nothing else takes this share."""
+"""So is one where nothing else takes this share of the time,"""
 _MINOR = 0.25
-"""Nor where nothing else takes this much of what computing takes."""
+"""or this share of what computing takes."""
 _NEAR = 0.5
-"""The second largest cause is told where it is this much of the largest, and _LITTLE of the time."""
+"""The second largest cause is mentioned from this share of the largest on, if it has _LITTLE of the time."""
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
-"""So few kernels, or work in so small a share of the time, say nothing of what limits a program."""
+"""With fewer kernels, or work in a smaller share of the time, nothing can be said of what limits a program."""
 _PARTS = {
     "communication": "the device only communicates",
     "waiting": "the device waits in collectives for other ranks",
@@ -50,23 +48,23 @@ _PARTS_OF_PROCESS = {
 
 
 def verdict(trace: Trace) -> pl.DataFrame:
-    """A row a rank: what limits it.
+    """A row for each rank: what limits it.
 
-    Judged over whole steps; of a rank that marks none, over all that was recorded. A device that computes at least 80 %
+    Judged over whole steps; on a rank that marks none, over all that was recorded. A device that computes at least 80 %
     of that time, or where nothing else takes 10 % of it or a quarter of what computing takes, is compute-bound; else
     the largest share of the rest is the bound: exposed communication or copies, waiting in collectives for other ranks,
-    or a cause of idle time. What the profiler is known to add does not count. Raises MissingTableError without
+    or a cause of idle time. The time that the profiler is known to add does not count. Raises MissingTableError without
     kernels and ops.
     """
     require_time(trace, "verdict")
     judged = judged_ranks(trace)
     places = _places(trace)
-    rows = [_too_little(rank) if _is_too_little(rank) else _said(rank, places) for rank in judged]
+    rows = [_too_little(rank) if _is_too_little(rank) else _judgement(rank, places) for rank in judged]
     return VERDICT.conform(pl.DataFrame(rows, schema=VERDICT.schema))
 
 
 def _is_too_little(rank: RankTime) -> bool:
-    """Whether a few kernels, or hardly any time of the device, are all there is; steps that repeat may tell more."""
+    """Whether there are only a few kernels, or hardly any device time; several steps that repeat need less."""
     scarce = 1 - sum(rank.share(name) for name in (*CAUSES,)) < _SCARCE
     few = rank.n_work < _HANDFUL
     if rank.n_steps < _SEVERAL_STEPS:
@@ -84,8 +82,8 @@ def _too_little(rank: RankTime) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _said(rank: RankTime, places: dict[tuple[int, str], str]) -> dict[str, object]:
-    """The verdict on a rank."""
+def _judgement(rank: RankTime, places: dict[tuple[int, str], str]) -> dict[str, object]:
+    """The row of a rank."""
     first, second = sorted(_PARTS, key=rank.share, reverse=True)[:2]
     computing = rank.share("compute")
     is_minor = rank.share(first) < max(_LITTLE, _MINOR * computing)
@@ -93,40 +91,40 @@ def _said(rank: RankTime, places: dict[tuple[int, str], str]) -> dict[str, objec
     of_step = "of step time" if rank.n_steps else "of the time"
     what = places.get((rank.rank, bound))
     at = f", mostly {_in(what)}" if what else ""
-    said = f"the {rank.subject} computes {computing:.1%} {of_step}{at}"
+    evidence = f"the {rank.subject} computes {computing:.1%} {of_step}{at}"
     if bound != "compute":
         words = (_PARTS_OF_PROCESS if rank.is_process else _PARTS).get(first, _PARTS[first])
-        said = f"{words} {rank.share(first):.1%} {of_step}{at}; it computes {computing:.1%}"
+        evidence = f"{words} {rank.share(first):.1%} {of_step}{at}; it computes {computing:.1%}"
     other = second if bound != "compute" else first
     if rank.share(other) >= max(_LITTLE, _NEAR * rank.share(bound) if bound != "compute" else 0):
         place = places.get((rank.rank, other))
-        said += f"; then {other} {rank.share(other):.1%}" + (f" ({place})" if place else "")
+        evidence += f"; then {other} {rank.share(other):.1%}" + (f" ({place})" if place else "")
     if rank.unprofiled_ns is not None and rank.step_ns is not None:
         profiled = rank.recorded["compute"] / max(sum(rank.recorded.values()), 1)
-        said += (
+        evidence += (
             f". A step takes {rank.unprofiled_ns / 1e6:.2f} ms without the profiler, which this is judged by, and "
             f"{rank.step_ns / 1e6:.2f} ms with it, of which the {rank.subject} computes {profiled:.1%}"
         )
     return {
-        "rank": rank.rank, "bound": bound, "value": rank.share(bound), "unit": "1", "evidence": said, "what": what,
+        "rank": rank.rank, "bound": bound, "value": rank.share(bound), "unit": "1", "evidence": evidence, "what": what,
         "step_ns": rank.step_ns, "unprofiled_step_ns": rank.unprofiled_ns,
     }  # fmt: skip
 
 
 def _in(place: str) -> str:
-    """A place as part of a sentence; a stretch between two others already is one."""
+    """A place as part of a sentence; the text of a stretch between two others needs no preposition."""
     return place if place.startswith(("between ", "before ", "after ")) else f"in {place}"
 
 
 def _places(trace: Trace) -> dict[tuple[int, str], str]:
-    """The place that most of each part of a rank's time comes from, by rank and part."""
+    """By rank and part, the place that most of that part of the rank's time comes from."""
     idle = idle_places(trace).drop_nulls("what").unique(["rank", "cause"], keep="first", maintain_order=True)
     places = {(rank, cause): what for rank, cause, what in idle.select("rank", "cause", "what").iter_rows()}
     return busy_places(trace) | places
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """How long steps take, what would help and what it may save, and what makes the verdict doubtful."""
+    """The time of steps, changes that would help with what they may save, and doubts about the verdict."""
     found = step_sentences(trace) + unseen_device(trace) + advise(trace)
     slowed = frame.filter(pl.col("bound").is_in(["launch", "host"]) & pl.col("unprofiled_step_ns").is_null())
     if slowed.height and (trace.select("spans", "kind")["kind"] == "python").any():

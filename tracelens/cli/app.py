@@ -38,18 +38,18 @@ DEMO_PAGE = Path("tracelens-demo.html")
 
 
 _WRONG_WORDS: Any = typer.BadParameter.__mro__[1]
-"""What typer raises for words that it cannot parse: click's UsageError up to 0.15, its own copy of it in 0.29."""
+"""Typer's exception for words that it cannot parse: click's UsageError up to 0.15, its own copy of it in 0.29."""
 
 
 class _Guarded(TyperGroup):
-    """The one place where an error becomes a line on standard error and an exit code."""
+    """Turns errors into a line on standard error and an exit code, for all commands."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """Names in the order of the work: collect comes first."""
+        """Names of the commands, collect first."""
         return sorted(super().list_commands(ctx), key=lambda name: name != "collect")
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was named."""
+        """Run the named command."""
         try:
             result = super().invoke(ctx)
             if sys.stdout is not None:  # as with `>&-`
@@ -93,8 +93,8 @@ Sources = Annotated[
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit; told to terminate, clean up first, with the exit code of a signal."""
-    gc.freeze()  # what was imported stays to the end: looking through it takes a tenth of the time that `--help` takes
+    """Run the command line and exit; on SIGTERM clean up first, and exit with the code of a signal."""
+    gc.freeze()  # imported modules stay to the end; collecting among them takes a tenth of the time of `--help`
     signal.signal(signal.SIGTERM, _terminate)
     words, command = split_command(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
@@ -111,7 +111,7 @@ def _terminate(number: int, _frame: FrameType | None) -> NoReturn:
 def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """The arguments before the first `--` of a collect command, and the program to run after it.
 
-    Done before typer parses, which would take the program for FILES. Other commands keep `--` as end of options.
+    Split before typer parses, which would take the program for FILES. Other commands keep `--` as end of options.
     """
     words = list(arguments)
     if "--" not in words:
@@ -194,7 +194,7 @@ def report(  # noqa: PLR0913 - one parameter an option
 
 
 def _format(name: str | None, out: Path | None) -> Format:
-    """The format that was named, else the one that the file's ending says, else text. Raises UsageError for others."""
+    """The named format, else the one of the file's ending, else text. Raises UsageError for unknown ones."""
     if name is not None:
         if name not in FORMATS:
             raise UsageError(f"no format is called {name}; the formats are {', '.join(FORMATS)}")

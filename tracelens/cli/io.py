@@ -1,4 +1,4 @@
-"""What the commands share: finding and reading a trace, telling of progress, and where results go."""
+"""Parts that the commands share: reading a trace, showing progress, and writing results."""
 
 from __future__ import annotations
 
@@ -22,15 +22,12 @@ from tracelens.report import Report
 from tracelens.storage.whole import replacing
 from tracelens.trace import Trace
 from tracelens.trace.checking import blame_rows
-from tracelens.trace.same_run import APART
+from tracelens.trace.collector import COLLECTORS
+from tracelens.trace.same_run import NOT_TOGETHER
 from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
 from tracelens.views.formats.format import WIDTH, Format, Screen
 from tracelens.views.values import printable
 
-SUFFIXES = (
-    ".gz", ".zst", ".json", ".pt.trace", ".trace", ".sqlite", ".nsys-rep", ".txt", ".log", "_parquetdir", "_arrowdir",
-)  # fmt: skip
-"""Endings that say what a source is, not what it is of."""
 MAIN_TABLES = ("spans", "api_calls", "kernels", "memcpys", "stacks", "timings")
 
 
@@ -45,7 +42,7 @@ Step = Annotated[
 
 
 def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
-    """The trace in a directory, or the sources collected in memory; steps as `step` marks them, where it is given.
+    """The trace in a directory, or the sources collected in memory; `step` replaces its marks of steps.
 
     Raises SourceError or UsageError.
     """
@@ -64,13 +61,13 @@ def _opened(paths: Sequence[Path]) -> Trace:
         return Trace.open(traces[0])
     with progress(f"reading {', '.join(path.name for path in paths)}"):
         trace = collect(paths)
-    for text in trace.diagnostics.filter(pl.col("code").is_in([SKIPPED, APART]))["text"]:
+    for text in trace.diagnostics.filter(pl.col("code").is_in([SKIPPED, NOT_TOGETHER]))["text"]:
         warn(text)
     return trace
 
 
 def default_target(paths: Sequence[Path]) -> Path:
-    """Where a trace goes unless --out says: the source's stem, or for several the folder that they share."""
+    """The trace's path unless --out is given: the source's stem, or the folder that several sources share."""
     if paths[0] == STANDARD_INPUT:
         return Path("stdin.tracelens")
     folders = {path.parent for path in paths}
@@ -79,46 +76,47 @@ def default_target(paths: Sequence[Path]) -> Path:
 
 
 def stem(path: Path) -> str:
-    """The file's name without the endings of its format."""
+    """The file's name without the endings that sources of any collector have."""
     name = path.name or path.resolve().name
+    endings = [ending for collector in COLLECTORS.values() for ending in collector.endings]
     while True:
-        shorter = next((name.removesuffix(s) for s in SUFFIXES if name.endswith(s) and name != s), name)
+        shorter = next((name.removesuffix(s) for s in endings if name.endswith(s) and name != s), name)
         if shorter == name:
             return name
         name = shorter
 
 
 def summary_line(trace: Trace) -> str:
-    """Rows of the main tables that have any."""
+    """The row counts of the main tables that have any, as a phrase."""
     counts = [f"{trace.height(name):,} {name.replace('_', ' ')}" for name in MAIN_TABLES if trace.has(name)]
     return ", ".join(counts) or "no events"
 
 
 def losses(trace: Trace) -> list[str]:
-    """What was lost or odd, a sentence each: diagnostics above info, and a capture that is not whole."""
+    """A sentence for each loss and oddity: diagnostics above info, and an incomplete capture."""
     rows = trace.frame("diagnostics").filter(pl.col("severity").is_in(["warning", "loss", "error"]))
-    said = [
+    found = [
         f"{text} ({count:,} times)" if count > 1 else text for text, count in rows.select("text", "count").iter_rows()
     ]
     if not trace.manifest.complete:
-        said.append(f"the capture is incomplete ({len(trace.manifest.dropped):,} kinds of events dropped)")
-    return said
+        found.append(f"the capture is incomplete ({len(trace.manifest.dropped):,} kinds of events dropped)")
+    return found
 
 
 def tell(text: str) -> None:
-    """One line on standard error."""
+    """Write one line to standard error."""
     typer.echo(printable(text), err=True)
 
 
 def warn(text: str) -> None:
-    """One line of warning on standard error."""
+    """Write one line of warning to standard error."""
     tell(f"warning: {text}")
 
 
 def emit(result: str | bytes, out: Path | None = None) -> None:
-    """The result, to standard output or, whole or not at all, to a file.
+    """Write the result to standard output, or atomically to a file; a pipe or device is written in place.
 
-    Raises SourceError when either cannot be written. What is no regular file, such as a pipe, is written in place.
+    Raises SourceError when either cannot be written.
     """
     if out is None:
         if sys.stdout is None:
@@ -137,13 +135,13 @@ def emit(result: str | bytes, out: Path | None = None) -> None:
 
 
 def drop_output() -> None:
-    """Have what standard output still holds go nowhere: it must not fail once more when Python exits."""
+    """Discard what standard output still buffers, so that Python's exit does not fail on it again."""
     with suppress(OSError, AttributeError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
-    """The terminal that standard output is; for a file or a pipe, a fixed width without colour."""
+    """The terminal's size and colours; for a file or a pipe, a fixed width without colour."""
     if to_file or sys.stdout is None or not sys.stdout.isatty():
         return Screen(rows=rows)
     color = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -151,7 +149,7 @@ def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
 
 
 def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> None:
-    """Raise UsageError when a result would replace what it is made from."""
+    """Raise UsageError when a result would replace one of its own sources."""
     read = {path.resolve() for path in sources}
     for target in targets:
         if target is not None and target.resolve() in read:
@@ -159,7 +157,7 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
 
 
 def write_report(report: Report, form: Format, out: Path | None = None, rows: int | None = None) -> None:
-    """The report in the format, to standard output or the file; a lone table that stays empty is warned of."""
+    """Write the report in the format, to standard output or the file; warn where a lone table has no answer."""
     emit(form.write(report, screen(rows or form.rows, to_file=out is not None)), out)
     if form.holds_one_table and report.sections[0].missing is not None:
         warn(report.sections[0].missing)
@@ -169,7 +167,7 @@ def write_report(report: Report, form: Format, out: Path | None = None, rows: in
 
 @contextmanager
 def progress(text: str) -> Iterator[None]:
-    """A spinner on standard error while the body runs; nothing where that is no terminal."""
+    """Show a spinner on standard error while the body runs; nothing where that is no terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield

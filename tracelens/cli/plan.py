@@ -26,57 +26,53 @@ def plan(  # noqa: PLR0913 - one parameter an option
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the plan there, not to standard output.")
     ] = None,
-    oracle: Annotated[str, typer.Option(metavar="NAME", help=f"Whose path: {', '.join(ORACLES)}.")] = "dynamic",
+    oracle: Annotated[
+        str, typer.Option(metavar="NAME", help=f"Oracle whose path is planned: {', '.join(ORACLES)}.")
+    ] = "dynamic",
     switch_cost_ns: Annotated[
         float | None,
         typer.Option(
             min=0,
             metavar="NS",
-            help="What a change between eager and compiled costs; by default as measured, or 0 where it never was.",
+            help="Cost of a change between eager and compiled; by default as measured, or 0 where it never was.",
         ),
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Whose times: kernels, cuda_event, layer, subtraction or profiler."),
+        typer.Option(metavar="NAME", help="Times to use: kernels, cuda_event, layer, subtraction or profiler."),
     ] = None,
 ) -> None:
     """Write which submodules to compile and which to leave eager, for tl.apply_plan(model, FILE)."""
     keep_sources([base, other], [out])
     opened = open_any([base])
     compiled = opened if base.resolve() == other.resolve() else open_any([other])
-    made = make_plan(
-        opened,
-        compiled,
-        oracle=oracle,
-        switch_cost_ns=switch_cost_ns,
-        method=method,
-    )
+    made = make_plan(opened, compiled, oracle=oracle, switch_cost_ns=switch_cost_ns, method=method)
     emit(made.to_json(), out)
     _tell(made)
     devices = other_device(opened, compiled)
     if devices is not None:
         warn(devices)
-    for said in planned_outcome(opened, compiled):
-        tell(said)
+    for sentence in planned_outcome(opened, compiled):
+        tell(sentence)
     if out is not None:
         tell(f"wrote {out}: apply it with tl.apply_plan(model, {str(out)!r})")
 
 
 def _tell(made: Plan) -> None:
-    told = made.made_from
+    about = made.made_from
     n_compiled = sum(choice == "compiled" for choice in made.layers.values())
     tell(
         f"{n_compiled:,} of {len(made.layers):,} layers compiled, in {len(made.compile):,} regions with "
         f"{len(made.disable):,} exceptions"
     )
-    if told["predicted_speedup_over_base"] is not None:
+    if about["predicted_speedup_over_base"] is not None:
         tell(
-            f"in theory {told['predicted_speedup_over_base']:.3f} times as fast as base and "
-            f"{told['predicted_speedup_over_other']:.3f} times as fast as other: measure it"
+            f"in theory {about['predicted_speedup_over_base']:.3f} times as fast as base and "
+            f"{about['predicted_speedup_over_other']:.3f} times as fast as other: measure it"
         )
-    if told.get("n_unclear"):
+    if about.get("n_unclear"):
         tell(
-            f"{told['n_unclear']:,} layers are faster in neither run beyond the spread of their times: they count "
+            f"{about['n_unclear']:,} layers are faster in neither run beyond the spread of their times: they count "
             "alike in both, in the choice and in what is predicted"
         )
     if made.paths == "instance":

@@ -1,1 +1,1 @@
-"""What several collectors and analyses derive from recorded events: nesting, links, steps, classes, occupancy."""
+"""Everything derived from recorded events: nesting, links, steps, kernel classes, layers, idle time."""

@@ -1,19 +1,19 @@
-"""Raw frames of one rank, from whichever profiler, into the tables of a trace."""
+"""Assembling one rank's raw frames, from any profiler, into the tables of a trace."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import as_categories, each_once
+from tracelens.derive.columns.distinct import each_once
 from tracelens.derive.events.ancestry import nearest
 from tracelens.derive.events.api_names import api_kind, strip_version
 from tracelens.derive.events.graph_nodes import mark_nodes, spans_of_nodes
 from tracelens.derive.events.linking import Callers, fill_process
 from tracelens.derive.events.modules import list_layers, mark_modules
 from tracelens.derive.events.nesting import nest
+from tracelens.derive.events.nesting_walk import as_rows
 from tracelens.derive.events.phases import mark_phases
 from tracelens.derive.events.sites import find_sites
 from tracelens.derive.events.steps import StepTimes, find_marks, mark_steps
@@ -39,12 +39,12 @@ def assemble(
 ) -> dict[str, pl.DataFrame]:
     """Tables without the rank column, sorted, with ids, nesting, links, steps, phases, modules and kernel classes.
 
-    `raw` holds what the source gave, by table name, rows in any order; spans may bring parent_hint (row number of the
-    recorded caller), backend and exact_path (a module call's own path), device work may lack process_id; graph_nodes,
-    as `spans_of_nodes` takes them, say where the nodes of replayed graphs were made. A table the
-    source did not give is left out. Takes each frame out of `raw` as it comes to it, so that no table is held twice.
-    The tables are as `Table.conform` takes them: integers may be narrower than declared, strings Categorical. With a
-    store, spans, calls and device work go there as they are finished, and the tables given back are the others.
+    `raw` holds the source's rows by table name, in any order. Spans may have parent_hint (row number of the recorded
+    caller), backend and exact_path (a module call's own path); device work may lack process_id; graph_nodes, as
+    `spans_of_nodes` takes them, give the place where each node of a replayed graph was made. Tables that the source did
+    not fill are left out. Each frame is removed from `raw` as it is processed, so that no table is in memory twice.
+    Results are as `Table.conform` takes them: integers may be narrower than declared, strings Categorical. With a
+    store, spans, calls and device work are written there as they are finished, and only the other tables are returned.
     """
     rank = _Rank(raw, diagnostics, store)
     for stage in _STAGES:
@@ -54,7 +54,7 @@ def assemble(
 
 @dataclass(slots=True)
 class _Rank:
-    """The events of one rank while they become tables: what the source gave, and what was found so far."""
+    """The events of one rank on their way from the source's rows to tables."""
 
     raw: dict[str, pl.DataFrame]
     diagnostics: Diagnostics
@@ -64,14 +64,14 @@ class _Rank:
     calls: pl.DataFrame = field(default_factory=pl.DataFrame)
     main_process: int = 0
     marks: pl.DataFrame = field(default_factory=pl.DataFrame)
-    """Where steps begin, as `find_marks` gives them."""
+    """The beginnings of steps, from `find_marks`."""
     contexts: pl.Series | None = None
-    """The op around each span, by which kernels are classified."""
+    """The op around each span, which helps to classify the kernels launched in it."""
     nodes: pl.DataFrame = field(default_factory=pl.DataFrame)
     """The span that each node of a CUDA graph was made in."""
 
     def finish(self, name: str, frame: pl.DataFrame) -> None:
-        """Take a table that may be large, as far as its columns are declared."""
+        """Add a finished table that may be large: to the store where there is one."""
         if self.store is None:
             self.tables[name] = _declared(name, frame)
         elif frame.height:
@@ -97,17 +97,17 @@ def _nest(rank: _Rank) -> None:
         rank.spans.drop("parent_hint", strict=False)
         .with_row_index("span_id")
         .with_columns(
-            _none_below(result.parent).alias("parent_id"),
+            as_rows(result.parent).alias("parent_id"),
             pl.Series("depth", result.depth, dtype=pl.Int32).shrink_dtype(),
             pl.Series("self_ns", result.self_ns, dtype=pl.Int64).shrink_dtype(),
         )
     )
-    around = _none_below(result.call_span).alias("span_id")
+    around = as_rows(result.call_span).alias("span_id")
     rank.calls = rank.calls.with_columns(around).with_row_index("api_call_id")
 
 
 def _mark_spans(rank: _Rank) -> None:
-    """Give spans their module and phase, where the source does not."""
+    """Add module and phase to spans, unless the source has them."""
     spans, parent = rank.spans, rank.spans["parent_id"]
     if "module_path" not in spans.columns or spans["module_path"].null_count() == spans.height:
         paths, n_ambiguous, n_too_deep = mark_modules(spans, parent)
@@ -120,19 +120,19 @@ def _mark_spans(rank: _Rank) -> None:
 
 
 def _name_calls(rank: _Rank) -> None:
-    """Give calls the name of the function, and what it does."""
+    """Add the function's name without its version, and its kind, to calls."""
     api = each_once(rank.calls["raw_api"], strip_version).alias("api")
     rank.calls = rank.calls.with_columns(api, each_once(api, api_kind).alias("kind"))
 
 
 def _step(rank: _Rank) -> None:
-    """Give spans and calls the step that they are in."""
+    """Add the step to spans and calls."""
     rank.marks = find_marks(rank.spans)
     rank.spans, rank.calls = mark_steps(rank.spans, rank.marks), mark_steps(rank.calls, rank.marks)
 
 
 def _list(rank: _Rank) -> None:
-    """List modules, the sites that calls are made at, and what threads do."""
+    """Make the tables of modules, of sites that calls are made at, and of what threads do."""
     sites, at = find_sites(rank.spans, rank.calls["span_id"], rank.calls["start_ns"])
     rank.calls = rank.calls.with_columns(at)
     rank.tables["layers"] = list_layers(rank.spans)
@@ -141,7 +141,7 @@ def _list(rank: _Rank) -> None:
 
 
 def _leave_spans(rank: _Rank) -> None:
-    """Keep of spans what device work is judged by, and finish them: with a store, their memory is free from here on."""
+    """Finish the spans after keeping what device work needs of them; with a store their memory is then free."""
     if "kernels" in rank.raw and (rank.spans["kind"] == "op").any():
         rank.contexts = _ops_around(rank.spans)
     nodes = rank.raw.pop("graph_nodes", _NOTHING)
@@ -152,7 +152,7 @@ def _leave_spans(rank: _Rank) -> None:
 
 
 def _link(rank: _Rank) -> None:
-    """Tie device work to calls, classify kernels, and end the steps where their work does."""
+    """Link device work to calls, classify kernels, and end each step where its work ends."""
     callers, steps = Callers(rank.calls), StepTimes(rank.marks, rank.calls["start_ns"])
     for name, number in _WORK_IDS.items():
         if name not in rank.raw:
@@ -173,7 +173,7 @@ def _link(rank: _Rank) -> None:
 
 
 def _take_others(rank: _Rank) -> None:
-    """Finish calls, the tables that need no more than an order, and what is known of devices."""
+    """Finish calls, the tables that only need sorting, and devices."""
     rank.finish("api_calls", rank.calls)
     for name, order in _ORDERS.items():
         if name in rank.raw:
@@ -183,7 +183,7 @@ def _take_others(rank: _Rank) -> None:
 
 
 _STAGES = (_order, _nest, _mark_spans, _name_calls, _step, _list, _leave_spans, _link, _take_others)
-"""What is done to a rank's events, in this order."""
+"""The steps of assembling a rank's tables, in order."""
 
 
 def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
@@ -203,12 +203,12 @@ def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _declared(name: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The table's columns, as far as they are there, without what was needed to find them."""
+    """The frame with only the columns that the table declares."""
     return frame.select(column for column in TABLES[name].names if column in frame.columns and column != "rank")
 
 
 def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.DataFrame:
-    """The raw frame, or an empty one; columns that derivations look at are there, null where the source has none."""
+    """The raw frame, or an empty one, with those of `columns` added as nulls that the source lacks."""
     if not frame.width:
         frame = TABLES[name].empty().drop("rank", "span_id", "api_call_id", "step", "phase", "kind", strict=False)
         if name == "spans":
@@ -219,7 +219,7 @@ def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.Data
 
 
 def _most_frequent(processes: pl.Series) -> int:
-    """The process of most rows, 0 where none is known; mostly there is one, which needs no counting."""
+    """The process of most rows, 0 where unknown; mostly there is one, which needs no counting."""
     found = processes.min()
     if found != processes.max():
         found = processes.mode().min()
@@ -227,28 +227,22 @@ def _most_frequent(processes: pl.Series) -> int:
 
 
 def _by_start(frame: pl.DataFrame) -> pl.DataFrame:
-    """Rows by start; most profilers write them so, and then they stay where they are."""
+    """Rows sorted by start; most profilers write them so, and then nothing is moved."""
     return frame if frame["start_ns"].is_sorted() else frame.sort("start_ns", maintain_order=True)
 
 
 def _times(frame: pl.DataFrame) -> pl.DataFrame:
-    """What nesting looks at."""
+    """The columns that nesting needs."""
     names = ["process_id", "thread_id", "start_ns", "duration_ns"]
     hint = [pl.col("parent_hint").cast(pl.Int64)] if "parent_hint" in frame.columns else []
     return frame.select(*names, *hint)
 
 
-def _none_below(rows: Sequence[int] | pl.Series) -> pl.Series:
-    """Row numbers with -1 as null, as narrow as Polars takes them."""
-    found = pl.Series(rows, dtype=pl.Int64)
-    return found.set(found < 0, None).cast(pl.get_index_type())
-
-
 def _ops_around(spans: pl.DataFrame) -> pl.Series:
-    """The name of the innermost op around each span, itself included; `triton` where the profiler knows it for one."""
+    """The name of the innermost op around each span or of itself; `triton` where it is marked as a Triton launch."""
     ops = spans.select(
         pl.when(pl.col("kind") == "op").then(
             pl.when(pl.col("backend") == "triton").then(pl.lit("triton")).otherwise(pl.col("name"))
         )
     ).to_series()
-    return nearest(spans["parent_id"], as_categories(ops))
+    return nearest(spans["parent_id"], ops.cast(pl.Categorical))

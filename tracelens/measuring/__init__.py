@@ -1,4 +1,4 @@
-"""Measure a model's layers by several methods, and what the measuring itself costs; needs PyTorch."""
+"""Measuring a model's layers by several methods, and the cost of measuring itself; needs PyTorch."""
 
 from tracelens.measuring.measure import measure
 from tracelens.measuring.protocol import CONFIGURATIONS, METHODS, Protocol

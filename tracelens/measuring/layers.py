@@ -1,4 +1,4 @@
-"""A model's layers: its modules in the order called, and those that are timed."""
+"""A model's layers: its modules in call order, and which of them are timed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Layers:
 
     @property
     def timed(self) -> list[str]:
-        """Paths of the layers that are timed, each once."""
+        """Paths of the timed layers, each once."""
         return list(dict.fromkeys(self.calls))
 
     def frame(self) -> pl.DataFrame:
@@ -41,12 +41,12 @@ class Layers:
 
 
 def is_timed(module: Any) -> bool:
-    """Whether the module is timed as one layer: it has none below it, or computes without calling them."""
+    """Whether the module is timed as one layer: it has no children, or computes without calling them."""
     return next(module.children(), None) is None or type(module).__name__ == "MultiheadAttention"
 
 
 def find_layers(model: Any, run: Any) -> Layers:
-    """The layers that one execution calls, which `run` starts."""
+    """The layers that are called in one execution of the model, which `run` starts."""
     modules = {path: module for path, module in model.named_modules() if path}
     called: list[str] = []
     with around(modules, called.append):
@@ -56,7 +56,7 @@ def find_layers(model: Any, run: Any) -> Layers:
 
 
 def hyperparameters(module: Any) -> dict[str, Any]:
-    """What a layer was made with: the constants its class declares. Words only of torch's own classes."""
+    """A layer's constants, as its class declares them; words only of torch's own classes."""
     words = (str,) if type(module).__module__.startswith("torch.") else ()
     plain = (bool, int, float, *words)
     found = {}

@@ -1,4 +1,4 @@
-"""The whole measurement: every method in every configuration, round by round, into a trace's timings and layers."""
+"""The whole measurement: every method in every configuration, round by round, as the tables timings and layers."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def measure(
     configurations: Sequence[str] | None = None,
     protocol: Protocol | None = None,
 ) -> Trace:
-    """A trace of nothing but `timings` and `layers`: the model's forward pass and its layers, by every method.
+    """A trace with only `timings` and `layers`: the model's forward pass and its layers, by every method.
 
     `inputs` is a tensor, a tuple of arguments or a dict of keyword arguments. Configurations are interpreted and cpp
-    (on the CPU, eager and compiled), cuda and triton (on a GPU), custom (the model just as it is handed over, such as
-    after apply_plan; end to end only); where none is given, the first two, and the next two where there is a GPU. All
-    but custom run on copies. Gradients are off; the model's mode (eval, train) is its own.
+    (on the CPU, eager and compiled), cuda and triton (on a GPU), custom (the model as it is passed, for example after
+    apply_plan; end to end only); by default the first two, and the next two where there is a GPU. All but custom run on
+    copies. Gradients are off; the model's mode (eval, train) is its own.
 
-    Under torch.compile, e2e is the model compiled as a whole; layer, profiler and cuda_event see every layer compiled
-    as a region of its own; subtraction compiles the first n layers as one region for each n, which takes long. What
-    calling a compiled region costs stands in rows of `(compiled region)`. Raises ToolError without torch or where
-    compiling fails, UsageError for a request that cannot be met.
+    Under torch.compile, e2e is the model compiled as a whole; in layer, profiler and cuda_event every layer is compiled
+    as a region of its own; subtraction compiles the first n layers as one region for each n, which takes long. The cost
+    of calling a compiled region is in rows of `(compiled region)`. Raises ToolError without torch or where compiling
+    fails, UsageError for a request that cannot be met.
     """
     torch = load_torch("measure")
     protocol = protocol or Protocol()
@@ -108,7 +108,7 @@ def _arguments(torch: Any, inputs: Any, device: Any) -> tuple[tuple[Any, ...], d
 
 
 def _rounds(subject: Subject, chosen: Sequence[Variant], protocol: Protocol) -> Iterator[dict[str, Any]]:
-    """Rows of every round; in each round every variant takes its turn, so that drift meets all of them alike."""
+    """Rows of every round; in each round every variant takes its turn, so that drift affects all of them equally."""
     for at in range(protocol.warmup_rounds + protocol.rounds):
         for variant in chosen:
             common = {
@@ -124,7 +124,7 @@ def _rounds(subject: Subject, chosen: Sequence[Variant], protocol: Protocol) -> 
 
 
 def _round(subject: Subject, variant: Variant, n: int) -> list[Found]:
-    """What a round yields. Raises ToolError where a compiled configuration fails: eager it has run before."""
+    """The times of a round. Raises ToolError where a compiled configuration fails: eager it has run before."""
     try:
         return variant.round(n)
     except Exception as error:

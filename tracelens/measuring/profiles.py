@@ -1,4 +1,4 @@
-"""What torch.profiler says of each layer: its CPU self, CUDA self and CUDA total."""
+"""Times of layers from torch.profiler: CPU self, CUDA self and CUDA total."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tracelens.measuring.timers import EXECUTION, RANGE
 
 QUANTITIES = ("CPU_self", "CUDA_self", "CUDA_total")
 Sums = dict[str | None, dict[str, int]]
-"""By layer, null being the whole model: nanoseconds of each quantity."""
+"""Nanoseconds of each quantity by layer, null being the whole model."""
 
 
 def profiler(torch: Any) -> AbstractContextManager[Any]:
-    """The profiler with nothing but its events: no shapes, stacks or memory."""
+    """The profiler without shapes, stacks or memory."""
     activities = [torch.profiler.ProfilerActivity.CPU]
     if torch.cuda.is_available():
         activities.append(torch.profiler.ProfilerActivity.CUDA)
@@ -24,7 +24,7 @@ def profiler(torch: Any) -> AbstractContextManager[Any]:
 
 
 def sums_of_executions(events: Iterable[Any]) -> list[Sums]:
-    """Of each execution in the profile, the sums over the events within it, and within each layer's range.
+    """For each execution in the profile, the sums over the events within it, and within each layer's range.
 
     CPU_self and CUDA_self are summed over every op and annotation in the range but the ranges themselves, so each
     moment counts once; CUDA_total over the outermost ones.
@@ -45,7 +45,7 @@ def _sums(execution: Any) -> Sums:
 
 
 def _below(event: Any, path: str | None, is_outermost: bool) -> Iterator[tuple[Any, str | None, bool]]:
-    """Events below this one that are no ranges of ours, with the layer they are in."""
+    """The events below this one, except our own ranges, with their layer and whether they are outermost in it."""
     for child in event.cpu_children:
         if child.name.startswith(RANGE):
             yield from _below(child, child.name.removeprefix(RANGE), is_outermost)

@@ -1,4 +1,4 @@
-"""How often, under which conditions, and in which configurations a model is timed."""
+"""The protocol of measuring: how often, under which conditions, and in which configurations a model is timed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ CONFIGURATIONS = (*DEVICES, "custom")
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Rounds of executions, warm-up apart; by default the thesis's ten rounds of two.
+    """Rounds of executions, besides warm-up; by default the thesis's ten rounds of two.
 
     `warmup_rounds` come first and are kept as warm-up; the first one of a compiled configuration includes compiling.
-    `synchronized` and `profiled`: with each of these, the device is waited for around each layer (it always is at the
-    end of an execution), and the profiler is on.
-    `compile_modes`: torch.compile's modes for cpp and triton.
+    `synchronized` and `profiled`: for each of the values, whether the device is waited for around each layer (it always
+    is at the end of an execution), and whether the profiler is on. `compile_modes`: torch.compile's modes for cpp and
+    triton.
     """
 
     rounds: int = 10
@@ -32,7 +32,7 @@ class Protocol:
     compile_modes: Sequence[str] = ("default",)
 
     def check(self) -> None:
-        """Raise UsageError for what cannot be measured."""
+        """Raise UsageError for values that cannot be measured."""
         if self.rounds < 1 or self.executions < 1 or self.warmup_rounds < 1:
             raise UsageError(
                 f"rounds, executions and warmup_rounds are at least 1, found {self.rounds}, {self.executions} and "
@@ -43,7 +43,7 @@ class Protocol:
 
 
 def chosen_configurations(torch: Any, wanted: Sequence[str] | None) -> tuple[str, ...]:
-    """The configurations asked for; where none is, all that this machine can run. Raises UsageError for others."""
+    """The given configurations, or all that this machine can run. Raises UsageError for others."""
     has_gpu = torch.cuda.is_available()
     if wanted is None:
         return ("interpreted", "cpp", "cuda", "triton") if has_gpu else ("interpreted", "cpp")
@@ -55,7 +55,7 @@ def chosen_configurations(torch: Any, wanted: Sequence[str] | None) -> tuple[str
 
 
 def check_methods(wanted: Sequence[str]) -> None:
-    """Raise UsageError for a method that does not exist, or for none."""
+    """Raise UsageError for an unknown method, and for none."""
     _check(wanted, METHODS, "method")
 
 

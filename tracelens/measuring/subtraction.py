@@ -1,4 +1,4 @@
-"""Layer subtraction: run the first n layers for every n; what the nth adds is its time."""
+"""Layer subtraction: run the first n layers for every n; the time that the nth one adds is its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Stop(Exception):  # noqa: N818 - it is no error: it ends a run after the 
 
 
 Prefix = Callable[[], int]
-"""Runs the first n layers once and gives the nanoseconds it took."""
+"""A function that runs the first n layers once and returns the nanoseconds it took."""
 
 
 def eager_prefixes(layers: Layers, run: Callable[[], Any], wait: Callable[[], None]) -> list[Prefix]:
@@ -60,7 +60,7 @@ def _stopped(module: Any, nth: int, before: bool, run: Callable[[], Any], wait: 
 
 
 def compiled_prefixes(torch: Any, model: Any, compile_region: Callable[[Any], None]) -> tuple[list[Any], list[str]]:
-    """Modules that compute the first n layers and nothing else, each compiled as one region, and each nth layer's path.
+    """Modules that compute only the first n layers, each compiled as one region, and the path of each nth layer.
 
     Every value that the rest of the model would need is an output, so that nothing is optimised away. Raises ToolError
     where torch.fx cannot trace the model symbolically.
@@ -88,7 +88,7 @@ def compiled_prefixes(torch: Any, model: Any, compile_region: Callable[[Any], No
 
 
 def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
-    """The graph up to and with that node; what later nodes need is its output."""
+    """The graph up to and with that node, with all values that later nodes need as its output."""
     graph = torch.fx.Graph()
     new: dict[Any, Any] = {}
     places = {node: at for at, node in enumerate(nodes)}
@@ -101,7 +101,7 @@ def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
 
 
 def differences(paths: Sequence[str], cumulative: Sequence[int]) -> dict[str, int]:
-    """Each layer's time, summed over its calls: what it adds to the run that ends before it. Noise can make it < 0."""
+    """Each layer's time, summed over its calls: runs that end after it less runs that end before; may be < 0."""
     found: Counter[str] = Counter()
     for path, (before, after) in zip(paths, pairwise(cumulative), strict=True):
         found[path] += after - before

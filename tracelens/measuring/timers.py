@@ -13,7 +13,7 @@ EXECUTION = "tracelens execution"
 
 
 def clocked(run: Callable[[], Any], wait: Callable[[], None]) -> int:
-    """Nanoseconds that `run` takes, from an idle device until it is idle again, which `wait` waits for."""
+    """Nanoseconds that `run` takes, from an idle device until it is idle again; `wait` waits for the device."""
     wait()
     start = time.perf_counter_ns()
     run()
@@ -44,7 +44,7 @@ def around(
 
 
 class WallTimers:
-    """Nanoseconds of the wall clock in each layer, summed over its calls; `wait` is called before each reading."""
+    """Wall-clock nanoseconds in each layer, summed over its calls; `wait` is called before the clock is read."""
 
     def __init__(self, wait: Callable[[], None]) -> None:
         self.durations: Counter[str] = Counter()
@@ -57,7 +57,7 @@ class WallTimers:
         self._starts[path] = time.perf_counter_ns()
 
     def end(self, path: str) -> None:
-        """After it."""
+        """After a layer's forward pass."""
         self._wait()
         self.durations[path] += time.perf_counter_ns() - self._starts[path]
 
@@ -76,7 +76,7 @@ class EventTimers:
         self._events: dict[str, list[Any]] = defaultdict(list)
 
     def record(self, path: str) -> None:
-        """Before a layer's forward pass, and after it."""
+        """Before and after a layer's forward pass."""
         event = self._torch.cuda.Event(enable_timing=True)
         event.record()
         self._events[path].append(event)
@@ -105,5 +105,5 @@ class Ranges:
         self._open[path].__enter__()
 
     def end(self, path: str) -> None:
-        """After it."""
+        """After a layer's forward pass."""
         self._open.pop(path).__exit__(None, None, None)

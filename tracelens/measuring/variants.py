@@ -1,4 +1,4 @@
-"""One way of timing a model each: what is wrapped around its executions, and what they yield."""
+"""Ways of timing a model: each has a context around its executions, and returns their times."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ Found = dict[tuple[str | None, str | None], int]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A model in one configuration: `models` as a whole, and with its layers compiled one by one; the same where eager.
+    """A model in one configuration.
 
-    `layers` are those of the second; `plain` makes an eager copy on the device.
+    `models` are the model compiled as a whole, and with its layers compiled one by one; the same if eager. `layers` are
+    those of the second; `plain` makes an eager copy on the device.
     """
 
     torch: Any
@@ -54,21 +55,21 @@ class Subject:
         self.models[by_layer](*arguments, **keywords)
 
     def wait(self) -> None:
-        """Wait for the device, where the CPU has to."""
+        """Wait for the device, if it is not the CPU."""
         if self.device.type == "cuda":
             self.torch.cuda.synchronize()
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """`round(n)` executes n times; `key` has the columns of `timings` that tell the variants apart."""
+    """`round(n)` executes n times; `key` has the columns of `timings` in which variants differ."""
 
     key: dict[str, Any]
     round: Callable[[int], list[Found]]
 
 
 def variants(subject: Subject, methods: Sequence[str], protocol: Protocol, diagnostics: Diagnostics) -> list[Variant]:
-    """The variants that the methods ask for and the configuration allows; what it does not is said in diagnostics."""
+    """The variants of the methods that the configuration allows; diagnostics say what is left out."""
     found: list[Variant] = []
     conditions = [(s, p) for p in protocol.profiled for s in protocol.synchronized]
     is_custom = subject.configuration == "custom"
@@ -117,7 +118,7 @@ def _variant(
 
 
 def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
-    """The whole model: nothing in it, or waiting for the device around each layer."""
+    """The whole model, undisturbed or waiting for the device around each layer."""
     waits: AbstractContextManager[None] = nullcontext()
     if synchronized:
         waits = around(subject.timed, lambda _: subject.wait(), lambda _: subject.wait())
@@ -127,7 +128,7 @@ def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
 
 
 def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
-    """The whole model with timers around each layer, and what these say: arr_sum is their sum."""
+    """The whole model with timers around each layer, and their times; arr_sum is their sum."""
     timers = WallTimers(subject.wait if synchronized else lambda: None)
     with around(subject.timed, timers.begin, timers.end):
         for _ in range(n):
@@ -155,22 +156,22 @@ def _with_sum(total: int, durations: Mapping[str, int]) -> Found:
 
 
 def _profiled_sums(subject: Subject, n: int) -> list[Found]:
-    """What the profiler says of the whole model and each layer."""
+    """The profiler's times of the whole model and each layer."""
     ranges = Ranges(subject.torch)
     with profiler(subject.torch) as profile, around(subject.timed, ranges.begin, ranges.end):
         for _ in range(n):
             with subject.torch.profiler.record_function(EXECUTION):
                 subject.run(by_layer=True)
                 subject.wait()
-    told = QUANTITIES if subject.device.type == "cuda" else QUANTITIES[:1]
+    quantities = QUANTITIES if subject.device.type == "cuda" else QUANTITIES[:1]
     return [
-        {(path, quantity): sums[quantity] for path, sums in execution.items() for quantity in told}
+        {(path, quantity): sums[quantity] for path, sums in execution.items() for quantity in quantities}
         for execution in sums_of_executions(profile.events())
     ]
 
 
 def _subtraction(subject: Subject, diagnostics: Diagnostics) -> list[Variant]:
-    """Runs of the first n layers, by hooks where eager and by cut graphs where compiled."""
+    """Runs of the first n layers, by hooks if eager and by cut graphs if compiled."""
     calls: Sequence[str] = subject.layers.calls
     if not calls:
         return []
@@ -204,7 +205,7 @@ def _cut_runs(subject: Subject) -> tuple[list[Callable[[], Any]], list[str]]:
 
 
 def _region_cost(subject: Subject) -> Callable[[int], list[Found]]:
-    """What calling a compiled region costs beyond its work: a tiny layer compiled, less the same one eager."""
+    """The cost of calling a compiled region beyond its work: a tiny layer compiled, less the same one eager."""
     torch = subject.torch
     x = torch.zeros(16, device=subject.device)
     eager, compiled = torch.nn.ReLU(), torch.nn.ReLU()

@@ -1,7 +1,7 @@
-"""The hot loops in C. Each has a twin in Python, which defines what it gives, and which is used where C is not there.
+"""The hot loops in C. Each has a twin in Python that defines its result and that is used where C was not compiled.
 
-The library is compiled while the package is installed, where there is a compiler. TRACELENS_NATIVE=off, for tests, has
-the twins used where it is there, too.
+The library is compiled while the package is installed, where there is a compiler. TRACELENS_NATIVE=off makes the Python
+twins run instead, for tests.
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ except ImportError:  # there was no compiler
     LIBRARY = None
 else:
     LIBRARY = None if os.environ.get("TRACELENS_NATIVE") == "off" else _library
-"""The functions in C; None where they are not to be had."""
+"""The compiled functions; None where the twins are used."""
 
 __all__ = ["LIBRARY"]

@@ -1,4 +1,4 @@
-"""Columns of Polars as the library takes and gives them: plain memory, without NumPy and without a copy."""
+"""Conversion between Polars columns and the plain memory that the C library reads and writes, without NumPy."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _ARROW: dict[pl.DataType, tuple[pa.DataType, int]] = {
 
 
 def memory(column: pl.Series, dtype: pl.DataType) -> pa.Buffer:
-    """The column's values, of which none is null, one after another as this dtype."""
+    """The column's values as contiguous memory of this dtype; the column holds no null."""
     array = column.cast(dtype).rechunk().to_arrow()
     assert not array.null_count
     return values(array)
 
 
 def values(array: pa.Array) -> pa.Buffer:
-    """The values of a column of whole numbers as it lies in Arrow's memory, whatever stands where one is null."""
+    """The values of an Arrow array of integers, without a copy; undefined where one is null."""
     size = array.type.bit_width // 8
     buffer = array.buffers()[1]
     return _NOTHING if buffer is None else buffer.slice(array.offset * size, len(array) * size)
 
 
 def series(data: Any, dtype: pl.DataType) -> pl.Series:
-    """The column whose values lie in this memory, one after another."""
+    """A column over memory that holds its values one after another."""
     kind, size = _ARROW[dtype]
     buffer = pa.py_buffer(data)
     array = pa.Array.from_buffers(kind, buffer.size // size, [None, buffer])

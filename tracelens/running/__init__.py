@@ -1,1 +1,1 @@
-"""Running the program that a capture looks at, and sampling its GPUs meanwhile."""
+"""Running a program under a capture, sampling its GPUs, and finding tools."""

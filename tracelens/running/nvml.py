@@ -87,7 +87,7 @@ class Sampler:
             self._nvml = None
 
     def capture(self, rank: int | None = None) -> Capture:
-        """What was sampled, to be combined with what the profiler captured; ends the sampling."""
+        """The samples, to be combined with the profiler's capture; ends the sampling."""
         self.stop()
         tables = {}
         if self._rows:
@@ -111,15 +111,15 @@ class Sampler:
         )
 
     def _visible(self, nvml: ModuleType) -> list[Any]:
-        """NVML's handles of the devices that the program can see, in the order of the ordinals that CUDA gives them."""
+        """NVML's handles of the devices that the program can see, in CUDA's order."""
         count = nvml.nvmlDeviceGetCount()
         handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
-        said = self.environment.get("CUDA_VISIBLE_DEVICES")
-        if said is None:
+        visible = self.environment.get("CUDA_VISIBLE_DEVICES")
+        if visible is None:
             chosen = handles
         else:
             uuids = [_text(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
-            chosen = [handles[index] for index in visible_indices(said, uuids)]
+            chosen = [handles[index] for index in visible_indices(visible, uuids)]
         if not chosen:
             self._reason = (
                 "GPU utilisation was not sampled: CUDA_VISIBLE_DEVICES shows the program no whole GPU"
@@ -137,7 +137,7 @@ class Sampler:
         return chosen
 
     def _run(self, nvml: ModuleType) -> None:
-        """Sample at fixed moments until told to stop; a moment that was missed is not made up for."""
+        """Sample at fixed moments until told to stop; missed moments are skipped."""
         began, period = time.monotonic(), 1 / self.hertz
         working = [(ordinal, name) for ordinal in range(len(self._devices)) for name in _UNITS]
         while working:
@@ -155,14 +155,14 @@ class Sampler:
         self._cpu_s, self._wall_s = time.thread_time(), time.monotonic() - began
 
 
-def visible_indices(said: str, uuids: list[str]) -> list[int]:
-    """NVML's indices of the devices that CUDA_VISIBLE_DEVICES shows, in its order.
+def visible_indices(visible: str, uuids: list[str]) -> list[int]:
+    """NVML's indices of the devices in CUDA_VISIBLE_DEVICES, in its order.
 
     An entry is an index or the beginning of one UUID; as in CUDA, the list ends at the first that is neither. MIG
     devices have no utilisation of their own and end it too.
     """
     found: list[int] = []
-    for word in said.split(","):
+    for word in visible.split(","):
         entry = word.strip()
         if entry.isdecimal():
             matches = [int(entry)] if int(entry) < len(uuids) else []
@@ -181,5 +181,5 @@ def _ask(nvml: ModuleType, device: Any, name: str) -> float:
 
 
 def _text(value: str | bytes) -> str:
-    """Older versions of nvidia-ml-py answer in bytes."""
+    """The text, which older versions of nvidia-ml-py return as bytes."""
     return value.decode() if isinstance(value, bytes) else value

@@ -1,4 +1,4 @@
-"""Run the program that a capture looks at: as if the user had started it, and never outliving the capture."""
+"""Running a program for a capture: as if the user had started it, and never outliving the capture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import Any
 from tracelens.errors import ToolError
 
 LAUNCH = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py"))]
-"""The command that becomes another one: see `launch`."""
+"""Prefix of a command line that runs it through launch.py."""
 SIGNAL_BASE = 128
 """A shell reports the end by signal n as exit code 128 + n."""
 
@@ -64,7 +64,7 @@ def find_program(name: str, environment: Mapping[str, str] | None = None) -> str
 
 
 def script_name(command: Sequence[str]) -> str:
-    """What to call a run of the command: `train` of `python train.py` or `python -m pkg.train`, else the program."""
+    """The name of a run of the command: `train` for `python train.py` or `python -m pkg.train`, else the program's."""
     script = next((word for word in command[1:] if word.endswith(".py")), None)
     if script is None and "-m" in command[:-1]:
         script = command[command.index("-m") + 1].rpartition(".")[2]
@@ -104,7 +104,7 @@ def _cannot_run(name: str, number: int | None) -> ToolError:
 
 
 def ask(command: Sequence[str | Path], timeout_s: float) -> subprocess.CompletedProcess[str]:
-    """How a tool ended, and what it printed. Raises ToolError when it cannot be run, or takes longer."""
+    """The finished process of a tool with its output. Raises ToolError when it cannot be run, or takes longer."""
     words = [str(word) for word in command]
     name = PurePath(words[0]).name
     try:
@@ -125,9 +125,9 @@ def ask(command: Sequence[str | Path], timeout_s: float) -> subprocess.Completed
 
 @contextmanager
 def handling(handlers: Mapping[signal.Signals, Callable[[int, FrameType | None], None]]) -> Iterator[None]:
-    """While the body runs the handlers take their signals, but those that are ignored (nohup, a job in the background).
+    """Install the signal handlers while the body runs, except for signals that are ignored (nohup, background jobs).
 
-    Only the main thread can take signals over; another one leaves them alone.
+    Only the main thread can handle signals; in another one nothing is installed.
     """
     kept = {}
     if threading.current_thread() is threading.main_thread():
@@ -142,7 +142,7 @@ def handling(handlers: Mapping[signal.Signals, Callable[[int, FrameType | None],
 
 
 def _is_in_foreground() -> bool:
-    """Whether this process group is the terminal's, whose keys then reach the program by themselves."""
+    """Whether this process group is the terminal's foreground, whose Ctrl-C reaches the program by itself."""
     try:
         with Path("/dev/tty").open("rb") as terminal:
             return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()

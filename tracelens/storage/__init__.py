@@ -1,1 +1,1 @@
-"""Tables as they are declared, and as they lie on disk."""
+"""Declaring tables, and writing and reading them as Parquet."""

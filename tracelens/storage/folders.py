@@ -1,4 +1,4 @@
-"""A lock that ends with the process that has it, and temporary folders that no killed process leaves for good."""
+"""A folder lock that ends with its process, and temporary folders that are cleaned up even after a killed process."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ except ImportError:  # Windows, where an open folder cannot be removed anyway
     fcntl = None  # type: ignore[assignment]
 
 _NEW_S = 60
-"""A folder may be so young that its process has not locked it yet."""
+"""A younger folder is not removed: its process may not have locked it yet."""
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Wait until no other process is here; where the file system has no locks, go on without."""
+    """Hold an exclusive lock on the folder, waiting for others; without locks on the file system, go on at once."""
     place = _lock(folder, wait=True)
     try:
         yield
@@ -34,7 +34,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 class OwnFolder(tempfile.TemporaryDirectory[str]):
-    """A temporary folder that only this user can read; those that killed processes of the user left are removed."""
+    """A private temporary folder; making one also removes those that this user's killed processes left."""
 
     def __init__(self, prefix: str) -> None:
         """Make the folder."""
@@ -65,7 +65,7 @@ def _clear_abandoned(where: Path, prefix: str) -> None:
 
 
 def _lock(folder: Path, *, wait: bool) -> int | None:
-    """An open folder that is locked until it is closed; None where another has the lock, or locks are not to be had."""
+    """A descriptor that locks the folder until closed; null where another process has it or there are no locks."""
     if fcntl is None:
         return None
     try:

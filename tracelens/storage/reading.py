@@ -1,4 +1,4 @@
-"""Columns of the Parquet files that `Table.write` made."""
+"""Reading columns from the Parquet files that `Table.write` made."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 
 def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> pl.DataFrame:
-    """These columns of a file, those of them that are strings as Categorical.
+    """These columns of a file as a frame, the columns named in `strings` as Categorical.
 
-    Arrow's reader gives the file's own dictionaries: a column of strings of 5 million spans takes 0.02 s and 22 MB so,
-    and as strings, which Polars' reader makes of it, a third of a second and 86 MB. Raises ArrowInvalid for strings
-    that are no Unicode.
+    Arrow's reader keeps the file's own dictionaries: a column of strings of 5 million spans takes 0.02 s and 22 MB; as
+    plain strings, which Polars' reader returns, a third of a second and 86 MB. Raises ArrowInvalid for strings that are
+    not valid UTF-8.
     """
     with pq.ParquetFile(file, read_dictionary=[*strings], pre_buffer=False) as opened:
         found = pl.from_arrow(_valid(opened.read(columns=[*columns])), rechunk=False)
@@ -24,9 +24,9 @@ def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> 
 
 
 def read_groups(file: Path, columns: Sequence[str], *, use_threads: bool) -> Iterator[pa.Table]:
-    """These columns of a file, a group of rows after the other, strings as dictionaries.
+    """These columns of a file, one Arrow table for each row group, strings as dictionaries.
 
-    Raises ArrowInvalid for strings that are no Unicode.
+    Raises ArrowInvalid for strings that are not valid UTF-8.
     """
     with pq.ParquetFile(file, read_dictionary=[*columns], pre_buffer=False) as opened:
         for group in range(opened.num_row_groups):
@@ -34,7 +34,7 @@ def read_groups(file: Path, columns: Sequence[str], *, use_threads: bool) -> Ite
 
 
 def _valid(rows: pa.Table) -> pa.Table:
-    """The rows; raises ArrowInvalid for dictionaries of strings that are no Unicode."""
+    """The same rows, after checking that all dictionaries of strings are valid UTF-8. Raises ArrowInvalid."""
     for column in rows.columns:
         if pa.types.is_dictionary(column.type):
             for chunk in column.chunks:

@@ -1,4 +1,4 @@
-"""Tables written to files by a thread while later ones are made, so that they need not be held."""
+"""Writing finished tables in a background thread while later ones are made, so that they need not stay in memory."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import polars as pl
 from tracelens.storage.table import Stored, Table
 
 _WAITED_FOR = 1 << 20
-"""Rows of a table so large that it has to be gone before the next one is made; a smaller one is written meanwhile."""
+"""A table with this many rows is written before `put` returns, so that its memory is free for the next one."""
 
 
 class Store:
-    """A folder that finished tables go to, one after another. Leaving it by an error drops what is not begun."""
+    """A folder that finished tables are written to, one after another; leaving it by an error drops those not begun."""
 
     def __init__(self, folder: Path) -> None:
         """Create the folder. Raises OSError when it cannot be."""
@@ -25,7 +25,7 @@ class Store:
         self._begun: dict[str, tuple[Stored, Future[None]]] = {}
 
     def __enter__(self) -> Self:
-        """The store itself."""
+
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -33,9 +33,9 @@ class Store:
         self._pool.shutdown(cancel_futures=True)
 
     def put(self, table: Table, frame: pl.DataFrame) -> None:
-        """Have a frame without the rank written, as `Table.write` does; the caller lets go of it.
+        """Start writing a frame without the rank, as `Table.write` does; the caller should drop its own reference.
 
-        Raises what writing raises, here or in `finish`.
+        An error in writing is raised here or in `finish`.
         """
         path = self._folder / f"{table.name}.parquet"
         self._begun[table.name] = Stored(path, frame.height), self._pool.submit(table.write, frame, path)
@@ -43,7 +43,7 @@ class Store:
             self._begun[table.name][1].result()
 
     def finish(self) -> dict[str, Stored]:
-        """All tables, once they are written. Raises what writing raised: SchemaError, or OSError."""
+        """All tables by name, after they are written. Raises what writing raised: SchemaError, or OSError."""
         for _, written in self._begun.values():
             written.result()
         return {name: stored for name, (stored, _) in self._begun.items()}

@@ -14,19 +14,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracelens.errors import SchemaError
-from tracelens.storage.coding import coded
 
 DataType: TypeAlias = "pl.DataType | type[pl.DataType]"
 
 FEW_CELLS, MANY_CELLS = 3 << 20, 1 << 23
-"""Of a group of rows: where memory is short, and where the whole table is held anyway."""
+"""Cells in a group of rows that is written at once: the first where memory is short, the second where the whole table
+is in memory anyway.
+"""
 _FEW_WORDS = 1 << 10
-"""Words of a column that may lie in each group's dictionary, whether the group has them or not."""
+"""A column with no more distinct words than this is written with one dictionary for all groups, whether a group uses
+each word or not.
+"""
+
+_UNITS = {"_ns": "ns", "_bytes": "bytes", "_bytes_per_s": "bytes/s", "_frac": "1"}
+"""Units by the ending of a column's name."""
+_FIRST_ROWS = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name, Polars dtype, meaning, unit, whether it may be null, and for enums the words allowed."""
+    """One column: its name, Polars dtype, meaning, unit, whether it may be null, and for enums the words allowed.
+
+    A name that ends in a unit needs no `unit`.
+    """
 
     name: str
     dtype: DataType
@@ -35,6 +45,11 @@ class Column:
     nullable: bool = False
     values: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.unit is None:
+            unit = next((unit for ending, unit in _UNITS.items() if self.name.endswith(ending)), None)
+            object.__setattr__(self, "unit", unit)
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -42,6 +57,10 @@ class Stored:
 
     path: Path
     height: int
+
+    def lazy(self) -> pl.LazyFrame:
+        """The rows, read when the result is collected."""
+        return pl.scan_parquet(self.path, glob=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +107,9 @@ class Table:
             raise SchemaError(f"table {self.name}: a value does not fit its column: {error}") from error
 
     def conform_lazily(self, frame: pl.DataFrame | Stored) -> pl.LazyFrame:
-        """As `conform`, when the frame is collected; a value that does not fit is then Polars' own error."""
+        """The rows of a frame or file as a LazyFrame; a value that does not fit raises Polars' error on collect."""
         if isinstance(frame, Stored):
-            return pl.scan_parquet(frame.path, glob=False)
+            return frame.lazy()
         return frame.lazy().select(self._picked(frame.schema)) if frame.width else self.empty().lazy()
 
     def _picked(self, schema: Mapping[str, DataType], *, keep_categories: bool = False) -> list[pl.Expr]:
@@ -126,7 +145,10 @@ class Table:
             self.check_column(column, frame[column.name])
 
     def check_column(self, column: Column, values: pl.Series, words: pl.Series | None = None) -> None:
-        """`check_values` of one column, which may be codes of words."""
+        """Raise SchemaError where a column has nulls or words that its declaration does not allow.
+
+        `values` are the column's values, or codes of the distinct `words`.
+        """
         if not column.nullable and values.null_count():
             raise SchemaError(f"table {self.name}.{column.name}: null where a value is required")
         if column.values:
@@ -138,11 +160,12 @@ class Table:
     def write(self, frame: pl.DataFrame, path: Path | BinaryIO, n_cells: int = FEW_CELLS) -> None:
         """Write a frame as a zstd Parquet file that carries every column's meaning and unit.
 
-        The frame is one that `conform` takes, or lacks the rank. It is made to conform, and checked, some rows at a
-        time, of so many cells, so that a large table is never there in its full width. Raises SchemaError as they do.
+        The frame is one that `conform` takes, with or without the rank. It is conformed and checked in groups of
+        `n_cells` cells, so that a large table is never in memory at its full width. Raises SchemaError as `conform` and
+        `check` do.
         """
         table = self if "rank" in frame.columns else self.without("rank")
-        described = _described(_arrow(table.empty()).schema, table)
+        described = _described(table)
         frame, words = _coded(table, frame)
         n_rows = max(1, n_cells // len(table.columns))
         groups = (frame[at : at + n_rows] for at in range(0, max(1, frame.height), n_rows))
@@ -165,13 +188,16 @@ class Table:
             writer.write_table(first)
             for rows in groups:
                 writer.write_table(_group(table, rows, described, words))
-            # Categories are written as the dictionaries that they are; readers are told of strings.
-            told = base64.b64encode(described.serialize().to_pybytes())
-            writer.add_key_value_metadata({b"ARROW:schema": told, **described.metadata})
+            # Categorical columns are written as dictionaries, but declared as strings to readers.
+            schema = base64.b64encode(described.serialize().to_pybytes())
+            writer.add_key_value_metadata({b"ARROW:schema": schema, **described.metadata})
 
 
 def _coded(table: Table, frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, pa.Array]]:
-    """The frame with categories of few words as checked codes, and the words: at once is less work than by group."""
+    """The frame with Categorical columns of few words replaced by checked codes, and the words of each such column.
+
+    Coding a column once is less work than coding it in every group.
+    """
     words = {}
     for column in table:
         if frame.schema.get(column.name) == pl.Categorical:
@@ -183,7 +209,10 @@ def _coded(table: Table, frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, p
 
 
 def _group(table: Table, rows: pl.DataFrame, described: pa.Schema, words: Mapping[str, pa.Array]) -> pa.Table:
-    """Rows in Arrow as they are written: checked, categories as dictionaries; those with `words` are codes already."""
+    """The rows as the Arrow table that is written: checked, Categorical columns as dictionaries.
+
+    Columns with an entry in `words` hold codes of these words.
+    """
     others = table.without(*words)
     fitting = others.conform(rows, keep_categories=True)
     others.check_values(fitting)
@@ -200,15 +229,10 @@ def _arrow(frame: pl.DataFrame) -> pa.Table:
     return frame.to_arrow(compat_level=pl.CompatLevel.oldest())
 
 
-def _described(schema: pa.Schema, table: Table) -> pa.Schema:
-    """The Arrow schema with each column's documentation and unit as field metadata, and the table's own as schema's."""
-    by_name: Mapping[str, Column] = {column.name: column for column in table.columns}
+def _described(table: Table) -> pa.Schema:
+    """The table's Arrow schema, with each column's meaning and unit as the field's metadata."""
     fields = []
-    for field in schema:
-        column = by_name.get(field.name)
-        if column is None:
-            fields.append(field)
-            continue
+    for field, column in zip(_arrow(table.empty()).schema, table, strict=True):
         about = {"description": column.doc}
         if column.unit:
             about["unit"] = column.unit
@@ -216,3 +240,24 @@ def _described(schema: pa.Schema, table: Table) -> pa.Schema:
             about["values"] = json.dumps(column.values)
         fields.append(field.with_metadata(about).with_nullable(column.nullable))
     return pa.schema(fields, metadata={"table": table.name, "description": table.doc})
+
+
+def coded(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """The column as integer codes (null where it is null), and the distinct words that the codes index."""
+    categories = values.cast(pl.Categorical)
+    # Mostly the first rows have all words; looking up a code is far cheaper than looking for distinct words.
+    for rows in (categories.head(_FIRST_ROWS), categories):
+        words = rows.unique().cast(pl.String).drop_nulls().sort()
+        codes = _codes(categories.to_physical(), words)
+        if codes.null_count() == values.null_count():
+            break
+    return codes.alias(values.name), words
+
+
+def _codes(numbers: pl.Series, words: pl.Series) -> pl.Series:
+    """Each category's index in `words`, in the narrowest integer type; null for one that is none of them."""
+    place = pl.DataFrame({"number": words.cast(pl.Categorical).to_physical()}).with_row_index("code")
+    width = int(numbers.max() or 0) + 1  # type: ignore[arg-type]
+    codes = pl.repeat(None, width, dtype=pl.UInt32, eager=True).scatter(place["number"], place["code"])
+    fitting = pl.UInt8 if len(words) <= 1 << 8 else pl.UInt16 if len(words) <= 1 << 16 else pl.UInt32
+    return codes.cast(fitting, wrap_numerical=True).gather(numbers)  # a checked cast takes ten times as long

@@ -1,4 +1,4 @@
-"""Writing a file so that whoever reads it finds the old one or the new one, never a part."""
+"""Atomic writes: a reader of the file finds the old content or the new, never a part."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tracelens.errors import SourceError
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """A path beside the target for the body to write to; it becomes the target where the body ends well.
+    """A temporary path beside the target to write to, renamed to it when the body succeeds and removed otherwise.
 
-    Otherwise it is removed, and the target stays as it was. A link keeps leading where it leads; a pipe or a device is
-    written to as it is. Raises SourceError when it cannot be written.
+    A symbolic link is followed; a pipe or a device is written to directly. Raises SourceError when it cannot be
+    written.
     """
     try:
         if target.exists() and not target.is_file():

@@ -1,4 +1,4 @@
-"""What a collector hands over: the tables of one source, before ranks are settled and sources combined."""
+"""The result of a collector: the tables of one source, before ranks are settled and sources combined."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SourceFile:
 
 @dataclass(slots=True)
 class Diagnostics:
-    """Counts what was lost or odd while a source was read; becomes the table `diagnostics`."""
+    """Counts losses and oddities while a source is read; becomes the table `diagnostics`."""
 
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -50,7 +50,7 @@ class Diagnostics:
             self.counts[severity, code] += count
 
     def take(self, other: Diagnostics) -> None:
-        """Count what another thread counted for itself."""
+        """Add another Diagnostics' counts to these, such as those of another thread."""
         for (severity, code), count in other.counts.items():
             self.add(severity, code, other.texts[severity, code], count)
 
@@ -68,9 +68,9 @@ class Diagnostics:
 class Capture:
     """The tables of one source of one rank, without the rank column.
 
-    `tables` holds only what the source gave, as `Table.conform` takes it: integers may be narrower than declared and
-    strings Categorical. `stored` is for tables that a process of its own has written already. `reasons` says for the
-    others why they are empty. `rank` is what the source itself says, null where it does not.
+    `tables` holds only what the source filled, as `Table.conform` takes it: integers may be narrower than declared and
+    strings Categorical. `stored` holds tables that are already in files. `reasons` has, for the other tables, why they
+    are empty. `rank` is the source's own statement, null where it makes none.
     """
 
     kind: str
@@ -88,12 +88,17 @@ class Capture:
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     stored: dict[str, Stored] = field(default_factory=dict)
 
+    def table(self, name: str) -> pl.DataFrame | Stored | None:
+        """The table's rows, in a file or in memory; null where the source did not fill it."""
+        return self.stored.get(name, self.tables.get(name))
+
 
 @dataclass(slots=True)
 class Manifest:
-    """manifest.json of a trace: where it came from and what it is worth; never environment, host or user names.
+    """The content of manifest.json: where a trace came from and how complete it is.
 
-    `n_rows` holds what was written, by table and rank: a part that is gone is told from one that never was.
+    It never names environment, host or user. `n_rows` counts the rows written, by table and rank, so that a missing
+    file is noticed.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -108,12 +113,12 @@ class Manifest:
     empty_tables: dict[str, str] = field(default_factory=dict)
 
     def unprofiled_step_ns(self, rank: int) -> int | None:
-        """Median time of the rank's steps that ran without the profiler, which a live capture has measured around it.
+        """Median time of the rank's steps without the profiler, which a live capture measures around the profiled ones.
 
-        From the end of the step before, or the device's end of its work where that is later, to its own end, likewise;
-        of whole steps up to ten before the profiler and ten after it, without the program's first and the first after
-        the profiler. None where it is unknown, and where it is no less than the mean of the profiled steps: the
-        profiler cost too little to be seen, or those steps did something else.
+        A step's time is from the end of the step before to its own end, or, where that is later, the end of the
+        device's work, at both ends. Up to ten steps before the profiler and ten after it count, without the program's
+        first and the first after the profiler. Null where it is unknown, and where it is no less than the mean of the
+        profiled steps: then the profiler cost too little to be seen, or those steps did something else.
         """
         for source in self.sources:
             settings = source.get("settings")
@@ -156,18 +161,18 @@ class Manifest:
 
 
 def is_rank(value: object) -> bool:
-    """Whether a trace can have this as a rank."""
+    """Whether a value can be a rank: an integer from 0 up to 2^31."""
     return type(value) is int and 0 <= value < 2**31
 
 
 def rank_of(digits: str) -> int | None:
-    """The rank that a folder or a key of the manifest is named for; None where it is no rank as it would be written."""
+    """The rank in a folder's name or a key of the manifest; null where it is not written as a rank."""
     is_number = digits.isascii() and digits.isdecimal() and len(digits) <= len(str(2**31))
     return int(digits) if is_number and str(int(digits)) == digits and is_rank(int(digits)) else None
 
 
 def _check_values(known: object) -> None:
-    """Raise ValueError for numbers of more than 64 bits, and for text that is no Unicode, at any depth."""
+    """Raise ValueError for integers of more than 64 bits and text that is not valid Unicode, at any depth."""
     left = [known]
     while left:
         value = left.pop()

@@ -1,4 +1,4 @@
-"""Whether the rows of a trace can be true: types, ids, pointers, order and ranges of every table."""
+"""Checks on a trace's rows: types, ids, pointers, order and ranges of every table."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _LAST_NS = 2**63 - 1
 
 
 def problems(trace: Trace) -> Iterator[str]:
-    """What is wrong with the rows of a trace, a sentence each: how many rows of which table, and what they do.
+    """Each problem with a trace's rows as a sentence: how many rows of which table do what.
 
-    The number of rows of each file is compared with the manifest when a trace is opened.
+    Row counts of files are compared with the manifest already when a trace is opened.
     """
     for name, table in TABLES.items():
         try:
@@ -38,9 +38,9 @@ def problems(trace: Trace) -> Iterator[str]:
 
 @contextmanager
 def blame_rows(*traces: Trace) -> Iterator[None]:
-    """Raise SourceError for what goes wrong meanwhile, where rows of one of the traces on disk cannot be true.
+    """Turn an error of the body into a SourceError where a trace on disk has impossible rows, which caused it.
 
-    They are looked at only then: of a trace that is whole it costs nothing. Any other error goes on as it is.
+    The rows are checked only after an error, so a sound trace pays nothing. Any other error goes on unchanged.
     """
     try:
         yield
@@ -55,10 +55,7 @@ def blame_rows(*traces: Trace) -> Iterator[None]:
 
 
 def _checked(trace: Trace, table: Table) -> pl.DataFrame:
-    """The table's ranks, ids, times and counts, after all its columns were checked as `Table.check` does.
-
-    Raises SchemaError.
-    """
+    """The table's non-string columns, after checking all its columns as `Table.check` does. Raises SchemaError."""
     if trace.select(table.name, *table.names[:1]).height == 0:
         return table.empty()
     frame = trace.select(table.name, *table.names)
@@ -71,7 +68,7 @@ def _checked(trace: Trace, table: Table) -> pl.DataFrame:
 
 
 def _wrong(name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """What no row of a table may do, and how many rows of one rank do it."""
+    """The number of rows of one rank that break each rule of their table, by a description of the rule."""
     rules = {f"have a {column} below 0": pl.col(column) < 0 for column in rows.columns if column in _FROM_0}
     if {"start_ns", "duration_ns"} <= set(rows.columns):
         rules["end later than 64 bits can say"] = pl.col("start_ns") > _LAST_NS - pl.col("duration_ns").clip(0)
@@ -94,7 +91,7 @@ def _are_row_numbers(ids: pl.Series) -> bool:
 
 
 def _lost(trace: Trace, name: str, rows: pl.DataFrame) -> dict[str, int]:
-    """How many rows of one rank point at a row that is not there, by column."""
+    """The number of rows of one rank whose pointer leads to no row of its target table, by a description."""
     counts = {}
     for column in rows.columns:
         target = _TARGETS.get(column)

@@ -1,7 +1,7 @@
-"""Names and texts of a source without what tells who and where: paths keep their file's name, secrets are masked.
+"""Masking what would tell who and where in a source's names and texts: paths keep only their file's name.
 
-What is masked has a shape that nothing else has: a token's prefix, a path's beginning or its file's ending. A name that
-merely looks long, such as a kernel's or a module's, stays.
+Only what has an unmistakable shape is masked: a token's prefix, a path's beginning or its file's ending. A name that is
+merely long, such as a kernel's or a module's, stays.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.schemas import TABLES
-from tracelens.storage.coding import coded
+from tracelens.storage.table import coded
 from tracelens.trace.capture import Capture, Diagnostics
 
 # Polars' expressions look neither ahead nor back, and take time in proportion to the text: what stands before is kept.
@@ -63,7 +63,7 @@ _PATHS = (
     (rf"{_BEFORE}/+(?:{_SYSTEM})/+(?:{_PART}/+)*({_PART})", "$1…/$2"),
     (rf"{_BEFORE}/+(?:{_PART}/+)+({_PART}\.(?:{_ENDINGS}))($|[^A-Za-z0-9_.-])", "$1…/$2$3"),
 )
-_KINDS = {
+_COUNTED = {
     "masked_path": "paths in names and texts, of which the last part was kept",
     "masked_secret": "passwords, keys and tokens in names and texts, masked",
     "masked_owner": "names of the host or its user in names and texts, masked",
@@ -73,59 +73,64 @@ _MAY_BE = (
     rf"|(?i:{_KEY}|token|bearer|[?&](?:x-amz-)?sig)|AKIA|ASIA|ABIA|ACCA|AROA|AIDA|AIza|ya29|8Q~|gh[pousr]_|github_pat_"
     r"|glpat-|hf_|sk-|xox[abeprs]-|eyJ|PRIVATE KEY"
 )
-"""What each text is looked at for first: at once it costs a tenth of all the others."""
+"""One pattern that every text with something to mask matches; applying it first saves nine tenths of the work."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _COMMON = {"root", "user", "users", "admin", "ubuntu", "host", "localhost", "linux", "local", "none", "unknown"}
 _SHORTEST_OWNER = 3
 
 
 def clean(capture: Capture, owners: Collection[str] = ()) -> None:
-    """Clean the capture's tables in memory, its texts and its diagnostics, where what was masked is counted by kind.
+    """Mask the capture's tables in memory, its texts and its diagnostics, and count what was masked in the latter.
 
-    `owners` are names of the host and its user that the source tells: they are masked wherever they stand as a word.
+    `owners` are names of the host and its user that the source states: they are masked wherever they stand as a word.
     """
-    counts = dict.fromkeys(_KINDS, 0)
+    counts = dict.fromkeys(_COUNTED, 0)
     for name, frame in capture.tables.items():
         capture.tables[name] = _clean_frame(name, frame, owners, counts)
-    said = capture.diagnostics
+    diagnostics = capture.diagnostics
     about = [
         capture.source.name, capture.producer, capture.versions, capture.settings, capture.reasons,
-        [[*key, text] for key, text in said.texts.items()],
+        [[*key, text] for key, text in diagnostics.texts.items()],
     ]  # fmt: skip
     name, capture.producer, capture.versions, capture.settings, capture.reasons, texts = _clean_value(
         about, owners, counts
     )
     capture.source = replace(capture.source, name=name)
     capture.diagnostics = Diagnostics()
-    for (severity, code, text), n in zip(texts, said.counts.values(), strict=True):
+    for (severity, code, text), n in zip(texts, diagnostics.counts.values(), strict=True):
         capture.diagnostics.add(severity, code, text, n)
     _count(counts, capture.diagnostics)
 
 
 def clean_frame(name: str, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
-    """Clean a table that is written before its capture is there; what was masked is counted by kind."""
-    counts = dict.fromkeys(_KINDS, 0)
+    """Mask a table that is written before its capture exists; what was masked is counted in `diagnostics`."""
+    counts = dict.fromkeys(_COUNTED, 0)
     frame = _clean_frame(name, frame, (), counts)
     _count(counts, diagnostics)
     return frame
 
 
 def whole_text(value: Any) -> Any:
-    """Parsed JSON with U+FFFD for each half of a character, which JSON can hold and no file or terminal takes."""
+    """Parsed JSON with U+FFFD for each half of a surrogate pair, which JSON can hold and no file or terminal takes."""
+    return _map_texts(value, lambda text: _SURROGATE.sub("\ufffd", text))
+
+
+def _map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Parsed JSON with every text, keys included, replaced by what `change` returns for it."""
     if isinstance(value, str):
-        return _SURROGATE.sub("\ufffd", value)
+        return change(value)
     if isinstance(value, dict):
-        return {whole_text(key): whole_text(item) for key, item in value.items()}
-    return [whole_text(item) for item in value] if isinstance(value, list) else value
+        return {_map_texts(key, change): _map_texts(item, change) for key, item in value.items()}
+    return [_map_texts(item, change) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _count(counts: Mapping[str, int], diagnostics: Diagnostics) -> None:
     for kind, n in counts.items():
-        diagnostics.add("info", kind, _KINDS[kind], n)
+        diagnostics.add("info", kind, _COUNTED[kind], n)
 
 
 def _clean_frame(name: str, frame: pl.DataFrame, owners: Collection[str], counts: dict[str, int]) -> pl.DataFrame:
-    """Clean the columns of free text, each distinct word once; mostly nothing is found, and the frame stays."""
+    """Mask the columns of free text, each distinct word once; mostly nothing is found and the frame stays."""
     for column in TABLES[name]:
         if column.dtype != pl.String or column.values or column.name not in frame.columns:
             continue
@@ -134,7 +139,7 @@ def _clean_frame(name: str, frame: pl.DataFrame, owners: Collection[str], counts
         if found.height:
             codes, words = coded(frame[column.name])
             new = words.to_frame("text").join(found, on="text", how="left", maintain_order="left")
-            for kind in _KINDS:
+            for kind in _COUNTED:
                 counts[kind] += int(new[kind].gather(codes).sum())
             cleaned = pl.coalesce("new", "text").cast(pl.Categorical)
             frame = frame.with_columns(new.select(cleaned).to_series().gather(codes).alias(column.name))
@@ -142,43 +147,34 @@ def _clean_frame(name: str, frame: pl.DataFrame, owners: Collection[str], counts
 
 
 def _clean_value(value: Any, owners: Collection[str], counts: dict[str, int]) -> Any:
-    """Clean every text of a value as JSON has them, at any depth."""
+    """Parsed JSON with every text masked, at any depth."""
     texts: set[str] = set()
-
-    def each(value: Any, say: Callable[[str], str]) -> Any:
-        if isinstance(value, str):
-            return say(value)
-        if isinstance(value, dict):
-            return {each(key, say): each(item, say) for key, item in value.items()}
-        return [each(item, say) for item in value] if isinstance(value, (list, tuple)) else value
 
     def note(text: str) -> str:
         texts.add(text)
         return text
 
-    value = each(whole_text(value), note)
+    value = _map_texts(whole_text(value), note)
     found = _masked(pl.Series("text", sorted(texts), pl.String), owners)
-    for kind in _KINDS:
+    for kind in _COUNTED:
         counts[kind] += int(found[kind].sum())
     new = dict(found.select("text", "new").iter_rows())
-    return each(value, lambda text: new.get(text, text))
+    return _map_texts(value, lambda text: new.get(text, text))
 
 
 def _masked(texts: pl.Series, owners: Collection[str]) -> pl.DataFrame:
-    """The texts that change, what they become, and for each kind whether it was found in them."""
+    """The texts that change: `text`, `new`, and a Boolean column for each kind of masking that was applied."""
     owners = sorted(name for name in owners if len(name) >= _SHORTEST_OWNER and name.lower() not in _COMMON)
     rules = {"masked_path": _PATHS, "masked_secret": _SECRETS, "masked_owner": ()}
     if owners:
-        told = "|".join(map(re.escape, owners))
-        rules["masked_owner"] = ((rf"(^|[^A-Za-z0-9_])(?:{told})($|[^A-Za-z0-9_])", "$1…$2"),)
+        names = "|".join(map(re.escape, owners))
+        rules["masked_owner"] = ((rf"(^|[^A-Za-z0-9_])(?:{names})($|[^A-Za-z0-9_])", "$1…$2"),)
     may_be = texts.str.contains(_MAY_BE) | (texts.str.contains_any(owners) if owners else False)
     frame = texts.alias("text").to_frame().filter(may_be).with_columns(new="text")
     for kind, of_kind in rules.items():
         cleaned = pl.col("new")
         for pattern, masked in of_kind:
             cleaned = cleaned.str.replace_all(pattern, masked)
-        frame = frame.with_columns(cleaned.alias("cleaned")).with_columns(
-            (pl.col("cleaned") != pl.col("new")).alias(kind)
-        )
-        frame = frame.with_columns(new="cleaned")
-    return frame.drop("cleaned").filter(pl.col("text") != pl.col("new"))
+        new = frame.select(cleaned).to_series()
+        frame = frame.with_columns((new != frame["new"]).alias(kind), new)
+    return frame.filter(pl.col("text") != pl.col("new"))

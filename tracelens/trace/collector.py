@@ -1,46 +1,56 @@
-"""What a collector says of itself, in one object, and every collector by name."""
+"""The declaration of a collector, and the registry of all collectors by name."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from tracelens.trace.capture import Capture
 
 Tell: TypeAlias = Callable[[str], None]
-"""Tells the user a line about what is under way."""
+"""A function that shows the user a line about progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What running a program gave: captures (the lowest rank's first), exit code as a shell tells it, and remarks."""
+    """The result of running a program: captures (the lowest rank's first), exit code as a shell's, and remarks."""
 
     captures: list[Capture]
     exit_code: int
     remarks: Sequence[str] = ()
 
 
-def _itself(path: Path) -> list[Path]:
-    return [path]
+class Found(NamedTuple):
+    """The result of looking for a tool: whether it is here, its version if known, and advice where it lacks a part."""
+
+    is_here: bool
+    version: str | None = None
+    advice: str | None = None
 
 
-def _always(_: Path) -> bool:
-    return True
+class Tool(NamedTuple):
+    """A program or package that tracelens can use, what for, how to get it, and the function that looks for it."""
+
+    name: str
+    used_for: str
+    to_get_it: str
+    find: Callable[[str], Found]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Collector:
-    """Reads one kind of source, a Capture a rank; `tracelens collect KIND` is made from what it says here.
+    """Reads one kind of source into a Capture for each rank; the command `tracelens collect KIND` is made from it.
 
-    `sniff(path, head)`: could this be one? `head` is the first 64 KiB, empty for a folder. `expects`: what it reads, in
-    words. `fills`: the tables that it can fill, each with what must be asked for to get it, or nothing. `is_profiler`:
-    it records events, and of the profilers that captured a rank the events of one are kept. `reads_stdin`: `-` is one
-    of its sources. `files_of`: the sources that a path stands for, where this collector is named. `begins_as_one`: a
-    closer look, at what a folder holds. `read_several(paths, folder, limit_bytes, tell)`: the captures of each, by a
-    collector that can store tables in the folder as they are finished, within a limit of memory. `run(command, ...)`:
-    runs a program, with options of its own, and gives what it captured.
+    `sniff(path, head)`: whether a file could be such a source; `head` is its first 64 KiB, empty for a folder.
+    `expects`: what it reads, in words. `fills`: the tables that it can fill, each with the option that is needed for
+    it, or "". `is_profiler`: it records events; of several profilers' captures of a rank, one's events are kept.
+    `reads_stdin`: it reads `-`. `files_of`: the files to read for a path, where this collector is named.
+    `begins_as_one`: a closer check of files found in a folder. `read_several(paths, folder, limit_bytes, tell)`: reads
+    several files within a memory limit, storing finished tables in the folder. `run(command, ...)`: runs a program
+    under the collector. `endings`: endings of its sources' file names, which a trace's name leaves out. `tools`: the
+    programs and packages that it uses.
     """
 
     kind: str
@@ -50,27 +60,29 @@ class Collector:
     fills: Mapping[str, str] = field(default_factory=dict)
     is_profiler: bool = False
     reads_stdin: bool = False
-    files_of: Callable[[Path], list[Path]] = _itself
-    begins_as_one: Callable[[Path], bool] = _always
+    files_of: Callable[[Path], list[Path]] = lambda path: [path]
+    begins_as_one: Callable[[Path], bool] = lambda _: True
     read_several: Callable[[Sequence[Path], Path, int | None, Tell], list[list[Capture]]] | None = None
     run: Callable[..., Run] | None = None
+    endings: Sequence[str] = ()
+    tools: Sequence[Tool] = ()
 
 
 COLLECTORS: dict[str, Collector] = {}
-"""Collectors by kind, in the order in which they are asked what a file is; `tracelens.collectors` fills it.
+"""Collectors by kind, in the order in which they sniff a file; the package `tracelens.collectors` fills it.
 
-Of several profilers that captured a rank, the first one's events are kept, unless another is asked for.
+Where several profilers captured a rank, the first one's events are kept unless another is asked for.
 """
 
 
 def how_to_fill(table: str) -> str:
-    """The commands that give the table; what no collector reads is measured."""
+    """The commands that fill the table, as text; a table that no collector fills comes from timing a model."""
     kinds: dict[str, list[str]] = {}
     for collector in COLLECTORS.values():
         if table in collector.fills:
             kinds.setdefault(collector.fills[table], []).append(collector.kind)
-    said = []
+    commands = []
     for how, own in kinds.items():
         ending = f" {how}" if how.startswith("with ") else how and f", {how}"
-        said.append(f"tracelens collect {' or '.join(own)}{ending}")
-    return ", or ".join(said or ["tracelens collect timings", "tl.measure"])
+        commands.append(f"tracelens collect {' or '.join(own)}{ending}")
+    return ", or ".join(commands or ["tracelens collect timings", "tl.measure"])

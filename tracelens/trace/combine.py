@@ -1,4 +1,4 @@
-"""Captures of one program's run, from one or several sources, into one trace."""
+"""Combining the captures of one program's run, from one or several sources, into a trace."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tracelens.storage.table import Stored
 from tracelens.trace import Trace
 from tracelens.trace.capture import Capture, Manifest, is_rank
 from tracelens.trace.cleaning import clean
-from tracelens.trace.collected import Collected
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.same_run import refuse_unrelated
+from tracelens.trace.trace import Collected
 from tracelens.trace.writing import RankPart
 
 
@@ -27,10 +27,10 @@ def combine(
 ) -> Trace:
     """One trace of all captures: events from one profiler a rank, stacks and counters from all.
 
-    `ranks` settles the ranks of the profiler captures in order (one given for all stack captures too where it is one).
-    `events` names the profiler whose events are kept where several captured a rank. Raises SourceError when two
-    captures of one profiler claim the same rank, or cannot be ranks of one program and neither `ranks` insists nor
-    `is_one_run` says that one program wrote them, UsageError when `ranks` does not fit.
+    `ranks` are the ranks of the profiler captures, in order; a single one holds for all stack captures too. `events`
+    names the profiler whose events are kept where several captured a rank. Raises SourceError when two captures of one
+    profiler claim the same rank, and when captures cannot be ranks of one program, unless `ranks` is given or
+    `is_one_run` says that one program wrote them; UsageError when `ranks` does not fit.
     """
     for capture in captures:
         clean(capture)
@@ -54,12 +54,12 @@ def combine(
 
 
 def _is_profile(capture: Capture) -> bool:
-    """Whether a profiler recorded it."""
+    """Whether the capture's collector is a profiler."""
     return capture.kind in COLLECTORS and COLLECTORS[capture.kind].is_profiler
 
 
 def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int, Capture]]:
-    """Each capture with its rank: as asked, else as the source says, else the lowest free one in input order."""
+    """Each capture with its rank: the one asked for, else the source's own, else the lowest free one in input order."""
     if ranks:
         wrong = [rank for rank in ranks if not is_rank(rank)]
         if wrong:
@@ -86,7 +86,7 @@ def _settle(captures: Sequence[Capture], ranks: Sequence[int]) -> list[tuple[int
 
 
 def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str | None) -> dict[int, Capture]:
-    """The capture whose events each rank keeps."""
+    """The capture whose events are kept, by rank."""
     preferred = events or next((kind for kind, collector in COLLECTORS.items() if collector.is_profiler), None)
     chosen: dict[int, Capture] = {}
     for rank, capture in settled:
@@ -120,28 +120,22 @@ def _parts(
             parts.append((rank, capture, _renumbered(frame, first)))
     if name == "provenance":
         parts = _provenance_once(parts)
-    if name == "devices":
-        parts = _devices_once(parts, chosen)
+    if name == "devices":  # of the profiler whose events are kept
+        parts = [part for part in parts if chosen.get(part[0]) is part[1]] or parts
     return [(rank, frame) for rank, _, frame in parts]
 
 
 def _kept(name: str, rank: int, capture: Capture, chosen: dict[int, Capture]) -> pl.DataFrame | Stored | None:
-    """The capture's rows of a table; None without any, or where another profiler's are kept."""
+    """The capture's rows of a table; null without any, or where another profiler's are kept."""
     exclusive = name in EVENT_TABLES or name == "layers"
     if exclusive and _is_profile(capture) and chosen.get(rank) is not capture:
         return None
-    frame = _table(name, capture)
+    frame = capture.diagnostics.frame() if name == "diagnostics" else capture.table(name)
     return frame if frame is not None and frame.height else None
 
 
-def _table(name: str, capture: Capture) -> pl.DataFrame | Stored | None:
-    if name == "diagnostics":
-        return capture.diagnostics.frame()
-    return capture.stored[name] if name in capture.stored else capture.tables.get(name)
-
-
 def _first_ids(settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture]) -> list[dict[str, int]]:
-    """What each capture's ids are raised by, by id: of a rank's captures each counts on where the last one ended."""
+    """The number to add to each capture's ids, by id column: a second capture counts on where the first one ended."""
     next_ids: dict[tuple[int, str], int] = {}
     firsts = []
     n_captures = Counter(rank for rank, _ in settled)
@@ -157,36 +151,29 @@ def _first_ids(settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture
 
 
 def _highest(frame: pl.DataFrame | Stored, row_id: str) -> int:
-    rows = frame.lazy() if isinstance(frame, pl.DataFrame) else pl.scan_parquet(frame.path, glob=False)
-    return int(rows.select(pl.col(row_id).max().cast(pl.Int64)).collect().item())
+    return int(frame.lazy().select(pl.col(row_id).max().cast(pl.Int64)).collect().item())
 
 
 def _renumbered(frame: pl.DataFrame | Stored, first: Mapping[str, int]) -> pl.DataFrame | Stored:
-    """The rows with their own ids and those that they point at raised; as they are where nothing is to be raised."""
+    """The rows with their ids and the ids that they point at raised by `first`; unchanged where that is 0."""
     raised = dict(first) | dict.fromkeys(SPAN_POINTERS, first.get("span_id", 0))
     if not any(raised.values()):
         return frame
-    rows = frame if isinstance(frame, pl.DataFrame) else pl.read_parquet(frame.path, glob=False)
+    rows = frame.lazy().collect()
     return rows.with_columns(pl.col(name).cast(pl.Int64) + by for name, by in raised.items() if name in rows.columns)
 
 
 _Part: TypeAlias = tuple[int, Capture, pl.DataFrame | Stored]
 
 
-def _devices_once(parts: list[_Part], chosen: dict[int, Capture]) -> list[_Part]:
-    """Of a rank's device lists the one of the profiler whose events are kept."""
-    kept = [part for part in parts if chosen.get(part[0]) is part[1]]
-    return kept or parts
-
-
 def _provenance_once(parts: list[_Part]) -> list[_Part]:
-    """Of graphs that several sources tell of, what was recorded at compile time, before what a log tells."""
-    told: dict[int, list[str]] = {}
+    """Each rank's compiled graphs once: as recorded at compile time, else as a log describes them."""
+    known: dict[int, list[str]] = {}
     kept: list[_Part] = []
     for rank, capture, frame in sorted(parts, key=lambda part: part[1].kind):
         if isinstance(frame, pl.DataFrame):
-            new = frame.filter(~pl.col("graph_key").is_in(told.get(rank, [])))
-            told.setdefault(rank, []).extend(new["graph_key"].unique())
+            new = frame.filter(~pl.col("graph_key").is_in(known.get(rank, [])))
+            known.setdefault(rank, []).extend(new["graph_key"].unique())
             kept.append((rank, capture, new))
     return [part for part in kept if part[2].height]
 
@@ -230,12 +217,12 @@ def _described(rank: int, capture: Capture) -> dict[str, object]:
 def _why_empty(name: str, captures: Sequence[Capture]) -> str:
     if name == "diagnostics":
         return "nothing was lost or odd"
-    told = dict.fromkeys(capture.reasons[name] for capture in captures if name in capture.reasons)
-    return "; ".join(told or dict.fromkeys(f"a {capture.kind} source does not hold it" for capture in captures))
+    reasons = dict.fromkeys(capture.reasons[name] for capture in captures if name in capture.reasons)
+    return "; ".join(reasons or dict.fromkeys(f"a {capture.kind} source does not hold it" for capture in captures))
 
 
 def add_timings(trace: Trace, measured: Trace) -> Trace:
-    """The trace with the timings of another one of the same program beside its own, and layers that it does not know.
+    """The trace with the timings of another trace of the same program added, and layers that only the latter has.
 
     Events and stacks stay the trace's.
     """
@@ -254,14 +241,8 @@ def add_timings(trace: Trace, measured: Trace) -> Trace:
     return Trace(manifest, {name: frame.lazy() for name, frame in tables.items()})
 
 
-def repeated_ids(trace: Trace) -> dict[str, int]:
-    """Of each table whose ids are not unique within a rank, how many rows share theirs with another."""
-    counts = {name: int(trace.select(name, "rank", row_id).is_duplicated().sum()) for name, row_id in ROW_IDS.items()}
-    return {name: count for name, count in counts.items() if count}
-
-
 def installed_version() -> str:
-    """The distribution's version; `unknown` in an uninstalled checkout."""
+    """The installed distribution's version; `unknown` in a checkout that is not installed."""
     try:
         return version("tracelens-toolkit")
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""A trace's directory: whether it may be written, building it so that it is whole or absent, and what lies in it."""
+"""A trace's directory on disk: checking the target, building it, and reading its manifest and files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,15 +34,15 @@ _STORED_AS: dict[Any, tuple[str, ...]] = {
     pl.Boolean: ("bool",),
     pl.String: ("string", "large_string", "string_view"),
 }
-"""Arrow's types by those of columns."""
+"""The names of Arrow types that a column of each Polars type may have in a file."""
 _ANEW = "collect the trace again"
 
 
 @contextmanager
 def build_folder(target: Path) -> Iterator[Path]:
-    """A folder beside the target to build it in, which is removed with what is left in it.
+    """A temporary folder beside the target to build a trace in, removed afterwards with whatever is left in it.
 
-    One that a killed process left behind is removed when the same trace is written again. Raises SourceError.
+    Folders that killed processes left are removed too, when the same trace is written again. Raises SourceError.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ def build_folder(target: Path) -> Iterator[Path]:
 
 
 def check_target(target: Path, *, force: bool) -> None:
-    """Raise SourceError when the trace may not or cannot be written there: a capture of hours is not lost for that."""
+    """Raise SourceError when the trace cannot be written there, before hours of capture are spent on it."""
     if os.path.lexists(target):
         if not force:
             raise SourceError(f"{target}: exists already; give another --out, or --force to replace it")
@@ -71,7 +71,7 @@ def check_target(target: Path, *, force: bool) -> None:
 
 
 def _is_trace(folder: Path) -> bool:
-    """Whether the directory is a trace: other programs have a manifest.json too, and --force deletes."""
+    """Whether the folder is a trace. Other programs write a manifest.json too, and --force deletes."""
     try:
         data = json.loads((folder / "manifest.json").read_text())
     except (OSError, ValueError):
@@ -80,7 +80,7 @@ def _is_trace(folder: Path) -> bool:
 
 
 class Part(NamedTuple):
-    """A file of a table, its rank, how many rows and which columns it has, and the bytes that it takes in memory."""
+    """A file of a table: its rank, row count, columns, and the bytes that it takes in memory."""
 
     rank: int
     file: Path
@@ -90,7 +90,7 @@ class Part(NamedTuple):
 
 
 def scanned(part: Part, table: Table) -> pl.LazyFrame:
-    """The part's rows with the table's columns; one that was declared after they were written is null."""
+    """The part's rows with all columns of the table; columns that were declared after it was written are null."""
     own = table.without("rank").columns
     known: list[pl.Expr] = [pl.all()]
     if all(column.nullable or column.name in part.columns for column in own):
@@ -99,7 +99,7 @@ def scanned(part: Part, table: Table) -> pl.LazyFrame:
 
 
 def read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame:
-    """These columns of the part, which has them; strings as Categorical."""
+    """These columns of the part, strings as Categorical."""
     strings = [column for column in columns if table.schema[column] == pl.String]
     found = read_columns(part.file, [column for column in columns if column != "rank"], strings)
     ranks = pl.repeat(part.rank, part.n_rows, dtype=pl.Int32, eager=True)
@@ -107,9 +107,9 @@ def read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
-    """The parts of a table by rank, none of them missing, damaged or added, columns as declared.
+    """The files of a table by rank, checked by their footers: none missing, damaged or unknown, columns as declared.
 
-    Raises SourceError for one that is. Only the footers are read here.
+    Raises SourceError otherwise.
     """
     parts = {}
     found = sorted(folder.glob(f"{table.name}/rank=*/*.parquet"))
@@ -132,7 +132,7 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
 
 
 def _part(rank: int, file: Path, table: Table) -> Part:
-    """What a file's footer says. Raises SourceError where a column is not as declared."""
+    """A file's row count, columns and size, from its footer. Raises SourceError where a column's type is wrong."""
     try:
         about = pq.read_metadata(file)
         types = {field.name: field.type for field in about.schema.to_arrow_schema()}
@@ -153,7 +153,7 @@ def _part(rank: int, file: Path, table: Table) -> Part:
 
 
 def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
-    """Raise SourceError for a trace whose tables take far more memory than they can, by the size of their files."""
+    """Raise SourceError for a trace whose tables would take far more memory than files of their size should."""
     n_bytes, size = sum(part.n_bytes for part in parts), sum(part.file.stat().st_size for part in parts)
     if n_bytes > max(ANY_EXPANSION_BYTES, EXPANSION.value * size):
         largest = max(parts, key=lambda part: part.n_bytes).file
@@ -164,9 +164,9 @@ def refuse_expansion(folder: Path, parts: Sequence[Part]) -> None:
 
 
 def _clear_abandoned(target: Path) -> None:
-    """Remove what a killed writer of the same trace left: its process is gone and nothing has moved for an hour.
+    """Remove what a killed process left of the same trace: its process is gone and nothing was written for an hour.
 
-    The hour is for folders that several machines write to: a process of another one looks gone from here.
+    The hour is for folders shared by several machines: another machine's process always looks gone from here.
     """
     for folder in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         writer = re.fullmatch(r"([0-9]+)\..*", folder.name.removeprefix(f".{target.name}."))
@@ -176,32 +176,28 @@ def _clear_abandoned(target: Path) -> None:
 
 def _is_running(process_id: int) -> bool:
     try:
-        os.kill(process_id, 0)
+        with suppress(PermissionError):
+            os.kill(process_id, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except PermissionError:
-        return True
     return True
 
 
 def swap_in(build: Path, target: Path, *, force: bool) -> None:
-    """Rename the finished directory into place; with `force`, an old trace is moved aside first and removed last.
+    """Rename the finished directory to the target; with `force`, an old trace is moved aside first and removed last.
 
-    Renaming fails where a trace stands already, however late it came: of several processes one writes, and the others
-    are told by a SourceError. To be called with the folder around locked, so that no two move the old one aside.
+    Without `force` renaming fails where a trace exists: of several processes one writes, and the others get a
+    SourceError. The caller holds the parent folder's lock, so that no two processes move the old trace aside.
     """
-    if not force:
+    if not (force and target.exists()):
         try:
             build.rename(target)
         except OSError as error:
-            if os.path.lexists(target):
-                raise SourceError(
-                    f"{target}: another process wrote it meanwhile, and its trace stays; give another --out, or --force"
-                ) from error
-            raise
-        return
-    if not target.exists():
-        build.rename(target)
+            if force or not os.path.lexists(target):
+                raise
+            raise SourceError(
+                f"{target}: another process wrote it meanwhile, and its trace stays; give another --out, or --force"
+            ) from error
         return
     old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
     target.rename(old / "trace")

@@ -1,4 +1,4 @@
-"""Whether the captures of one collect can be ranks of one program: what they say of themselves may contradict it."""
+"""Refusing captures that cannot be ranks of one program, by what they say of themselves."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tracelens.errors import SourceError
 from tracelens.trace.capture import Capture
 
 WORLD_SIZE = "world_size"
-"""The setting that holds how many ranks the program had, where the source tells."""
-APART = "ranks_apart"
+"""The setting that holds the number of ranks of the program, where the source knows it."""
+NOT_TOGETHER = "ranks_apart"
 """Code of the diagnostic that says that ranks did not run at the same time."""
 _FAR_NS = 3_600 * 10**9
-"""Ranks run at the same time; clocks of two machines differ by less than this."""
+"""Ranks run at the same time, and clocks of two machines differ by less than this."""
 _TIMED = ("kernels", "api_calls", "spans")
 _NEXT = (
     "collect each into a trace of its own and compare them (--against), or, where they are ranks all the same, say so: "
@@ -24,35 +24,35 @@ _NEXT = (
 
 
 def refuse_unrelated(captures: Sequence[Capture]) -> None:
-    """Raise SourceError where captures of one profiler cannot be ranks of one program; count a warning where in doubt.
+    """Raise SourceError where captures of one profiler cannot be ranks of one program; add a warning where in doubt.
 
-    They cannot where they tell of different numbers of ranks, or of fewer than there are captures, and where they lie
-    hours apart and not all of them say that they are ranks. It is in doubt where they did not run at the same time.
-    Device models may differ. Traces that stand in one file are ranks as the file has it.
+    They cannot be where they state different numbers of ranks, or fewer than there are files, and where they lie hours
+    apart and not all of them state a number of ranks. It is in doubt where they did not run at the same time. Device
+    models may differ. Several traces in one file are taken as its ranks.
     """
     n_files = len({capture.source.sha256 for capture in captures})
     sizes = [(capture, capture.settings.get(WORLD_SIZE)) for capture in captures]
-    told = [(capture, size) for capture, size in sizes if isinstance(size, int) and size > 0]
-    for (one, size), (other, other_size) in combinations(told, 2):
+    stated = [(capture, size) for capture, size in sizes if isinstance(size, int) and size > 0]
+    for (one, size), (other, other_size) in combinations(stated, 2):
         if size != other_size and one.source.sha256 != other.source.sha256:
             raise _unrelated(one, other, f"one is of {size:,} ranks, the other of {other_size:,}")
-    if told and told[0][1] < n_files:
-        one = told[0][0]
+    if stated and stated[0][1] < n_files:
+        one = stated[0][0]
         other = next(capture for capture in captures if capture.source.sha256 != one.source.sha256)
-        raise _unrelated(one, other, f"{one.source.name} is of {told[0][1]:,} ranks, and {n_files:,} were given")
+        raise _unrelated(one, other, f"{one.source.name} is of {stated[0][1]:,} ranks, and {n_files:,} were given")
     extents = [(capture, extent) for capture in captures if (extent := _extent(capture)) is not None]
     extents.sort(key=lambda pair: pair[1])
     for at, (other, (begins, _)) in enumerate(extents[1:], 1):
         one, ended = max(((capture, end) for capture, (_, end) in extents[:at]), key=lambda pair: pair[1])
-        apart = begins - ended
-        if apart >= _FAR_NS and len(told) < len(captures) and one.source.sha256 != other.source.sha256:
-            raise _unrelated(one, other, f"the second began {apart / _FAR_NS:.1f} hours after the first had ended")
-        if apart > 0:
+        gap_ns = begins - ended
+        if gap_ns >= _FAR_NS and len(stated) < len(captures) and one.source.sha256 != other.source.sha256:
+            raise _unrelated(one, other, f"the second began {gap_ns / _FAR_NS:.1f} hours after the first had ended")
+        if gap_ns > 0:
             text = (
-                f"{one.source.name} ended {apart / 1e9:.1f} s before {other.source.name} began; unless they are ranks "
+                f"{one.source.name} ended {gap_ns / 1e9:.1f} s before {other.source.name} began; unless they are ranks "
                 "of one program, nothing here that compares ranks holds: collect each into a trace of its own"
             )
-            other.diagnostics.add("warning", APART, text)
+            other.diagnostics.add("warning", NOT_TOGETHER, text)
 
 
 def _unrelated(one: Capture, other: Capture, why: str) -> SourceError:
@@ -60,16 +60,14 @@ def _unrelated(one: Capture, other: Capture, why: str) -> SourceError:
 
 
 def _extent(capture: Capture) -> tuple[int, int] | None:
-    """When the capture's first event began and its last one ended; null where its times are no one else's."""
+    """The start of the capture's first event and the end of its last; null where it has its own time origin."""
     if capture.time_base != "unix_epoch":
         return None
     ends = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns").cast(pl.Int64)
     bounds = []
     for name in _TIMED:
-        stored, frame = capture.stored.get(name), capture.tables.get(name)
-        if stored is None and frame is None:
-            continue
-        rows = frame.lazy() if stored is None and frame is not None else pl.scan_parquet(capture.stored[name].path)
-        first, last = rows.select(first=pl.col("start_ns").min().cast(pl.Int64), last=ends.max()).collect().row(0)
-        bounds += [] if first is None else [(first, last)]
+        rows = capture.table(name)
+        if rows is not None:
+            found = rows.lazy().select(first=pl.col("start_ns").min().cast(pl.Int64), last=ends.max()).collect().row(0)
+            bounds += [] if found[0] is None else [found]
     return (min(first for first, _ in bounds), max(last for _, last in bounds)) if bounds else None

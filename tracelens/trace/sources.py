@@ -1,4 +1,4 @@
-"""From paths to captures: which collector reads a file, judged by its content, and what a folder holds."""
+"""From paths to captures: finding which collector reads a file, by its content, and the files of a folder."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Paths: TypeAlias = Sequence[str | os.PathLike[str]] | str | os.PathLike[str]
 
 STANDARD_INPUT = Path("-")
 SKIPPED = "file_skipped"
-"""Code of the diagnostic that counts files of a folder that are no traces."""
+"""Code of the diagnostic that counts files of a folder that are not traces."""
 _HEAD_BYTES = 1 << 16
 _NAMED = 3
 
 
 def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
-    """What each source holds, before `combine` makes a trace of it. Raises SourceError, and UsageError."""
+    """Each source's captures, for `combine` to make a trace of. Raises SourceError and UsageError."""
     skipped: list[Path] = []
     sources = sources_of(paths, kind, skipped)
     captures = [capture for collector, path in sources for capture in collector.read(path)]
@@ -32,7 +32,7 @@ def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
 def read_into(
     folder: Path, sources: Sequence[tuple[Collector, Path]], limit_bytes: int | None, tell: Tell
 ) -> list[Capture]:
-    """What each source holds; large tables lie in the folder, where its collector can store them."""
+    """Each source's captures; collectors that can store large tables put them into the folder."""
     read: dict[str, Iterator[list[Capture]]] = {}
     for collector in dict.fromkeys(collector for collector, _ in sources):
         own = [path for other, path in sources if other is collector]
@@ -44,7 +44,7 @@ def read_into(
 
 
 def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> None:
-    """Count, with the first capture, the files of folders that were left out."""
+    """Add to the first capture's diagnostics the number of a folder's files that were left out."""
     names = ", ".join(path.name for path in skipped[:_NAMED]) + (", …" if len(skipped) > _NAMED else "")
     text = f"files of the folder that are no traces were skipped: {names}"
     captures[0].diagnostics.add("warning", SKIPPED, text, len(skipped))
@@ -53,9 +53,10 @@ def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> None:
 def sources_of(
     paths: Paths, kind: str | None = None, skipped: list[Path] | None = None
 ) -> list[tuple[Collector, Path]]:
-    """The sources that the paths stand for, one by one, each with its collector.
+    """The files that the paths stand for, each with its collector.
 
-    Files of a folder that are no traces are left out, and put into `skipped`; one that is named itself is an error.
+    Files of a folder that are not traces are appended to `skipped`; a file that is named itself raises SourceError
+    instead.
     """
     given = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
     if not given:
@@ -82,12 +83,12 @@ def sources_of(
 
 
 def stdin_kind() -> str:
-    """The collector that reads standard input."""
+    """The kind of the collector that reads standard input."""
     return next(collector.kind for collector in COLLECTORS.values() if collector.reads_stdin)
 
 
 def detect(path: Path) -> str:
-    """Which collector reads the source, judged by content. Raises SourceError when none does."""
+    """The kind of the collector that reads the source, by its content. Raises SourceError when none does."""
     if path == STANDARD_INPUT:
         return stdin_kind()
     head = _head(path)
@@ -98,7 +99,7 @@ def detect(path: Path) -> str:
 
 
 def _members(path: Path, kind: str | None) -> list[Path]:
-    """The sources a path stands for: itself, or for a plain directory every file and export in it."""
+    """The path itself, or for a plain directory every file and export in it that a collector may read."""
     if kind is not None or not path.is_dir() or any(c.sniff(path, b"") for c in COLLECTORS.values()):
         return [path]
     members = sorted(p for p in path.iterdir() if not p.name.startswith("."))
@@ -106,7 +107,7 @@ def _members(path: Path, kind: str | None) -> list[Path]:
 
 
 def _refuse_endless(path: Path) -> None:
-    """Raise SourceError for what is neither file nor folder, or a folder with such in it: a pipe may never end."""
+    """Raise SourceError for what is neither file nor folder, and for a folder with such in it: a pipe may never end."""
     inside = path.iterdir() if path.is_dir() else [path]
     strange = next((p for p in inside if p != STANDARD_INPUT and p.exists() and not (p.is_file() or p.is_dir())), None)
     if strange is not None:

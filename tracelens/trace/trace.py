@@ -1,10 +1,11 @@
-"""A trace: its tables, in memory or as a directory of Parquet, and its manifest."""
+"""A trace: its tables, in memory, as collectors made them, or as a directory of Parquet, and its manifest."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 
 import polars as pl
@@ -14,10 +15,10 @@ from tracelens.errors import MissingTableError, SchemaError, SourceError, first_
 from tracelens.schemas import TABLES
 from tracelens.storage.folders import locked
 from tracelens.storage.reading import read_groups
+from tracelens.storage.table import Stored
 from tracelens.trace.capture import Manifest
 from tracelens.trace.collector import how_to_fill
 from tracelens.trace.directory import Part, parts_of, read_manifest, read_part, refuse_expansion, scanned
-from tracelens.trace.shown import to_html
 from tracelens.trace.writing import RankPart, write_trace
 
 SUFFIX = ".tracelens"
@@ -80,25 +81,26 @@ class Trace:
         return self._frames[name]
 
     def select(self, name: str, *columns: str, where: pl.Expr | None = None) -> pl.DataFrame:
-        """These columns of a table, each read once; strings are Categorical, which are compared and grouped as numbers.
+        """These columns of a table, each read once; strings are Categorical, which compare and group like numbers.
 
-        Of a large table that takes a fraction of the time and memory that the whole does. With `where`, only such rows
-        are read, and not kept: of few rows among many nothing is faster.
+        For a large table that takes a fraction of the time and memory of `frame`. With `where`, only rows that meet the
+        expression are read, and they are not cached: the fastest way to few rows among many.
         """
         if where is not None:
             return self._collect(name, self.scan(name).filter(where).select(columns).with_columns(_CATEGORIES))
-        held = self._columns.setdefault(name, {})
-        missing = [column for column in columns if column not in held]
+        cached = self._columns.setdefault(name, {})
+        missing = [column for column in columns if column not in cached]
         if missing:
-            held.update(self._read(name, missing).to_dict())
-        return pl.DataFrame([held[column] for column in columns])
+            cached.update(self._read(name, missing).to_dict())
+        return pl.DataFrame([cached[column] for column in columns])
 
     def batches(self, name: str, *columns: str, use_threads: bool = True) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
-        """These columns some rows at a time, with their rank, as Arrow has them, strings as dictionaries; none is kept.
+        """Each rank with some rows of these columns, as Arrow record batches with dictionaries; nothing is cached.
 
-        For what looks once at millions of spans or calls: memory never touched before costs more than what is read into
-        it, so that whole columns of 5 million spans take as long to read (0.25 s of CPU time) as `top_ops` takes so in
-        all. Threads, one a column, are no help to one of several that read at the same time.
+        For a single pass over millions of spans or calls: fresh memory costs more than what is read into it, so reading
+        whole columns of 5 million spans takes as long (0.25 s of CPU time) as all of `top_ops` takes with batches.
+        `use_threads` decodes columns in parallel, which does not help callers that read several tables at the same
+        time.
         """
         if self._are_in_files(name, columns):
             for part in self._files[name]:
@@ -113,14 +115,14 @@ class Trace:
             yield rank, frame.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()
 
     def _read(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
-        """Columns of a table, strings as Categorical: from its files where these have them."""
+        """Columns of a table, strings as Categorical: from its files where all of these have them."""
         if not self._are_in_files(name, columns):
             return self._collect(name, self.scan(name).select(columns).with_columns(_CATEGORIES))
         with self._reading(name):
             return pl.concat([read_part(part, TABLES[name], columns) for part in self._files[name]])
 
     def _are_in_files(self, name: str, columns: Sequence[str]) -> bool:
-        """Whether the table lies in files, and all of these have the columns: one may have been declared since."""
+        """Whether the table is in files that all have these columns; one may be newer than the files."""
         files = self._files.get(name, [])
         return bool(files) and all({*columns} <= {"rank", *part.columns} for part in files)
 
@@ -131,7 +133,7 @@ class Trace:
 
     @contextmanager
     def _reading(self, name: str) -> Iterator[None]:
-        """Raise SourceError when the table's files cannot be read."""
+        """Turn errors of reading the table's files into SourceError."""
         try:
             yield
         except (*_UNREADABLE, pl.exceptions.PanicException) as error:
@@ -155,13 +157,13 @@ class Trace:
         return self.height(name) > 0
 
     def height(self, name: str) -> int:
-        """How many rows the table has; none of them is read for it."""
+        """The number of rows, without reading any."""
         if self._files.get(name):
             return sum(part.n_rows for part in self._files[name])
         return int(self._collect(name, self.scan(name).select(pl.len())).item())
 
     def heights(self, name: str) -> dict[int, int]:
-        """How many rows the table has of each rank that has some."""
+        """The number of rows by rank, for ranks that have any."""
         files = self._files.get(name)
         if not files:
             return dict(self.select(name, "rank").group_by("rank", maintain_order=True).len().iter_rows())
@@ -189,7 +191,16 @@ class Trace:
 
     def _repr_html_(self) -> str:
         """A table of the tables, for notebooks."""
-        return to_html(self.name, self.manifest, self.summary())
+        rows = "".join(
+            f"<tr><td><code>{escape(table)}</code></td><td style='text-align:right'>{n:,}</td>"
+            f"<td>{escape(doc)}</td><td>{escape(why or '')}</td></tr>"
+            for table, n, doc, why in self.summary().iter_rows()
+        )
+        ranks = ", ".join(map(str, self.manifest.ranks))
+        return (
+            f"<p><b>{escape(self.name)}</b> · ranks {ranks} · complete: {self.manifest.complete}</p>"
+            f"<table><tr><th>table</th><th>rows</th><th>a row is</th><th>empty because</th></tr>{rows}</table>"
+        )
 
     def write(self, path: str | os.PathLike[str], *, force: bool = False) -> Trace:
         """Write the trace as a directory and open it: built beside the target, then renamed, so it is whole or absent.
@@ -205,3 +216,30 @@ class Trace:
         """The table's rows, rank by rank, without the rank."""
         for (rank,), frame in self.frame(name).partition_by("rank", as_dict=True, include_key=False).items():
             yield rank, frame
+
+
+class Collected(Trace):
+    """A trace that keeps tables as collectors made them, which may take half the memory, until one is asked for."""
+
+    def __init__(self, manifest: Manifest, parts: Mapping[str, Sequence[RankPart]]) -> None:
+        """Wrap each table's parts: frames as `Table.conform` takes them, or files."""
+        tables = {}
+        for name, table in TABLES.items():
+            bare = table.without("rank")
+            frames = [
+                bare.conform_lazily(frame).select(pl.lit(rank, pl.Int32).alias("rank"), pl.all())
+                for rank, frame in parts.get(name, ())
+            ]
+            tables[name] = pl.concat(frames) if frames else table.empty().lazy()
+        super().__init__(manifest, tables)
+        self._parts = parts
+
+    def _parts_of(self, name: str) -> Iterable[RankPart]:
+        """The table's rows, rank by rank, without the rank."""
+        parts: dict[int, list[pl.DataFrame | Stored]] = {}
+        for rank, part in self._parts.get(name, ()):
+            parts.setdefault(rank, []).append(part)
+        bare = TABLES[name].without("rank")
+        for rank, of_rank in parts.items():
+            several = len(of_rank) > 1
+            yield rank, pl.concat(map(bare.conform_lazily, of_rank)).collect() if several else of_rank[0]

@@ -1,4 +1,4 @@
-"""Writing a trace's directory, so that it is whole or absent."""
+"""Writing a trace's directory atomically: it is whole or absent."""
 
 from __future__ import annotations
 

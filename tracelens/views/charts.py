@@ -1,15 +1,55 @@
-"""The charts of a section, drawn."""
+"""The charts of a section, as Altair specifications."""
 
 from __future__ import annotations
 
-from tracelens.analyses.chart import Bars, Chart, Density, Points
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+import polars as pl
+
+from tracelens.analyses.chart import TOP, Bars, Chart, Density, Points, SplitBars
 from tracelens.report import Section
+from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.storage.table import Table
-from tracelens.views.chart_parts import Drawing, bars, density, points, split_bars
+from tracelens.views.values import Scale, columns_of, label_of, largest_of, printable, scale_of, shorten
+
+_LABEL_WIDTH, _LEAST_NAME = 60, 24
+_MOST_POINTS = 500
+_BAR, _THIN_BAR = 20, 12
+
+PALETTE = (
+    "#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#d6a90e", "#9d755d", "#ff9da6", "#6a7fdb",
+    "#2f9e8f", "#c7609a", "#8cbf88", "#d8902a", "#5d8a9e", "#a0a04a",
+)  # fmt: skip
+_GREY, _PALE = "#8a919c", "#b9c0ca"
+_CAUSES = {
+    "input": "#4c78a8", "allocation": "#9d755d", "sync": "#e45756", "loading": "#ff9da6", "launch": "#d9822b",
+    "host": "#d6a90e", "dependency": "#72b7b2", "unknown": _PALE,
+}  # fmt: skip
+COLORS: dict[str, str] = {
+    **_CAUSES,
+    **{f"idle: {cause}": color for cause, color in _CAUSES.items()},
+    **{word: PALETTE[i % len(PALETTE)] for words in (LIBRARIES, PRIMITIVES) for i, word in enumerate(words)},
+    "other": _GREY, "unknown": _PALE, "base": _GREY, "this trace": PALETTE[0],
+    "compute": "#3f9d5f", "exposed communication": "#1fa294", "exposed copy": "#8e6bd6", "exposed": "#8e6bd6",
+    "waiting for the host": "#d9822b", "idle": _PALE, "hidden behind kernels": _PALE,
+}  # fmt: skip
+"""Colours by word, the same in every chart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A chart and its title."""
+
+    title: str
+    chart: alt.Chart | alt.LayerChart
 
 
 def draw(section: Section) -> list[Drawing]:
-    """The section's charts; none without rows, and none that would have nothing in it."""
+    """The section's charts; none without rows, and none that would be empty."""
     if section.frame.is_empty() or section.analysis.charts is None:
         return []
     drawings = (_drawn(asked, section.analysis.result) for asked in section.analysis.charts(section.frame))
@@ -18,7 +58,199 @@ def draw(section: Section) -> list[Drawing]:
 
 def _drawn(asked: Chart, result: Table) -> Drawing | None:
     if isinstance(asked, Bars):
-        return bars(asked, result)
+        return _bars(asked, result)
     if isinstance(asked, Points):
-        return points(asked, result)
-    return density(asked, result) if isinstance(asked, Density) else split_bars(asked, result)
+        return _points(asked, result)
+    return _density(asked, result) if isinstance(asked, Density) else _split_bars(asked, result)
+
+
+def _bars(asked: Bars, result: Table) -> Drawing | None:
+    """A bar for each row; bars of a speedup grow from 1, both ways, on a log axis."""
+    measure, color = asked.measure, asked.color
+    is_ratio = measure.startswith("speedup")
+    frame = asked.frame.filter(pl.col(measure).is_not_null() & (pl.col(measure) > 0 if is_ratio else True))
+    n_rows = frame.height
+    frame = frame.sort(measure, descending=True, maintain_order=True).head(TOP)
+    if frame.is_empty():
+        return None
+    axis, scale = _axis(result, asked.frame, [measure])
+    value = pl.Series("value", [_scaled(v, scale) for v in frame[measure]], pl.Float64)
+    label = pl.Series("label", labels(frame, asked.names), pl.String)
+    rows = frame.select(value, label, *([color] if color else [])).to_dicts()
+    x = alt.X(
+        "value:Q", title=axis, scale=alt.Scale(type="log", nice=False) if is_ratio else alt.Scale(), axis=_NUMBERS
+    )
+    encoding: dict[str, Any] = {"x": x, "y": _row_axis(), "tooltip": _tooltips(axis, *([color] if color else []))}
+    if is_ratio:
+        encoding["x2"] = alt.X2Datum(1)
+    if color is not None:
+        encoding["color"] = _color(color, frame[color].unique(maintain_order=True).to_list())
+    chart = _base(rows, frame.height * _BAR).mark_bar(color=PALETTE[0]).encode(**encoding)
+    return Drawing(_title(asked.title, n_rows), chart)
+
+
+def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
+    """Stacked or grouped bars, without the parts that are zero everywhere."""
+    frame, names, stacked = asked.frame, asked.names, asked.stacked
+    parts = {
+        column: word for column, word in asked.parts.items() if column in frame.columns and largest_of(frame[column])
+    }
+    if not parts:
+        return None
+    across = pl.sum_horizontal(*parts) if stacked else pl.max_horizontal(*parts)
+    wide = frame.group_by(names, maintain_order=True).agg(pl.col(list(parts)).sum())
+    wide = wide.with_columns(size=across).filter(pl.col("size") > 0)
+    n_rows = wide.height
+    wide = (wide if asked.in_order else wide.sort("size", descending=True, maintain_order=True)).head(TOP)
+    axis, scale = _axis(result, asked.frame, list(parts))
+    words = list(parts.values())
+    rows = [
+        {"label": label, "part": word, "order": i, "value": _scaled(row[column], scale)}
+        for label, row in zip(labels(wide, names), wide.iter_rows(named=True), strict=True)
+        for i, (column, word) in enumerate(parts.items())
+    ]
+    encoding: dict[str, Any] = {
+        "x": alt.X("value:Q", title=axis, stack="zero" if stacked else None, axis=_NUMBERS),
+        "y": _row_axis(),
+        "color": _color("part", words),
+        "tooltip": _tooltips(axis, "part"),
+    }
+    if stacked:
+        encoding["order"] = alt.Order("order:Q")
+    else:
+        encoding["yOffset"] = alt.YOffset("part:N", sort=words)
+    height = wide.height * (_BAR if stacked else _THIN_BAR * len(words) + 4)
+    return Drawing(_title(asked.title, n_rows), _base(rows, height).mark_bar().encode(**encoding))
+
+
+def _points(asked: Points, result: Table) -> Drawing | None:
+    """A point for each row that has a value on both axes."""
+    axes, color, size = asked.axes, asked.color, "duration_total_ns"
+    frame = asked.frame.drop_nulls(axes).filter(pl.col(axes[0]) > 0).head(_MOST_POINTS)
+    if frame.is_empty():
+        return None
+    drawn = dict(zip(("x", "y", "size"), (*axes, size), strict=True))
+    on = {field: _axis(result, asked.frame, [column]) for field, column in drawn.items()}
+    rows = [
+        {"label": label, color: row[color], **{field: _scaled(row[c], on[field][1]) for field, c in drawn.items()}}
+        for label, row in zip(labels(frame, asked.names), frame.iter_rows(named=True), strict=True)
+    ]
+    values = [alt.Tooltip(f"{field}:Q", title=axis, format=",.4~g") for field, (axis, _) in on.items()]
+    chart = _base(rows, 280).mark_circle(opacity=0.75)
+    chart = chart.encode(
+        x=alt.X("x:Q", title=on["x"][0], scale=alt.Scale(type="log"), axis=_NUMBERS),
+        y=alt.Y("y:Q", title=on["y"][0], axis=_NUMBERS),
+        size=alt.Size("size:Q", legend=None, scale=alt.Scale(range=[30, 900])),
+        color=_color(color, frame[color].unique(maintain_order=True).to_list()),
+        tooltip=[alt.Tooltip("label:N", title="name"), *values],
+    )
+    return Drawing(asked.title, chart)
+
+
+def _density(asked: Density, result: Table) -> Drawing | None:
+    """A curve for each group of three different values or more, on a log axis with a line at 1.
+
+    The density is of the logarithm, by Vega's Gaussian kernel with the bandwidth of Scott's rule.
+    """
+    measure, group = asked.measure, asked.group
+    finite = pl.col(measure).is_finite() & (pl.col(measure) > 0)
+    frame = asked.frame.filter(finite.fill_null(False)).filter(pl.col(measure).n_unique().over(group) >= 3)
+    if frame.is_empty():
+        return None
+    rows = [
+        {"log2": math.log2(value), "group": printable(str(name)), "value": value}
+        for value, name in frame.select(measure, group).iter_rows()
+    ]
+    lowest, highest = min(row["log2"] for row in rows), max(row["log2"] for row in rows)
+    margin = max((highest - lowest) / 4, 0.1)
+    words = list(dict.fromkeys(row["group"] for row in rows))
+    axis, _ = _axis(result, asked.frame, [measure])
+    curves = (
+        alt.Chart()
+        .transform_density(
+            "log2",
+            groupby=["group"],
+            as_=["log2", "density"],
+            extent=[min(lowest, 0) - margin, max(highest, 0) + margin],
+        )
+        .transform_calculate(ratio="pow(2, datum.log2)")
+        .mark_area(opacity=0.45, line=True)
+        .encode(
+            x=alt.X("ratio:Q", title=axis, scale=alt.Scale(type="log", nice=False), axis=_NUMBERS),
+            y=alt.Y("density:Q", title="density", stack=None, axis=_NUMBERS),
+            color=_color("group", words),
+            tooltip=[alt.Tooltip("group:N"), alt.Tooltip("ratio:Q", title=axis, format=",.3~g")],
+        )
+    )
+    even = alt.Chart().mark_rule(strokeDash=[4, 4], color=_GREY).encode(x=alt.XDatum(1))
+    chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=[curves, even])
+    return Drawing(asked.title, chart.properties(width="container", height=220, background="transparent"))
+
+
+def labels(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """A short, distinct label for each row: two kernels that shorten to the same text stay two bars."""
+    used: dict[str, int] = {}
+    out = []
+    for row in frame.select(names).iter_rows(named=True):
+        words = [_word(name, value) for name, value in row.items() if value is not None]
+        over = sum(map(len, words)) - _LABEL_WIDTH
+        if over > 0:
+            longest = max(range(len(words)), key=lambda i: len(words[i]))
+            words[longest] = shorten(words[longest], max(len(words[longest]) - over, _LEAST_NAME))
+        label = " · ".join(words) or "(none)"
+        used[label] = used.get(label, 0) + 1
+        out.append(label if used[label] == 1 else f"{label} #{used[label]}")
+    return out
+
+
+def _word(name: str, value: Any) -> str:
+    return f"{name.removesuffix('_id')} {value}" if name in {"rank", "step", "device_id"} else printable(str(value))
+
+
+def _title(title: str, n_rows: int) -> str:
+    return f"{title} ({TOP} of {n_rows:,})" if n_rows > TOP else title
+
+
+def _axis(result: Table, frame: pl.DataFrame, measures: Sequence[str]) -> tuple[str, Scale]:
+    """The axis title of the measures, and their common scale."""
+    column = columns_of(result, frame)[measures[0]]
+    scale = scale_of(column, max(largest_of(frame[name]) for name in measures))
+    words = [label_of(column)] if len(measures) == 1 else []
+    return " ".join([*words, f"({scale.symbol})"] if words and scale.symbol else [*words, scale.symbol]).strip(), scale
+
+
+def _scaled(value: float | None, scale: Scale) -> float | None:
+    """The value on the scale; null where JSON has no number for it."""
+    shown = None if value is None else value / scale.divisor
+    return shown if shown is not None and abs(shown) < float("inf") else None
+
+
+_NUMBERS = alt.Axis(format=",.4~f", tickCount=8, gridOpacity=0.5)
+
+
+def _base(rows: list[dict[str, Any]], height: int) -> alt.Chart:
+    """A chart over the rows, as wide as its place."""
+    data = alt.InlineData(values=rows)
+    return alt.Chart(data).properties(width="container", height=height, background="transparent")
+
+
+def _row_axis() -> alt.Y:
+    """The axis of names, in the order of the rows."""
+    return alt.Y(
+        "label:N", title=None, sort=None, axis=alt.Axis(labelLimit=420, labelFontSize=11, ticks=False, domain=False)
+    )
+
+
+def _color(name: str, words: Sequence[str]) -> alt.Color:
+    return alt.Color(
+        f"{name}:N",
+        title=None,
+        scale=alt.Scale(domain=words, range=[COLORS.get(w, PALETTE[i % len(PALETTE)]) for i, w in enumerate(words)]),
+        legend=alt.Legend(orient="top", columns=8, symbolLimit=40, labelLimit=400, symbolType="square"),
+    )
+
+
+def _tooltips(axis: str, *names: str) -> list[alt.Tooltip]:
+    """The tooltip of a bar: its name, the other named fields, and its value."""
+    words = [alt.Tooltip(f"{name}:N", title="name" if name == "label" else name) for name in ("label", *names)]
+    return [*words, alt.Tooltip("value:Q", title=axis or "value", format=",.4~g")]

@@ -1,4 +1,4 @@
-"""Which of a section's columns are shown, in which order, and which of them are sentences."""
+"""The columns of a section to show, and their order."""
 
 from tracelens.report import Section
 from tracelens.views.values import informative
@@ -18,16 +18,16 @@ PROSE = (
     "empty because",
     "answers",
 )
-"""Columns of sentences, which are wrapped; names are cut in their middle instead."""
+"""Columns of sentences, which are wrapped; long names are cut in their middle instead."""
 
 
 def ordered(section: Section) -> list[str]:
-    """The section's columns that say something, those that people need first in front."""
+    """The section's informative columns, those that people need first in front."""
     first = useful(section)
     return [*first, *(name for name in informative(section.frame) if name not in first)]
 
 
 def useful(section: Section) -> list[str]:
-    """The columns that its analysis has people see and that say something; all that do where it names none."""
+    """The informative columns that the analysis lists in `shown`; all informative ones where it lists none."""
     available, shown = informative(section.frame), section.analysis.shown
     return [name for name in shown if name in available] if shown else available

@@ -12,7 +12,7 @@ _COLUMNS = {"column": pl.String, "type": pl.String, "unit": pl.String, "null": p
 
 
 def describe(table: Table) -> pl.DataFrame:
-    """A row a column of the table: its name, Polars type, unit, whether it may be null, and what it means."""
+    """A row for each column of the table: name, Polars type, unit, whether it may be null, and meaning."""
     rows = [
         {
             "column": column.name,

@@ -25,7 +25,7 @@ _MOST_CARDS = 16
 
 
 def to_html(report: Report, rows: int | None = None) -> str:
-    """The page: the verdict, then every section with its notes, charts and first rows, what has no answer, sources."""
+    """The page: the verdict, every section with notes, charts and first rows, unanswered sections, and sources."""
     sections = report.to_read()
     verdict = sections.pop(0) if sections and sections[0].analysis.name == "verdict" else None
     style, script, vega = _file("style.css"), _file("script.js"), _vega()
@@ -52,7 +52,7 @@ def to_html(report: Report, rows: int | None = None) -> str:
 
 
 def _environment() -> Environment:
-    """What the template is filled in with: an unknown name is an error, every value is cleaned and escaped."""
+    """The template environment: an unknown name is an error, every value is cleaned and escaped."""
     environment = Environment(
         autoescape=True,
         finalize=lambda value: value if isinstance(value, Markup) else printable(str(value)),
@@ -77,7 +77,7 @@ def _vega() -> str:
 
 
 def _code(element: str, code: str) -> Markup:
-    """The content of a style or script, as it is. Raises ValueError when it would end its own element."""
+    """The content of a style or script, unescaped. Raises ValueError when it would end its own element."""
     if f"</{element}" in code.lower() or "<!--" in code:
         raise ValueError(f"code for <{element}> contains its end tag or a comment opening")
     return Markup(code)  # noqa: S704 - files of the package, and Vega
@@ -89,7 +89,7 @@ def _hash(code: str) -> str:
 
 
 def _cards(verdict: Section) -> list[dict[str, Any]]:
-    """What bounds the run, a card a rank; rows of single steps are left to the text and JSON reports."""
+    """A card for each rank with its bound; rows of single steps are left to the text and JSON reports."""
     frame = verdict.frame
     if "step" in frame.columns and frame["step"].null_count():
         frame = frame.filter(frame["step"].is_null())
@@ -107,7 +107,7 @@ def _cards(verdict: Section) -> list[dict[str, Any]]:
 
 
 def _part(section: Section, place: str, rows: int | None) -> dict[str, Any]:
-    """One section as the template draws it: charts as titles with specifications, and rows of (column, cell)."""
+    """One section for the template: charts as titles with specifications, and rows of (column, cell)."""
     analysis, n_rows = section.analysis, section.frame.height
     columns = [] if section.frame.is_empty() else show(analysis.result, section.frame, ordered(section), rows)
     caption = analysis.result.doc

@@ -1,4 +1,4 @@
-"""How values are shown to people: labels, units and numbers in one place. Nothing here is an API; columns are."""
+"""Showing values to people: labels, units and numbers. Nothing here is an API; the columns are."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ ELLIPSIS = "…"
 SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "ns": ((1e10, 1e9, "s"), (1e6, 1e6, "ms"), (1e3, 1e3, "µs"), (0, 1, "ns")),
     "bytes": ((1e9, 1e9, "GB"), (1e6, 1e6, "MB"), (1e3, 1e3, "kB"), (0, 1, "B")),
-    "bytes_per_s": ((1e9, 1e9, "GB/s"), (1e6, 1e6, "MB/s"), (0, 1, "B/s")),
+    "bytes/s": ((1e9, 1e9, "GB/s"), (1e6, 1e6, "MB/s"), (0, 1, "B/s")),
     "frac": ((0, 0.01, "%"),),
 }
-"""By stored unit: from which magnitude on, divided by what, under which name. The largest value of a column decides."""
+"""For each stored unit, by magnitude: the least largest value of a column, its divisor, and the symbol."""
 
 _LABELS = {
     "n_sm": "SMs",
@@ -31,23 +31,23 @@ _LABELS = {
     "span_name": "op",
     "kernel_name": "kernel",
 }
-"""Labels that the column's name does not spell out."""
+"""Labels that differ from the column's name."""
 
 _IDS = ("rank", "step", "line")
-"""Numbers that name something, shown without thousands separators, as is whatever ends in _id."""
+"""Numbers that name something, shown without thousands separators, as are all columns that end in _id."""
 
 _PLACES = ("rank", "device_id")
 _SHARES = ("library_", "primitive_")
-"""Columns of time by library and by primitive, named after each."""
+"""Beginnings of names of time columns by library and by primitive."""
 _IF_ANY = (*_SHARES, "idle_", "cuda_self_", "cuda_total_")
-"""Columns that are shown where they are not all 0."""
+"""Beginnings of names of columns that are shown only if they are not all 0."""
 
 _AXES = ("x", "y", "z")
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """What a stored number is divided by to be shown, and the symbol that goes with it."""
+    """The divisor that turns a stored number into a shown one, and the symbol of the shown unit."""
 
     divisor: float = 1.0
     symbol: str = ""
@@ -55,7 +55,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One column ready to be drawn: `label` and `symbol` head it, `cells` are printable text, row by row."""
+    """One column ready to be drawn: `label` and `symbol` for its head, and `cells` of printable text, row by row."""
 
     name: str
     label: str
@@ -71,7 +71,7 @@ class Shown:
 
 
 def printable(text: str) -> str:
-    r"""The text with every control, escape, bidirectional or otherwise invisible character written as \x1b."""
+    """The text with every control, escape, bidirectional or otherwise invisible character written as an escape."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -80,7 +80,7 @@ def printable(text: str) -> str:
 def shorten(text: str, width: int) -> str:
     """The text in at most `width` characters, without its middle.
 
-    Of a signature most of the head is kept, which tells kernels apart; of a path as much of its end.
+    For a signature most of the beginning is kept, which tells kernels apart; for a path as much of its end.
     """
     text = text.removeprefix("void ")
     if len(text) <= width:
@@ -91,13 +91,10 @@ def shorten(text: str, width: int) -> str:
 
 
 def unit_of(column: Column) -> str | None:
-    """The key of SCALES that fits the column: by its declared unit, else by the end of its name."""
-    if column.unit in SCALES:
-        return column.unit
-    if column.unit == "bytes/s":
-        return "bytes_per_s"
-    endings = (unit for unit in SCALES if column.name.endswith(f"_{unit}"))
-    return max(endings, key=len, default=None)
+    """The key of SCALES for the column's unit; null where values are shown unscaled."""
+    if column.name.endswith("_frac"):
+        return "frac"
+    return column.unit if column.unit in SCALES else None
 
 
 def label_of(column: Column) -> str:
@@ -109,8 +106,7 @@ def label_of(column: Column) -> str:
     if unit == "ns" and name.startswith(_SHARES):
         name = name.partition("_")[2]
     if unit is not None:
-        name = name.removesuffix(f"_{unit}")
-        name = name.removesuffix("_bytes") if unit == "bytes_per_s" else name
+        name = name.removesuffix("_bytes_per_s" if unit == "bytes/s" else f"_{unit}")
     return name.removeprefix("n_").replace("_", " ")
 
 
@@ -141,7 +137,7 @@ def number(value: float | None, decimals: int = 3) -> str:
 
 
 def quantity(value: float | None, unit: str | None) -> str:
-    """One value with its own unit, as a sentence would have it: `quantity(2500, "ns")` is "2.500 µs"."""
+    """One value with its unit, for a sentence: `quantity(2500, "ns")` is "2.500 µs"."""
     if value is None or not math.isfinite(value):
         return NOTHING
     known = "frac" if unit == "1" else unit
@@ -153,7 +149,7 @@ def quantity(value: float | None, unit: str | None) -> str:
 
 
 def decimals_for(scale: Scale, largest: float) -> int:
-    """Decimals for a column whose largest shown magnitude is `largest`; one number a column, so that points align."""
+    """Decimals for a column with this largest shown magnitude; the same in all rows, so that points align."""
     if scale.symbol == "%":
         return 1
     if scale.symbol in {"ns", "B", "B/s"}:
@@ -164,13 +160,13 @@ def decimals_for(scale: Scale, largest: float) -> int:
 
 
 def columns_of(table: Table, frame: pl.DataFrame) -> dict[str, Column]:
-    """Declared columns of the frame by name; one that is not declared is described by its dtype alone."""
+    """The frame's columns by name, as declared; an undeclared one is described by its dtype alone."""
     declared = {column.name: column for column in table}
     return {name: declared.get(name, Column(name, dtype, "", nullable=True)) for name, dtype in frame.schema.items()}
 
 
 def informative(frame: pl.DataFrame) -> list[str]:
-    """Columns that say something: not one without a value, the only rank or device, a library or cause without time."""
+    """The columns except those without values, an only rank or device, and libraries or causes without time."""
     if frame.is_empty():
         return frame.columns
     dull = {name for name in frame.columns if frame[name].null_count() == frame.height}

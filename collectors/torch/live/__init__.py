@@ -1,22 +1,22 @@
-"""What runs inside the program that `tracelens collect torch -- COMMAND` starts, or around a `tl.capture` block.
+"""Code that runs inside the program that `tracelens collect torch -- COMMAND` starts, or around a `tl.capture` block.
 
 Nothing here imports tracelens: the program's Python may be another one than tracelens runs in. `site/` is put on its
 PYTHONPATH, and `site/sitecustomize.py` loads this folder as the package `_tracelens_live`. Only the standard library
-and torch are used, and torch only once the program has imported it.
+and torch are used, and torch only after the program has imported it.
 
-- `settings`: what was asked for, through one environment variable.
+- `settings`: the options of the capture, in one environment variable.
 - `bootstrap`: which processes record, and when they begin: right after the program's own `import torch`.
 - `steps`: where a step begins, found from the optimizer, the data loader or the outermost module's calls.
-- `recorder`: torch.profiler over the steps or the time asked for, and the end of the program.
-- `window`: that profiler, between idle devices; `device`: the wait for them, and time as they see it.
-- `step_times`: how long steps took with the profiler and without.
+- `recorder`: torch.profiler over the chosen steps or time, and the end of the program.
+- `window`: that profiler, between idle devices; `device`: waiting for devices, and time on them.
+- `step_times`: the time of steps with the profiler and without.
 - `modules`: exact paths, parameters and hyperparameters of the modules.
-- `report`: what each process leaves beside its trace, for the collector and for messages.
-- `compile_provenance`: what torch.compile generates, and from which modules.
+- `report`: the file that each process leaves beside its trace, for the collector and for messages.
+- `compile_provenance`: the kernels that torch.compile generates, and the modules they came from.
 
-A further recorder, as the last one, plugs in by the name of its module here, which `settings.recorders` gives. Its
-class `Recorder` has `start()`, called once torch is imported and before the program uses it; `write(stem)`, called when
-the window is over and again at the end, with the path that its files' names begin with; and `stop()`, called last.
-tracelens.collectors reads those files beside the trace. Whatever it raises is caught and told as a note: a recorder
+A further recorder, like the last one, plugs in by the name of its module here, listed in `settings.recorders`. Its
+class `Recorder` has `start()`, called after torch is imported and before the program uses it; `write(stem)`, called
+when the window is over and again at the end, with the path that its files' names begin with; and `stop()`, called last.
+tracelens.collectors reads those files beside the trace. Whatever it raises is caught and reported as a note: a recorder
 never ends the program.
 """

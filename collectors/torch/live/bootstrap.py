@@ -70,12 +70,12 @@ def _told_to_run(words: Sequence[str]) -> tuple[str, str]:
 
 
 def is_spawned(words: Sequence[str]) -> bool:
-    """Whether multiprocessing started this Python: a data loader's worker or, where an optimizer steps, a rank."""
+    """Whether multiprocessing started this Python: for a data loader's worker or, where an optimizer steps, a rank."""
     return any("multiprocessing.spawn" in word or word == "--multiprocessing-fork" for word in words)
 
 
 def _torch_is_here(settings: Settings, report: Report) -> None:
-    """Begin to record, and say on standard error why where that fails; the program goes on either way."""
+    """Begin to record; a failure is reported on standard error, and the program goes on either way."""
     from .recorder import Recorder  # noqa: PLC0415 - imports torch
 
     report.reach(TORCH)
@@ -90,7 +90,7 @@ def _torch_is_here(settings: Settings, report: Report) -> None:
 
 
 class AfterImport(importlib.abc.MetaPathFinder):
-    """Calls back once a module has been imported, and is gone then."""
+    """Calls back once a module has been imported, and then removes itself."""
 
     def __init__(self, name: str, callback: Callable[[], None]) -> None:
         self.name = name
@@ -99,7 +99,7 @@ class AfterImport(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """The module's own spec, whose loader is asked to call back after it has run the module."""
+        """The module's own spec, with a loader that calls back after running the module."""
         if fullname != self.name:
             return None
         sys.meta_path.remove(self)

@@ -1,4 +1,4 @@
-"""Module calls marked one by one, where the profiler records no Python calls and so tells no modules."""
+"""Marking module calls one by one, where the profiler records no Python calls and so no modules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from .modules import PREFIX
 class ModuleCalls:
     """While installed, each module call is an event named as the profiler would name it (`nn.Module: Conv2d_3`).
 
-    Costs less a call than the profiler's own way through Python calls. Modules inside a compiled graph make no calls.
+    It costs less for each call than the profiler's own way through Python calls. Modules inside a compiled graph make
+    no calls.
     """
 
     def __init__(self, on_outermost: Callable[[Any], None]) -> None:
@@ -59,7 +60,7 @@ class ModuleCalls:
             self._original = None
 
     def _name(self, module: Any) -> str:
-        """The module's name: its class and a number in the order of first calls. Keeps the module, and so its id."""
+        """The module's name: class and number in the order of first calls. Keeps the module, and so its id unique."""
         kind = type(module).__name__
         name = f"{kind}_{self._counts.get(kind, 0)}"
         self._counts[kind] = self._counts.get(kind, 0) + 1

@@ -1,8 +1,8 @@
-"""Record, while torch.compile lowers a model, which modules each kernel it generates or calls came from.
+"""Recording, while torch.compile lowers a model, the modules that each kernel it generates or calls came from.
 
-Runs inside the profiled program, so it imports the standard library and torch alone, and it never makes a compilation
-fail: what it cannot read is counted in the sidecar's notes. It changes what Inductor does in three ways: graphs that
-were compiled before are lowered again (an empty cache folder), the kernels' FX nodes are kept track of
+Runs inside the profiled program, so it imports only the standard library and torch, and it never makes a compilation
+fail: what it cannot read is counted in the sidecar's notes. It changes Inductor in three ways: graphs that were
+compiled before are lowered again (an empty cache folder), the kernels' FX nodes are tracked
 (`trace.provenance_tracking_level`), and CUDA graphs are off, because a replay hides its kernels' ops.
 """
 
@@ -22,12 +22,15 @@ from typing import Any
 from .report import own_rank, write_whole
 
 LEVEL = "provenance_tracking_level"
-"""Setting of `trace` that asks Inductor to keep track of nodes. Torch 2.8 has none, and calls the hook where it writes
-debug files (`trace.enabled`): those that call it for generated kernels are told that it does."""
+"""Setting of `trace` that asks Inductor to track nodes.
+
+Torch 2.8 does not have it, and calls the hook only when it writes debug files (`trace.enabled`): its callers for
+generated kernels see that setting as on.
+"""
 ASKING = ("torch._inductor.codegen.cpp", "torch._inductor.codegen.simd")
 HOOK = "set_kernel_post_grad_provenance_tracing"
 HOMES = ("torch._inductor.debug", "torch._inductor.utils")
-"""Where the hook is defined: from torch 2.9 on in debug, in 2.8 in utils."""
+"""Modules that define the hook: debug from torch 2.9 on, utils in 2.8."""
 USERS = tuple(
     f"torch._inductor.{name}"
     for name in (
@@ -40,9 +43,9 @@ USERS = tuple(
         "scheduler",
     )
 )
-"""Modules that may hold the hook under its name; which do differs from version to version."""
+"""Modules that may import the hook by name, depending on the version."""
 ANNOTATION = "## Call CompiledFxGraph"
-"""How Inductor marks each run of a graph in a trace, from torch 2.9 on."""
+"""The annotation of each run of a graph in a trace, from torch 2.9 on."""
 _ROOT = re.compile(r"^(L\['\w+'\]|G\['\w+'\])\.?")
 _ITEM = re.compile(r"\._modules\['([^']*)'\]|\['?([^'\]]*)'?\]")
 _CALLS = "_tracelens_calls"
@@ -50,7 +53,7 @@ _CACHE = "TORCHINDUCTOR_CACHE_DIR"
 
 
 class Recorder:
-    """What is recorded in this process, from `start` to `stop`."""
+    """Records this process's compiled graphs and kernels, from `start` to `stop`."""
 
     def __init__(self) -> None:
         self.graphs: list[tuple[Any, bool, list[dict[str, Any]]]] = []
@@ -60,7 +63,7 @@ class Recorder:
         self._cache: str | None = None
 
     def start(self) -> None:
-        """Patch Inductor. Where this torch has no hook, the comments of the generated source serve instead."""
+        """Patch Inductor. Where this torch has no hook, comments in the generated source are used instead."""
         config: Any = importlib.import_module("torch._inductor.config")
         output: Any = importlib.import_module("torch._inductor.output_code")
         self._cache = tempfile.mkdtemp(prefix="tracelens-inductor-")
@@ -96,7 +99,7 @@ class Recorder:
             self._set(graph, "__call__", _annotated(graph.__call__))
 
     def stop(self) -> None:
-        """Give Inductor back as it was."""
+        """Restore Inductor as it was."""
         for owner, name, value in reversed(self._undo):
             setattr(owner, name, value)
         self._undo.clear()
@@ -109,12 +112,12 @@ class Recorder:
             self._cache = None
 
     def write(self, stem: Path) -> None:
-        """Write the sidecar beside the trace, gzip JSON, of what was compiled so far; none where nothing was."""
+        """Write the graphs compiled so far to the sidecar beside the trace, as gzip JSON; no file without any."""
         if self.graphs:
             write_whole(Path(f"{stem}.provenance.json.gz"), gzip.compress(json.dumps(self.sidecar()).encode()))
 
     def sidecar(self) -> dict[str, Any]:
-        """What was recorded, in the form that tracelens.collectors.provenance reads."""
+        """The recorded graphs, in the form that tracelens.collectors.provenance reads."""
         version: Any = importlib.import_module("torch.version")
         notes = list(self.notes)
         if self.failures:
@@ -175,7 +178,7 @@ class Recorder:
 
 
 class _Over:
-    """A module or an object with some attributes replaced, for those alone that hold this."""
+    """A stand-in for a module or object with some attributes replaced, for those that use the stand-in only."""
 
     def __init__(self, under: Any, **replaced: Any) -> None:
         self._under = under
@@ -186,11 +189,11 @@ class _Over:
 
 
 def _nothing(*_given: Any, **_named: Any) -> None:
-    """Instead of a hook that was not to be called."""
+    """A hook that does nothing."""
 
 
 def _annotated(call: Any) -> Any:
-    """The call within the annotation that later versions of torch put around it themselves."""
+    """The call, within the annotation that later versions of torch add themselves."""
     record: Any = importlib.import_module("torch.autograd.profiler").record_function
 
     def annotated(graph: Any, inputs: Any) -> Any:
@@ -208,7 +211,7 @@ def _attribute(module: str, name: str) -> Any:
 
 
 def _call(node_schedule: Any, kernel_name: str, is_extern: bool) -> dict[str, Any]:
-    """One kernel call: its name, and the FX nodes it was made from."""
+    """One kernel call: its name, and the FX nodes that it was made from."""
     if is_extern:
         made_of = [node_schedule.origin_node] if node_schedule.origin_node is not None else list(node_schedule.origins)
         users: list[Any] = []
@@ -231,7 +234,7 @@ def _origins(ir_node: Any) -> list[Any]:
 
 
 def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
-    """Each call_function node once, with the module that it came from and how that was found."""
+    """Each call_function node once, with the module that it came from and the evidence for it."""
     found = []
     for node in {node.name: node for node in fx_nodes if node.op == "call_function"}.values():
         path, rule = _module(node)
@@ -248,7 +251,7 @@ def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
 
 
 def _module(node: Any) -> tuple[str | None, str]:
-    """The path of the module whose forward made the node: its own, its forward node's, or a neighbour's."""
+    """The path of the module whose forward made the node: from itself, its forward node, or a neighbour."""
     for key in ("nn_module_stack", "fwd_nn_module_stack"):
         stack = node.meta.get(key)
         if stack:
@@ -291,7 +294,7 @@ _EXTERN = re.compile(r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.aten\.[\w
 
 
 def _calls_in_source(source: str, graph: Any) -> list[dict[str, Any]]:
-    """The kernel calls in a generated module, by its comments: nodes of a kernel stand above its definition."""
+    """The kernel calls in a generated module, by its comments: a kernel's nodes are listed above its definition."""
     fx_nodes = {node.name: node for node in graph.module.graph.nodes}
     by_op: dict[str, list[Any]] = {}
     for node in fx_nodes.values():

@@ -1,4 +1,4 @@
-"""The devices that the program computes on: waiting until they are done, and time as they see it."""
+"""The devices that the program computes on: waiting until they are idle, and time as measured on them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _KINDS = ("cuda", "xpu", "mtia", "hpu", "npu")
 
 
 def drain() -> None:
-    """Wait until every device that this process uses has done what was launched on it.
+    """Wait until every device that this process uses has finished its work.
 
-    Nothing is initialised by it: a program without a device, or that has not used it yet, waits for nothing. Neither
-    does one that is capturing a graph, which waiting would break.
+    It initialises nothing: a program without a device, or that has not used one yet, does not wait. Neither does one
+    that is capturing a graph, which waiting would break.
     """
     module = _used()
     if module is None or _is_capturing(module):
@@ -28,10 +28,10 @@ def drain() -> None:
 
 
 def _used() -> Any:
-    """The torch.cuda, torch.xpu or whatever the program has used so far; None where it computes on the CPU alone.
+    """The module torch.cuda, torch.xpu or the like that the program uses; null if it computes on the CPU only.
 
-    torch.accelerator is not asked which there is: in torch 2.6 that counts the devices, and a child that is forked
-    later could not use them.
+    torch.accelerator is not asked: in torch 2.6 it counts the devices, and a child that is forked later could not use
+    them.
     """
     for name in _KINDS:
         module = getattr(torch, name, None)
@@ -47,7 +47,7 @@ def _is_capturing(module: Any) -> bool:
 
 
 def _indices(module: Any) -> list[tuple[int, ...]]:
-    """What to give `synchronize`, call by call: each device with a context, for asking another one would make one."""
+    """The argument of each call of `synchronize`: the devices with a context, as others would get one by it."""
     has_context = getattr(torch._C, "_cuda_hasPrimaryContext", None)
     if module is not torch.cuda or has_context is None:
         return [()]
@@ -56,7 +56,7 @@ def _indices(module: Any) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True)
 class Moment:
-    """When the host came by, and an event that the device comes by once it has done all that was launched before."""
+    """A moment on the host, and an event on the device after all work launched before it."""
 
     host_ns: int
     event: Any
@@ -64,7 +64,7 @@ class Moment:
 
     @classmethod
     def now(cls) -> Moment:
-        """This moment. On a device that takes no events, or while a graph is captured, it cannot be timed."""
+        """The present moment. On a device without events, or while a graph is captured, it cannot be timed."""
         module = _used()
         event = None
         if module is not None and hasattr(module, "Event") and not _is_capturing(module):
@@ -75,10 +75,11 @@ class Moment:
         return cls(time.perf_counter_ns(), event, module is not None)
 
     def until(self, end: Moment) -> int | None:
-        """Nanoseconds to a later moment, waiting for the device to come by; None where that cannot be told.
+        """Nanoseconds to a later moment, after waiting for the device; null where they cannot be measured.
 
-        Of a program that uses a device it is the device's time between the two events, right to about a microsecond:
-        whichever is later, the host's coming by or the end of the work before. Otherwise it is the host's time.
+        For a program that uses a device it is the device's time between the two events, right to about a microsecond;
+        an event is at the host's moment or at the end of the work before, whichever is later. Otherwise it is the
+        host's time.
         """
         if not end.is_device_used:
             return end.host_ns - self.host_ns

@@ -1,4 +1,4 @@
-"""The ends that a program can come to, and ways back into its main thread."""
+"""Noticing that the program ends, and calling functions in its main thread."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _kept: list[Any] = []
 
 
 def is_main_thread() -> bool:
-    """Whether this is the thread that signals and the profiler's windows of time belong to."""
+    """Whether this is the main thread, which handles signals and runs the profiler's windows of time."""
     return threading.current_thread() is threading.main_thread()
 
 
 def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable[[], None]:
-    """Call `finish` when this process exits, raises, or is told to terminate; `in_child` in each process it forks.
+    """Call `finish` when this process exits, raises, or is terminated; `in_child` in each process it forks.
 
-    Interrupts and exceptions come to an exit by themselves. SIGTERM would not: where the program leaves it alone, it
-    ends the program after `finish`, still as a signal. Returns what takes this back.
+    Interrupts and exceptions lead to an exit by themselves. SIGTERM does not: unless the program handles it, it ends
+    the program after `finish`, still as a signal. Returns a function that undoes this.
     """
     own = os.getpid()
     active = [True]
@@ -61,14 +61,14 @@ def _terminate(number: int, finish: Callable[[], None]) -> None:
 
 
 def before_fork(call: Callable[[], None]) -> Callable[[], None]:
-    """Call before each fork of this process; returns what takes it back."""
+    """Call before each fork of this process; returns a function that undoes this."""
     active = [True]
     os.register_at_fork(before=lambda: call() if active else None)
     return active.clear
 
 
 def later(seconds: float, call: Callable[[], None], is_busy: Callable[[], bool]) -> Callable[[], None]:
-    """Call in the main thread after some time, without a signal, once it is not busy; returns what takes it back."""
+    """Call in the main thread after some time, without a signal, when it is idle; returns a function to undo this."""
     timers: list[threading.Timer] = []
 
     def come() -> None:
@@ -95,13 +95,13 @@ def later(seconds: float, call: Callable[[], None], is_busy: Callable[[], bool])
 
 
 def is_importing() -> bool:
-    """Whether a module is being imported: what it imports itself may be there by half."""
+    """Whether a module is being imported, so that modules may be half initialised."""
     specs = [getattr(module, "__spec__", None) for module in list(sys.modules.values())]
     return any(getattr(spec, "_initializing", False) is True for spec in specs)
 
 
 def in_main_thread(call: Callable[[], None]) -> None:
-    """Have the main thread call it between two of its own instructions: a profiler stops where it was started."""
+    """Have the main thread call it between two instructions: a profiler stops in the thread that started it."""
 
     def pending(_: object) -> int:
         call()
@@ -114,7 +114,7 @@ def in_main_thread(call: Callable[[], None]) -> None:
 
 @contextlib.contextmanager
 def held_interrupts() -> Iterator[None]:
-    """Let a Ctrl-C wait until the body, which writes a file, is done."""
+    """Delay a Ctrl-C until the body, which writes a file, is done."""
     held: list[tuple[int, FrameType | None]] = []
     if not is_main_thread():
         yield

@@ -1,4 +1,4 @@
-"""Exact paths of the modules that the profiler saw, and what is known of them."""
+"""Exact paths of the modules that the profiler recorded, and facts about them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _NAME = re.compile(rb'"name": *"(nn\.Module: [^"\\]+)"')
 def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
     """`module_paths`: path by the name the profiler gives each module; `layers`: facts by path.
 
-    Paths are attribute paths below the outermost module (`layer1.0.conv1`), which itself goes by its class; of several
-    models all but the main one's paths begin with the class. `seen` is each module's name in the trace and its address.
+    Paths are attribute paths below the outermost module (`layer1.0.conv1`), which itself is named by its class; with
+    several models all but the main one's paths begin with the class. `seen` is each module's name in the trace and its
+    address.
     """
     alive = _alive()
     paths = _paths(alive, main, set(seen.values()))
@@ -34,8 +35,8 @@ def describe_modules(seen: dict[str, int], main: Any = None) -> dict[str, Any]:
 def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
     """Each module's name in the trace (`Conv2d_3`) and its address.
 
-    The profiler numbers modules by class in the order of their first call; its event tree alone knows which is which.
-    That is slow to walk, so it is left once every name in the trace has been met: most are in the first step.
+    The profiler numbers modules by class in the order of their first call; only its event tree has the numbers. Walking
+    it is slow and stops when every name in the trace was found: most are in the first step.
     """
     stack = list(profiler.profiler.kineto_results.experimental_event_tree())
     missing = _names_in(trace)
@@ -54,25 +55,25 @@ def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
 
 
 def _names_in(trace: Path) -> set[str]:
-    """The names of module calls in a trace that was written just now."""
+    """The names of module calls in a trace that was just written."""
     with trace.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
         return {found.decode() for found in _NAME.findall(text)}
 
 
 def _alive() -> dict[int, Any]:
-    """Every module there is, by address. The type is asked, not the object: proxies pretend to be others."""
+    """Every existing module, by address. The type is checked, not the object: proxies pretend to be other types."""
     kinds = set(_kinds(torch.nn.Module))
     found = [thing for thing in gc.get_objects() if type(thing) in kinds]
     return {id(module): module for module in found if _is_made(module)}
 
 
 def _is_made(module: Any) -> bool:
-    """Whether the module's constructor has run; a traced module has its parts through another one."""
+    """Whether the module's constructor has run; a traced module gets its parts through another one."""
     return "_modules" in vars(module) or "_actual_script_module" in vars(module)
 
 
 def _kinds(kind: type) -> Iterator[type]:
-    """The class and all below it."""
+    """The class and all its subclasses."""
     yield kind
     below: list[type] = kind.__subclasses__()
     for one in below:
@@ -80,7 +81,7 @@ def _kinds(kind: type) -> Iterator[type]:
 
 
 def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]:
-    """Path of every module below a root; the main root is the one given, else that with most modules that ran."""
+    """The path of every module below a root; the main root is the given one, else that with most modules that ran."""
     inner = {id(child) for module in alive.values() for child in module._modules.values() if child is not None}
     roots = [module for address, module in alive.items() if address not in inner]
     trees = [(root, dict(_walk(root))) for root in roots]
@@ -97,7 +98,7 @@ def _paths(alive: dict[int, Any], main: Any, called: set[int]) -> dict[int, str]
 
 
 def _walk(root: Any) -> Iterator[tuple[int, str]]:
-    """Address and path of each module of a tree, without what wrappers (DDP, torch.compile) add to it."""
+    """Address and path of each module of a tree, without the parts that wrappers (DDP, torch.compile) add."""
     for path, module in root.named_modules():
         bare = path + "."
         while bare.startswith(_WRAPPERS) and _is_wrapper(root):
@@ -106,7 +107,7 @@ def _walk(root: Any) -> Iterator[tuple[int, str]]:
 
 
 def _is_wrapper(module: Any) -> bool:
-    """Whether the module only stands around another one."""
+    """Whether the module only wraps another one."""
     return list(module._modules.keys()) in (["module"], ["_orig_mod"])  # a scripted module's cannot be iterated
 
 
@@ -123,7 +124,7 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def _facts(module: Any) -> dict[str, Any]:
-    """class_name, n_parameters of the module itself, hyperparameters: what its constructor was told, where kept."""
+    """class_name, n_parameters of the module itself, and hyperparameters: constructor arguments that it keeps."""
     # Those of a scripted module are no dictionaries, only like some.
     counted = [p for _, p in module._parameters.items() if p is not None]
     try:
@@ -138,13 +139,13 @@ def _facts(module: Any) -> dict[str, Any]:
 
 
 def _class_name(module: Any) -> str:
-    """The module's class; of a scripted one the class that it was made from."""
+    """The module's class; for a scripted module, the class that it was made from."""
     scripted = isinstance(module, torch.jit.ScriptModule)
     return str(getattr(module, "original_name", type(module).__name__)) if scripted else type(module).__name__
 
 
 def _hyperparameters(module: Any) -> dict[str, Any]:
-    """Constructor arguments that the module keeps as attributes: numbers and tuples of them, torch's own words too."""
+    """Constructor arguments kept as attributes: numbers and tuples of them, words only of torch's own classes."""
     words = type(module).__module__.startswith("torch.nn.")
     try:
         names = list(inspect.signature(type(module).__init__).parameters)[1:]

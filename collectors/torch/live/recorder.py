@@ -1,4 +1,4 @@
-"""torch.profiler over the steps or the time that were asked for, in one process of the program."""
+"""torch.profiler over the chosen steps or time, in one process of the program."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ FOREIGN = (
 
 
 class Recorder:
-    """Records one window of one process: `watch`, then everything happens by itself; `finish` ends it early.
+    """Records one window of one process: after `watch` everything happens by itself; `finish` ends it early.
 
-    `report` gets what the collector should know; its trace is written as soon as the window is over.
+    `report` gets the facts for the collector; the trace is written as soon as the window is over.
     """
 
     def __init__(self, settings: Settings, report: Report) -> None:
@@ -55,7 +55,7 @@ class Recorder:
         self._undo: list[Callable[[], None]] = []
 
     def watch(self, *, is_child: bool = False) -> None:
-        """Look out for steps, or for the time asked for, and for the end of the program; start further recorders."""
+        """Watch for steps, or for the chosen time, and for the end of the program; start further recorders."""
         for name in self.settings.recorders:
             other = importlib.import_module(f"{__package__}.{name}").Recorder()
             other.start()
@@ -70,11 +70,11 @@ class Recorder:
             self._open()
 
     def mark(self) -> None:
-        """A step ends here, says the program."""
+        """The program itself ends a step here."""
         self.finder.mark()
 
     def begin_now(self) -> None:
-        """Count step 0 from here on, without waiting for a sign of it."""
+        """Start step 0 here, without waiting for a sign of it."""
         self._first()
 
     # ---- steps -------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class Recorder:
         self.times.begin(self._state())
 
     def _state(self) -> str:
-        """What the profiler does now, in step `self.n`."""
+        """The profiler's state in step `self.n`."""
         if self._is_done:
             return PLAIN if self._n_after else SETTLING
         if self.settings.window_s is not None:
@@ -127,7 +127,7 @@ class Recorder:
         return ProfilerAction.RECORD_AND_SAVE if active == settings.active - 1 else ProfilerAction.NONE
 
     def _follow(self, n: int) -> None:
-        """Do what the schedule says at the beginning of step n while the profiler is off."""
+        """Start what the schedule wants at the beginning of step n, while the profiler is off."""
         if n or self._action(0) is not ProfilerAction.NONE:
             self._close_opening()
         if self._action(n) is not ProfilerAction.NONE:
@@ -136,7 +136,7 @@ class Recorder:
     # ---- the window --------------------------------------------------------------------------------------------
 
     def _begin(self, length: float | None) -> None:
-        """The time of the window has come."""
+        """Called when the window of time begins."""
         with self._telling():
             self._start()
         if length is not None:
@@ -165,7 +165,7 @@ class Recorder:
             self._end()
 
     def _end(self) -> None:
-        """Switch the profiler off; what it has is saved by then."""
+        """Switch the profiler off after its data was saved."""
         window, self._window = self._window, None
         if window is not None:
             with self._telling(), self._own(), held_interrupts():
@@ -173,7 +173,7 @@ class Recorder:
             self._is_done = True
 
     def _save(self, profiler: Any) -> None:
-        """Write the trace and what is known of its modules. A step that ends the window calls this."""
+        """Write the trace and the modules' facts. Called in the step that ends the window."""
         self._is_done = True
         if self._calls is not None:
             self._calls.remove()
@@ -198,15 +198,15 @@ class Recorder:
             self.report.write()
 
     def _seen(self, profiler: Any) -> dict[str, int]:
-        """Address of each module by its name in the trace."""
+        """The address of each module by its name in the trace."""
         if self._calls is None:
             return dict(numbered_modules(profiler, self.report.trace))
         return {name: id(module) for name, module in self._calls.seen.items()}
 
     def _part_steps(self, profiler: Any) -> set[int]:
-        """Steps that have a mark but are no whole ones: what follows the last step, or is cut by a window of time.
+        """Steps that are marked but incomplete: after the last step, or cut by a window of time.
 
-        Where none is whole, as in a program without steps, the mark of all that was recorded stays.
+        Without any complete step, as in a program without steps, the mark of the whole recording stays.
         """
         whole = self.times.whole()
         return set(range(self._first_marked, profiler.step_num + 1)) - whole if whole else set()
@@ -231,7 +231,7 @@ class Recorder:
             torch.cuda._lazy_call(self._open_with_gpu)
 
     def _open_with_gpu(self) -> None:
-        """The program has begun to use the GPU: so does the opening."""
+        """Called when the program begins to use the GPU, from which the opening then records too."""
         if self._opening is None or self._opening_ended or not is_main_thread():
             return
         with self._telling(), self._own():
@@ -250,7 +250,7 @@ class Recorder:
     # ---- the end -----------------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """The program ends, or the capture does: keep what there is."""
+        """Called when the program or the capture ends: keep what was recorded."""
         if self._is_finished:
             return
         self._is_finished = True
@@ -281,7 +281,7 @@ class Recorder:
                 other.write(self.report.stem)
 
     def _count(self) -> None:
-        """Tell the report of the steps so far."""
+        """Report the number of steps so far."""
         facts = self.report.facts
         facts["source"] = self.finder.source
         facts["n_steps"] = self.n
@@ -291,7 +291,7 @@ class Recorder:
         facts |= self.times.facts()
 
     def _forked(self) -> None:
-        """In a forked child: the parent records, the child does not."""
+        """Called in a forked child, which does not record: the parent does."""
         self._is_finished = True
         self.finder.remove()
 
@@ -300,7 +300,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def _own(self) -> Iterator[None]:
-        """What the profiler is told in the body is told by this recorder, not by the program."""
+        """Mark the profiler's calls in the body as this recorder's, not the program's."""
         self._owns = True
         try:
             yield
@@ -309,7 +309,7 @@ class Recorder:
 
     @contextlib.contextmanager
     def _telling(self) -> Iterator[None]:
-        """A failure of the profiler ends the capture with a note, never the program."""
+        """Turn a failure of the profiler in the body into a note that ends the capture, not the program."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - the program must go on
@@ -318,7 +318,7 @@ class Recorder:
             self.report.note(f"the profiler failed: {type(error).__name__}: {str(error)[:300]}")
 
     def _guard(self) -> None:
-        """Leave the field where the program starts a profiler of its own."""
+        """Stop recording when the program starts a profiler of its own."""
         original = profile.start
 
         def start(profiler: Any) -> None:

@@ -1,4 +1,4 @@
-"""What a process of the program tells the collector: a JSON file of its own, written anew at each stage."""
+"""The report of one process to the collector: a JSON file, rewritten at each stage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PYTHON, TORCH, RECORDING, DONE = "python", "torch", "recording", "done"
 
 
 def own_rank() -> int | None:
-    """The rank that a launcher gave this process; None where none did."""
+    """The rank that a launcher gave this process; null without one."""
     rank = os.environ.get("RANK", "")
     return int(rank) if rank.isdecimal() else None
 
@@ -28,7 +28,7 @@ def write_whole(target: Path, content: bytes) -> None:
 class Report:
     """The facts of one process. `stage` is how far it came: python, torch (was imported), recording, done.
 
-    Whatever goes wrong while it is written is left at that: the program must not fail for it.
+    Errors in writing it are ignored: the program must not fail for it.
     """
 
     def __init__(self, folder: str) -> None:
@@ -37,17 +37,17 @@ class Report:
 
     @property
     def stem(self) -> Path:
-        """Path that this process's files begin with; the rank is in it where a launcher gave one."""
+        """The path that this process's file names begin with; it contains the rank where a launcher gave one."""
         rank = own_rank()
         return self.folder / f"{'process' if rank is None else f'rank{rank}'}.{os.getpid()}"
 
     @property
     def trace(self) -> Path:
-        """Where the process's Chrome trace goes."""
+        """The path of the process's Chrome trace."""
         return Path(f"{self.stem}.pt.trace.json")
 
     def reach(self, stage: str) -> None:
-        """Write that the process came as far as this."""
+        """Record that the process has reached this stage."""
         self.facts["stage"] = stage
         self.write()
 

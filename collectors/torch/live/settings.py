@@ -1,4 +1,4 @@
-"""What was asked of a live capture, as it travels to the program in one environment variable."""
+"""Options of a live capture, passed to the program in one environment variable."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls) -> Settings | None:
-        """What the environment asks for; None where it asks for nothing."""
+        """The settings in the environment; null where there are none."""
         text = os.environ.get(VARIABLE)
         if not text:
             return None

@@ -1,4 +1,4 @@
-"""How long steps took, with the profiler and without."""
+"""The time of steps, with the profiler and without."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import Any
 from .device import Moment
 
 TIMED = 10
-"""At most so many steps before the window are timed, and as many after it."""
+"""The most steps that are timed before the window, and after it."""
 FIRST, PLAIN, WARMUP, ACTIVE, PARTLY, SETTLING = "first", "plain", "warmup", "active", "partly", "settling"
-"""What the profiler does in a step: nothing in the program's first, in a plain one, and in the first after the window;
-it warms up, is active, or is so in a part of the step."""
+"""States of the profiler in a step: off in the program's first step, in a plain one, and in the first after the window;
+warming up, active, or active in a part of the step.
+"""
 
 
 class StepTimes:
-    """Times of the steps of one process, a `begin` and an `end` each.
+    """Times of the steps of one process, from pairs of `begin` and `end`.
 
-    `step_ns` has them all by the host's clock: (step, state, nanoseconds). Plain steps are timed by the device's clock
-    too where the program uses one, because the host runs ahead of it: see `Moment`. Neither the first step, which warms
-    up and compiles, is plain, nor the first after the window, when clocks and caches have cooled off.
+    `step_ns` has them all by the host's clock: (step, state, nanoseconds). Plain steps are also timed by the device's
+    clock where the program uses one, because the host runs ahead of it: see `Moment`. The first step, which warms up
+    and compiles, is not plain, nor is the first after the window, when clocks and caches have cooled off.
     """
 
     def __init__(self) -> None:
@@ -38,7 +39,7 @@ class StepTimes:
         self.began_ns = time.perf_counter_ns()
 
     def end(self, step: int, state: str, *, is_after: bool, note: str = "") -> None:
-        """The step ends; what the profiler does by now may be another state than that at its beginning."""
+        """The step ends; the profiler's state may have changed since its beginning."""
         now = time.perf_counter_ns()
         if self.began_ns is None:
             return
@@ -50,13 +51,13 @@ class StepTimes:
             del self._before[:-TIMED]
 
     def wait_ended(self, stopped_ns: int | None) -> None:
-        """Let the step that ended last have ended when the devices were done, and so count all their work."""
+        """Move the end of the last step to where the devices were done, so that it includes all their work."""
         if stopped_ns is not None and self.began_ns is not None:
             step, state, _ = self.step_ns[-1]
             self.step_ns[-1] = (step, state, stopped_ns - self.began_ns)
 
     def facts(self) -> dict[str, dict[str, int] | None]:
-        """`unprofiled_step_ns` and `profiled_step_ns`: n, mean, median, min and max of each; None where none was timed.
+        """`unprofiled_step_ns` and `profiled_step_ns`: n, mean, median, min and max of each; null where none was timed.
 
         The profiled ones are by the host's clock, which is right for their mean: no device is busy at the beginning of
         the first and at the end of the last.
@@ -69,7 +70,7 @@ class StepTimes:
         }
 
     def whole(self) -> set[int]:
-        """The steps that were recorded from their beginning to their end, or to the program's."""
+        """The steps that were recorded from beginning to end, or to the program's end."""
         return {step for step, state, _ in self.step_ns if state.startswith(ACTIVE)}
 
 

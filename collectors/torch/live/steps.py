@@ -1,4 +1,4 @@
-"""Where a step of a program begins that marks none itself."""
+"""Finding where steps begin in a program that marks none itself."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _CALLS_OF_ONE_BATCH = 2
 class StepFinder:
     """Calls `first()` when the program's work begins and `boundary()` where one step ends and the next begins.
 
-    A step ends with a step of the optimizer that steps first; else it begins where the data loader is asked for a
-    batch; else where the same outermost module with parameters is called again: once another one is called twice in a
-    row (what was made of a model that was tried before), where that is. Calls that torch.jit.trace makes are no steps.
-    A program that has made an optimizer is given some calls to step it. Only the thread that was seen first counts.
-    Evaluation before training counts as steps of their own. In a child of the program only an optimizer counts: data
-    loaders' workers call modules too.
+    A step ends with a step of the optimizer that steps first; without one it begins where the data loader is asked for
+    a batch; else where the same outermost module with parameters is called again, or, once another one is called twice
+    in a row (made from a model that was tried before), where that one is called. Calls that torch.jit.trace makes are
+    no steps. A program that has made an optimizer is given some calls to step it. Only the thread that was seen first
+    counts. Evaluation before training counts as steps of its own. In a child of the program only an optimizer counts:
+    data loaders' workers call modules too.
     """
 
     def __init__(self, first: Callable[[], None], boundary: Callable[[], None]) -> None:
@@ -54,7 +54,10 @@ class StepFinder:
         self._spying_call: Any = None
 
     def install(self, *, is_child: bool = False) -> None:
-        """Hook into torch. The hooks cost under a microsecond a step, and a module's only until it is known."""
+        """Install the hooks in torch.
+
+        They cost under a microsecond a step, and a module's only until it is known.
+        """
         handle = register_optimizer_step_post_hook(self._stepped)
         self._undo.append(handle.remove)
         self._patch(Optimizer, "__init__", self._watch_optimizers)
@@ -65,12 +68,12 @@ class StepFinder:
             self._spy()
 
     def remove(self) -> None:
-        """Take every hook out of torch again."""
+        """Remove every hook from torch."""
         while self._undo:
             self._undo.pop()()
 
     def mark(self) -> None:
-        """A step that the program marks itself; from the first on, no other sign counts."""
+        """The program marks a step itself; from the first on, no other sign counts."""
         found, self.source = self.source, PROGRAM
         self._see()
         # A step that was found just now is the one that the program means with its first mark.
@@ -83,7 +86,7 @@ class StepFinder:
         self._undo.append(lambda: setattr(owner, name, original))
 
     def _see(self) -> bool:
-        """Whether this thread is the one that counts; its first sign begins step 0."""
+        """Whether this is the thread that counts; its first sign begins step 0."""
         me = threading.get_ident()
         if self._thread is None:
             if get_worker_info() is not None:
@@ -139,7 +142,7 @@ class StepFinder:
         self._loads, self._called, self._n_since_batch = True, False, 0
 
     def _may_decide(self) -> bool:
-        """Whether to go without the optimizer: there is none, or it has had its time."""
+        """Whether to go on without the optimizer: there is none, or it has had its time."""
         self._n_undecided += 1
         return not self._has_optimizer or self._n_undecided > _UNDECIDED_CALLS
 
@@ -179,13 +182,13 @@ class StepFinder:
             torch.nn.Module.__call__ = self._spying_call
 
     def stop_spying(self) -> None:
-        """The recording begins, and whoever watches all calls then tells this finder of the outermost ones."""
+        """Stop watching when the recording begins; whoever watches all calls then reports the outermost ones here."""
         self._put_back()
         self._is_paused = self._is_recording = True
         self._let_go()
 
     def recorded(self) -> None:
-        """The recording is over: watch calls as before it, where that is needed."""
+        """Watch calls again after the recording, where that is needed."""
         self._is_paused = self._is_recording = False
         if self._undo and self.source == MODULE and self._unhook is None:
             self._hook(self.main)
@@ -194,10 +197,10 @@ class StepFinder:
 
     @contextlib.contextmanager
     def untouched_calls(self) -> Iterator[None]:
-        """The recording begins; while the body runs nn.Module.__call__ is torch's own, by whose code it knows calls.
+        """Keep nn.Module.__call__ torch's own while the recording begins, as torch identifies calls by its code.
 
-        Calls of the main module are watched from outside then: a hook of its own would have a step begin inside the
-        call, and the time that marking takes would be the module's.
+        Afterwards calls of the main module are watched from outside: a hook of its own would have a step begin inside
+        the call, and the time that marking takes would count for the module.
         """
         self._put_back()
         self._is_recording = True
@@ -208,7 +211,7 @@ class StepFinder:
             self._spy_on()
 
     def call_begins(self, module: Any) -> None:
-        """A module is called by what is no module."""
+        """A module is called by code that is no module."""
         if self._is_tracing or self.source not in (None, MODULE) or not self._see():
             return
         self._called = True
@@ -229,7 +232,7 @@ class StepFinder:
             self._go_by(module)
 
     def _maybe_another(self, module: Any) -> None:
-        """Go by another module than so far where that is called twice without a call of the main one between."""
+        """Switch to another module if that is called twice without a call of the main one between."""
         if module is self.main:
             self._between = None
             if self._unhook is None:
@@ -242,7 +245,7 @@ class StepFinder:
             self._between = module
 
     def _go_by(self, module: Any) -> None:
-        """Steps begin where this module is called, from this call on."""
+        """Begin steps at calls of this module, from this call on."""
         self._let_go()
         self.main, self._between = module, None
         self._hook(module)
@@ -250,9 +253,9 @@ class StepFinder:
             self._boundary()
 
     def _hook(self, module: Any) -> None:
-        """Have the module itself tell of its calls, which costs less than to watch all.
+        """Put a hook on the module itself, which costs less than watching all calls.
 
-        Scripted modules take no hooks, and those of module.compile() would be compiled: their calls are watched on.
+        Scripted modules take no hooks, and those of module.compile() would be compiled: their calls are still watched.
         """
         if not self._is_recording and getattr(module, "_compiled_call_impl", None) is None:
             with contextlib.suppress(RuntimeError):
@@ -273,12 +276,12 @@ class StepFinder:
 
 
 def _may_mark(module: Any) -> bool:
-    """Whether the module may be a model: it has parameters, or is a scripted one, whose may be frozen into it."""
+    """Whether the module may be a model: it has parameters, or is scripted, which may freeze parameters into it."""
     return isinstance(module, torch.jit.ScriptModule) or next(module.parameters(), None) is not None
 
 
 def _has_given_all(iterator: Any) -> bool:
-    """Whether a data loader is asked for a batch only to say that it has no more: that begins no step."""
+    """Whether a data loader is only asked to find that it has no more batches, which begins no step."""
     with contextlib.suppress(AttributeError, TypeError, NotImplementedError):
         is_counted = iterator._dataset_kind == _DatasetKind.Map
         return bool(is_counted and iterator._num_yielded == len(iterator._index_sampler))

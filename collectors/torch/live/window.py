@@ -1,4 +1,4 @@
-"""torch.profiler as a live capture uses it: between idle devices, and with marks of whole steps only."""
+"""torch.profiler as a live capture uses it: between idle devices, and with marks of complete steps only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WHOLE, _PART = b'"ProfilerStep#%d"', b'"ProfilerPart#%d"'
 class Window(profile):  # type: ignore[misc]
     """A profiler that waits for the devices right before its recording begins, and again before it ends.
 
-    What ran on them while it warmed up is over by then, so no kernel is recorded without its launch; and none is cut at
+    Work that ran while it warmed up is over by then, so no kernel is recorded without its launch; and none is cut at
     the end. The wait at the end comes after the last step's mark, and is over at `stopped_ns` of the host's clock.
     """
 
@@ -28,7 +28,7 @@ class Window(profile):  # type: ignore[misc]
 
     @classmethod
     def of(cls, settings: Settings, **more: Any) -> Window:
-        """The profiler that was asked for; `more` goes to torch.profiler.profile."""
+        """The profiler with these settings; `more` goes to torch.profiler.profile."""
         activities = [ProfilerActivity.CPU]
         if torch.cuda.is_available():
             activities.append(ProfilerActivity.CUDA)
@@ -45,7 +45,7 @@ class Window(profile):  # type: ignore[misc]
         )
 
     def start_trace(self) -> None:
-        """Begin to record; torch calls this after the steps of its warm-up, or at once where there are none."""
+        """Begin to record; torch calls this after the warm-up steps, or at once where there are none."""
         drain()
         super().start_trace()
 
@@ -57,7 +57,7 @@ class Window(profile):  # type: ignore[misc]
 
 
 def rename_parts(trace: Path, steps: Iterable[int]) -> None:
-    """Give the marks of steps that are only partly in a Chrome trace another name: `ProfilerPart#7`, in place."""
+    """Rename the marks of incomplete steps in a Chrome trace to `ProfilerPart#7`, in place."""
     for step in steps:
         whole, part = _WHOLE % step, _PART % step
         with trace.open("r+b") as file, mmap.mmap(file.fileno(), 0) as text:

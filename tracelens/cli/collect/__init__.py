@@ -1,6 +1,6 @@
 """`tracelens collect`: sources in, or a program to capture from, and a trace directory out.
 
-A collector has its command by itself; one with options of its own has a module here, and a line in _OWN.
+Every collector gets a command; one with options of its own has a module here and an entry in _OWN.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ _PROFILERS = [kind for kind, collector in COLLECTORS.items() if collector.is_pro
 def collect_files(  # noqa: PLR0913 - one parameter an option
     paths: Annotated[
         list[Path],
-        typer.Argument(metavar="PATHS", help="Sources of one program's run, of any kind; the content says which."),
+        typer.Argument(metavar="PATHS", help="Sources of one program's run, of any kind; detected by content."),
     ],
     *,
     out: Out = None,
@@ -30,7 +30,7 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
     events: Annotated[
         str,
         typer.Option(
-            metavar="|".join(_PROFILERS), help="Whose events are kept where several profilers captured the same rank."
+            metavar="|".join(_PROFILERS), help="Profiler whose events are kept where several captured the same rank."
         ),
     ] = _PROFILERS[0],
 ) -> None:

@@ -1,4 +1,4 @@
-"""What the commands of collect share: what was asked for, where the trace goes, and how a command ends."""
+"""Parts that the commands of collect share: the request, running or reading, and reporting on what was written."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MaxMemory = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Where the trace goes, and what the sources do not say themselves."""
+    """The target, and facts that the sources may not contain."""
 
     out: Path | None
     force: bool
@@ -70,10 +70,10 @@ def read_or_run(
     of_a_command: Sequence[str] = (),
     options: Callable[[Path], Mapping[str, Any]] = lambda _: {},
 ) -> None:
-    """What a collector's command does: collect the FILES, or run the COMMAND under it, and write the trace.
+    """Run a collector's command: collect the FILES, or run the COMMAND under it, and write the trace.
 
-    `of_a_command`: parameters that FILES have no use for; `options` gives the collector's own ones of a run, by where
-    the trace goes. Raises UsageError where FILES and a COMMAND were both given, or neither.
+    `of_a_command` are the parameters that make no sense with FILES; `options` returns the collector's own options of a
+    run for a target. Raises UsageError where FILES and a COMMAND were both given, or neither.
     """
     collector, command = COLLECTORS[str(context.info_name)], context.obj or []
     name = collector.kind
@@ -88,7 +88,7 @@ def read_or_run(
         refuse_options(context, of_a_command, "a COMMAND")
         write_files(files, name, request)
         return
-    target = request.out or command_target(command)
+    target = request.out or Path(f"{script_name(command)}.tracelens")
     more = options(target)
     check_target(target, force=request.force)
     trace, done = run_program(name, command, ranks=request.ranks or (), **more)
@@ -99,7 +99,7 @@ def read_or_run(
 
 
 def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> None:
-    """Raise UsageError when one of the parameters was given, which belong `where` only."""
+    """Raise UsageError when one of the named parameters was given, which only belong `where` says."""
     for name in names:
         source = context.get_parameter_source(name)
         if source is not None and source.name == "COMMANDLINE":
@@ -109,7 +109,7 @@ def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> 
 
 
 def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
-    """Collect the sources into a trace directory and say on standard error what is in it."""
+    """Collect the sources into a trace directory and report on standard error what is in it."""
     target = request.out or default_target(paths)
     check_target(target, force=request.force)
     limit = None if request.max_memory is None else bytes_of(request.max_memory)
@@ -129,7 +129,7 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
 
 
 def bytes_of(text: str) -> int:
-    """A size such as 2GB, 1.5 GiB or 800M in bytes. Raises UsageError for what is none."""
+    """A size such as 2GB, 1.5 GiB or 800M in bytes. Raises UsageError for other text."""
     match = _SIZE.fullmatch(text.strip())
     size = int(float(match[1]) * _UNITS[match[2].upper()]) if match else 0
     if not size:
@@ -138,7 +138,7 @@ def bytes_of(text: str) -> int:
 
 
 def marked(trace: Trace, request: Request) -> Trace:
-    """The trace of a run with steps marked as asked; as it is where nothing is so named, for the run is over."""
+    """The trace of a run with steps marked as requested; unchanged, with a warning, where no span matches."""
     if request.step is None:
         return trace
     try:
@@ -149,15 +149,7 @@ def marked(trace: Trace, request: Request) -> Trace:
 
 
 def tell_of(trace: Trace, target: Path) -> None:
-    """Say on standard error what was written and what was lost."""
+    """Report on standard error what was written and what was lost."""
     tell(f"wrote {target}: {summary_line(trace)}")
     for loss in losses(trace):
         warn(loss)
-
-
-def command_target(command: Sequence[str]) -> Path:
-    """Where the trace of a program goes unless --out says: named for the script that it runs.
-
-    `python train.py` gives train.tracelens, `python -m pkg.train` too, anything else the program's name.
-    """
-    return Path(f"{script_name(command)}.tracelens")

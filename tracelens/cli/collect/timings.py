@@ -73,12 +73,12 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
             custom.manifest.sources[0]["settings"]["plan"] = dict(chosen_plan.made_from)
             trace = add_timings(trace, custom)
     tell_of(trace.write(target, force=force), target)
-    for said in planned_outcome(trace):
-        tell(said)
+    for sentence in planned_outcome(trace):
+        tell(sentence)
 
 
 def _function(subject: str) -> Callable[[], Any]:
-    """The function that is named. Raises UsageError for a name of another form, SourceError where it is not there."""
+    """The named function. Raises UsageError for a malformed name, SourceError where there is no such function."""
     place, _, name = subject.rpartition(":")
     if not place or not name.isidentifier():
         raise UsageError(f"expected FILE.py:FUNCTION or MODULE:FUNCTION, found {subject}")
@@ -95,7 +95,7 @@ def _function(subject: str) -> Callable[[], Any]:
 
 
 def _loaded(file: Path) -> Any:
-    """The module in the file; what lies beside it can be imported, as when it is run."""
+    """The module in the file, which can import modules beside it, as when it is run."""
     if not file.is_file():
         raise SourceError(f"{file}: no such file")
     sys.path.insert(0, str(file.resolve().parent))
@@ -109,7 +109,7 @@ def _loaded(file: Path) -> Any:
 
 
 def _made(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
-    """The model and its inputs. Raises SourceError where the function fails, or returns something else."""
+    """The model and its inputs. Raises SourceError where the function fails or returns something else."""
     try:
         made = make()
     except Exception as error:  # the user's code: anything can come of it

@@ -82,7 +82,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
 
 
 def _window(text: str | None) -> tuple[float, float | None] | None:
-    """Start and length in seconds. Raises UsageError for what is neither."""
+    """Start and length in seconds. Raises UsageError for malformed text."""
     if text is None:
         return None
     start, colon, length = text.partition(":")

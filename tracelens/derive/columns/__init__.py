@@ -1,1 +1,1 @@
-"""Helpers on columns: distinct values, look-ups by row, intervals, moments."""
+"""Operations on columns: distinct values, look-ups by row, intervals, moments."""

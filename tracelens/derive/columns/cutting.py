@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from tracelens.derive.columns.lookup import last_before
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Intervals in pieces: `ends_ns` and `at` of the first piece of each, and all later pieces in `more`.
+    """Intervals cut into pieces: `ends_ns` and `at` of each interval's first piece, and all later pieces in `more`.
 
     `at` is the row of the segment that a piece lies in, null outside of any; `more` has row (of the interval),
     start_ns, end_ns and at.
@@ -24,7 +26,7 @@ class Cut:
 def cut(starts: pl.Series, ends: pl.Series, segments: pl.DataFrame) -> Cut:
     """The pieces into which segments (start_ns, end_ns) cut intervals; both by start and disjoint.
 
-    The edges are looked up among the intervals, not the other way: mostly the former are few.
+    The segments' edges are looked up among the intervals, not the other way round, as there are mostly few edges.
     """
     edges = pl.concat([segments["start_ns"], segments["end_ns"]]).unique().sort()
     row = starts.search_sorted(edges, side="left").cast(pl.Int64) - 1
@@ -39,25 +41,24 @@ def cut(starts: pl.Series, ends: pl.Series, segments: pl.DataFrame) -> Cut:
 
 
 def cut_rows(frame: pl.DataFrame, segments: pl.DataFrame) -> pl.DataFrame:
-    """A frame of disjoint intervals (start_ns, end_ns; by start) cut so, by start, with `at`."""
+    """A frame of disjoint intervals (start_ns, end_ns; by start) cut by `cut`, with column `at`, sorted by start."""
     found = cut(frame["start_ns"], frame["end_ns"], segments)
     more = frame[found.more["row"]].with_columns(found.more.select("start_ns", "end_ns", "at"))
     return pl.concat([frame.with_columns(found.ends_ns, found.at), more]).sort("start_ns")
 
 
 def overlay(layers: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Segments of time, each of the first layer (start_ns, end_ns, …; by start, disjoint) that has something then.
+    """Disjoint segments of time, each taken from the first of the layers that covers it.
 
-    The layers' columns, by start; a layer's interval may be in several pieces, which `layer` and `at` (its row there)
-    tell.
+    Each layer has disjoint start_ns, end_ns and further columns, by start. Returns the same columns, by start; an
+    interval may come back in several pieces. `layer` and `at` are the layer's number and the row in it.
     """
     edges = pl.concat([part[edge] for part in layers for edge in ("start_ns", "end_ns")]).unique().sort()
     begins = edges.head(max(len(edges) - 1, 0)).alias("start_ns")
     chosen = pl.repeat(None, len(begins), dtype=pl.Int64, eager=True)
     offset, number = 0, []
     for layer, part in enumerate(layers):
-        at = part["start_ns"].search_sorted(begins, side="right").cast(pl.Int64) - 1
-        at = at.set(at < 0, None)
+        at = last_before(part["start_ns"], begins)
         is_in = (begins < part["end_ns"].gather(at)).fill_null(value=False)
         chosen = chosen.zip_with(chosen.is_not_null() | ~is_in, at + offset)
         number.append(pl.DataFrame({"layer": pl.repeat(layer, part.height, dtype=pl.Int8, eager=True)}))

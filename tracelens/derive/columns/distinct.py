@@ -1,4 +1,4 @@
-"""Judging text once for each distinct one: a million names of events are a few thousand different ones."""
+"""Computing on each distinct text once: a million event names are a few thousand different ones."""
 
 from __future__ import annotations
 
@@ -10,42 +10,43 @@ import polars as pl
 _SPARSE, _FEW = 4, 1 << 16
 
 
-def as_categories(words: pl.Series) -> pl.Series:
-    """The column as Categorical, which it may be already."""
-    return words if words.dtype == pl.Categorical else words.cast(pl.Categorical)
-
-
 def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
-    """For each pattern whether the text of each row, which is Categorical, has it; null has none."""
+    """For each pattern, whether it matches the text of each row of a Categorical column; false for null."""
     distinct = words.unique()
     texts = distinct.cast(pl.String)
     found = (distinct.filter(texts.str.contains(pattern)) for pattern in patterns)
     return [words.is_in(own.implode()).fill_null(value=False) for own in found]
 
 
-def each_once(words: pl.Series, say: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
-    """What `say` makes of the text of each row, null included, once for each distinct text; strings are Categorical."""
-    rows, places = distinct_rows(as_categories(words).to_physical())
+def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
+    """The expression `compute` of each row's text, evaluated once for each distinct text, null included.
+
+    A result of strings is returned as Categorical.
+    """
+    rows, places = distinct_rows(words.cast(pl.Categorical).to_physical())
     texts = pl.DataFrame({"text": words.gather(rows).cast(pl.String)})
-    said = texts.select(say(pl.col("text")).alias(words.name)).to_series()
-    if said.dtype == pl.String:
-        said = said.cast(pl.Categorical)
-    return said.gather(places)
+    results = texts.select(compute(pl.col("text")).alias(words.name)).to_series()
+    if results.dtype == pl.String:
+        results = results.cast(pl.Categorical)
+    return results.gather(places)
 
 
-def each_pair_once(one: pl.Series, other: pl.Series, say: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
-    """What `say` makes of the rows of two columns of text, once for each distinct pair; strings are Categorical."""
-    (_, first), (of_other, second) = (distinct_rows(as_categories(words).to_physical()) for words in (one, other))
+def each_pair_once(one: pl.Series, other: pl.Series, compute: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+    """The columns that `compute` returns for a frame of two text columns, called with each distinct pair once.
+
+    Columns of strings are returned as Categorical.
+    """
+    (_, first), (of_other, second) = (distinct_rows(words.cast(pl.Categorical).to_physical()) for words in (one, other))
     n_others = len(of_other)
     pair = first if n_others == 1 else first.cast(pl.Int64) * n_others + second
     rows, places = distinct_rows(pair)
-    said = say(pl.DataFrame([words.gather(rows).cast(pl.String) for words in (one, other)]))
-    return said.with_columns(pl.selectors.string().cast(pl.Categorical)).select(pl.all().gather(places))
+    results = compute(pl.DataFrame([words.gather(rows).cast(pl.String) for words in (one, other)]))
+    return results.with_columns(pl.selectors.string().cast(pl.Categorical)).select(pl.all().gather(places))
 
 
 def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """A row for each distinct number, null included; and which of these rows each row is like."""
-    # Mostly the first rows have all there are, and looking a number up is far cheaper than telling all of them apart.
+    """The rows where each distinct number, null included, first stands; and each row's index among those rows."""
+    # Mostly the first rows have all numbers, and looking a number up is far cheaper than finding all distinct ones.
     rows = numbers.head(_FEW).arg_unique()
     places = _places(numbers, rows)
     if len(numbers) > _FEW and (places.max() == len(rows) or places.null_count()):
@@ -55,7 +56,10 @@ def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
 
 
 def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
-    """Where each number stands among those at `rows`; that of null is null where none of them is, of others `len`."""
+    """Each number's index among the numbers at `rows`.
+
+    The index of a number that is not there is `len(rows)`; that of a null that is not there is null.
+    """
     distinct, n = numbers.gather(rows), len(rows)
     places = pl.int_range(n, dtype=pl.UInt32, eager=True)
     is_null = distinct.is_null()
@@ -71,7 +75,7 @@ def _places(numbers: pl.Series, rows: pl.Series) -> pl.Series:
 
 
 def _from_zero(lowest: int, highest: int) -> tuple[Callable[[pl.Series], pl.Series], int]:
-    """How numbers become those of a table, and its length."""
+    """A function that maps numbers to indices of a table from 0 on, and the table's length."""
     if 0 <= lowest <= _FEW:
         return lambda numbers: numbers.cast(pl.UInt32, wrap_numerical=True), highest + 1
     return lambda numbers: (numbers.cast(pl.Int64) - lowest).cast(pl.UInt32, wrap_numerical=True), highest - lowest + 1

@@ -1,4 +1,4 @@
-"""Which of many intervals, as of steps or annotations, was under way at a moment of its process."""
+"""Finding the interval, such as a step or an annotation, that was under way at each moment of a process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tracelens.derive.columns.lookup import fill_runs
 def during(
     frame: pl.DataFrame, intervals: pl.DataFrame, label: str, dtype: pl.DataType | type[pl.DataType]
 ) -> pl.DataFrame:
-    """The frame with the label of the interval of its process that was under way at start_ns, of several the latest."""
+    """The frame with the label of its process's interval under way at start_ns; of several the latest to start."""
     if not intervals.height or not frame.height:
         return frame.with_columns(pl.lit(None, dtype).alias(label))
     pieces = _pieces(intervals, label)
@@ -31,7 +31,7 @@ def during(
 
 
 def _runs(starts: pl.Series, pieces: pl.DataFrame, label: str) -> pl.Series:
-    """The label of the piece that each of the sorted moments lies in, null outside: as many times as there are."""
+    """The label of the piece that each of the sorted moments lies in, null outside."""
     first, after = (starts.search_sorted(pieces[edge]).cast(pl.Int64) for edge in ("start_ns", "end_ns"))
     within = pl.DataFrame({label: pieces[label], "at": first, "n": after - first})
     before = pl.DataFrame({"at": after.shift(1, fill_value=0), "n": first - after.shift(1, fill_value=0)})
@@ -43,7 +43,7 @@ def _runs(starts: pl.Series, pieces: pl.DataFrame, label: str) -> pl.Series:
 
 
 def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:
-    """Disjoint pieces of time sorted by start, each with the label of the latest-started interval then under way.
+    """Disjoint pieces of time by start, each with the label of the latest-started interval under way.
 
     Intervals nest, so after an inner one the outer one goes on.
     """

@@ -1,1 +1,1 @@
-"""What spans, calls and device work say of each other: nesting, links, modules, phases, steps."""
+"""Relations between spans, calls and device work: nesting, links, modules, phases, steps."""

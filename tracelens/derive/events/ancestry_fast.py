@@ -1,6 +1,6 @@
-"""The passes of `ancestry` in C; None where the library is not there, or a parent does not stand before its child.
+"""The functions of `ancestry` in C; null where the library is absent or a parent does not precede its child.
 
-A pass takes a tree part by part, as its columns come from a trace, so that no column is copied as a whole.
+The C code takes a tree in the chunks in which its columns were read, so that no column is copied as a whole.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ _I64 = pl.Int64()
 
 
 def nearest_row(parent: pl.Series, flags: pl.Series) -> pl.Series | None:
-    """What `ancestry.nearest_row` gives."""
+    """As `ancestry.nearest_row`."""
     return _rows(_flagged(_NEAREST, parent, flags))
 
 
 def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series | None:
-    """What `ancestry.outermost_row` gives."""
+    """As `ancestry.outermost_row`."""
     return _rows(_flagged(_OUTERMOST, parent, flags))
 
 
 def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series | None:
-    """What `ancestry.count_among` gives."""
+    """As `ancestry.count_among`."""
     found = _flagged(_COUNT, parent, flags)
     return None if found is None else found.alias(flags.name)
 
 
 def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series | None:
-    """What `ancestry.sum_within` gives."""
+    """As `ancestry.sum_within`."""
     found = bytearray(memory(own, _I64))
     return series(found, _I64).alias(own.name) if _pass(_WITHIN, parent, None, found) else None
 
 
 def _flagged(what: int, parent: pl.Series, flags: pl.Series) -> pl.Series | None:
-    """A pass that asks which of a row and its ancestors are flagged."""
+    """The result of a pass over rows with flags; null where it could not run."""
     found = bytearray(8 * len(parent))
     marks = memory(flags.fill_null(value=False).cast(pl.UInt8), pl.UInt8())
     return series(found, _I64) if _pass(what, parent, marks, found) else None
 
 
 def _pass(what: int, parent: pl.Series, flags: pa.Buffer | None, found: bytearray) -> bool:
-    """Fill `found`; whether that could be."""
+    """Run a pass that fills `found`; false where it could not."""
     if LIBRARY is None:
         return False
     parts = parent.get_chunks()
@@ -61,10 +61,10 @@ def _pass(what: int, parent: pl.Series, flags: pa.Buffer | None, found: bytearra
 
 
 def _filled(rows: pl.Series) -> pa.Buffer:
-    """Row numbers, the least word for null."""
+    """Row numbers as memory, with the least integer for null."""
     return memory(rows.cast(pl.Int64).fill_null(_NONE), _I64)
 
 
 def _rows(found: pl.Series | None) -> pl.Series | None:
-    """Row numbers, null for none."""
+    """Row numbers with null for the negative ones."""
     return None if found is None else found.set(found < 0, None)

@@ -1,4 +1,4 @@
-"""What names of CUDA, HIP, Level Zero and MTIA functions say: the name without its version, what the call does."""
+"""Names of CUDA, HIP, Level Zero and MTIA functions: removing the version, and the kind of call."""
 
 import polars as pl
 
@@ -36,11 +36,9 @@ def strip_version(raw: pl.Expr) -> pl.Expr:
 
 
 def api_kind(api: pl.Expr) -> pl.Expr:
-    """What a function of a maker's runtime or driver does, as `api_calls.kind` has it; unknown where unnamed."""
-    kind = pl.lit("other")
-    for name, pattern in reversed(_KINDS):
-        kind = pl.when(api.str.contains(pattern)).then(pl.lit(name)).otherwise(kind)
-    return pl.when(api.is_null()).then(pl.lit("unknown")).otherwise(kind)
+    """The kind of call of a runtime's or driver's function, as `api_calls.kind` has it; unknown without a name."""
+    known = (pl.when(api.str.contains(pattern)).then(pl.lit(kind)) for kind, pattern in _KINDS)
+    return pl.when(api.is_null()).then(pl.lit("unknown")).otherwise(pl.coalesce(*known, pl.lit("other")))
 
 
 def waits_for_device(api: pl.Expr) -> pl.Expr:

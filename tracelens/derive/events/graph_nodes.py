@@ -1,4 +1,4 @@
-"""Where the nodes of CUDA graphs were made: the span around the call that recorded each, of a source that tells it."""
+"""The span in which each node of a CUDA graph was made, for sources that record when nodes are created."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tracelens.derive.events.placing import place_calls
 
 _NODE = ["process_id", "graph_node_id"]
 _CLONES = 8
-"""How often a graph may have been copied: capturing makes a node, instantiating the graph its first copy."""
+"""How many times in a row a node may have been copied: capturing makes it, instantiating the graph copies it first."""
 
 
 def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
     """process_id, graph_node_id and node_span_id of each node that was made within a span, a row a node.
 
-    `nodes` holds process_id, thread_id, start_ns, graph_node_id and original_id: the node that it is a copy of, null
-    where it is none. A copy was made where its original was. `spans` are in order, with span_id their row.
+    `nodes` has process_id, thread_id, start_ns, graph_node_id and original_id: the node that it is a copy of, or null.
+    A copy counts as made where its original was. `spans` are in order, with span_id as row number.
     """
     made = nodes.select(*_NODE, "original_id", "thread_id", "start_ns").cast(pl.Int64)
     made = made.sort("start_ns", maintain_order=True).unique(_NODE, keep="first", maintain_order=True)
@@ -37,6 +37,6 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def mark_nodes(work: pl.DataFrame, made: pl.DataFrame) -> pl.DataFrame:
-    """The work with node_span_id, null where its node is none of `made`."""
+    """The work with node_span_id, null where its node is not in `made`."""
     keys = work.select(pl.col(_NODE).cast(pl.Int64))
     return work.with_columns(keys.join(made, on=_NODE, how="left", maintain_order="left")["node_span_id"])

@@ -1,33 +1,32 @@
-"""Which module a span belongs to: by nesting in the forward pass, by autograd's sequence numbers in the backward."""
+"""The module that each span belongs to: by nesting in the forward pass, by sequence numbers in the backward pass."""
 
 from __future__ import annotations
 
 import polars as pl
 
 from tracelens.derive.columns.distinct import each_once, each_pair_once
-from tracelens.derive.events.ancestry import nearest, outermost
+from tracelens.derive.events.ancestry import count_among, nearest, outermost
 from tracelens.limits import MODULES
 
 MODULE_PREFIX = "nn.Module: "
 COMPILED_GRAPH = r"^nn\.Module: (GraphModule|GraphModuleImpl|_?LazyGraphModule|<eval_with_key>[.\d]*)_\d+$"
-"""Calls of graphs that Dynamo (or another tracer of FX) made of a module's forward."""
+"""Calls of graphs that Dynamo or another FX tracer made of a module's forward."""
 _HOLDERS = r"^nn\.Module: (OptimizedModule|DistributedDataParallel|DataParallel|FullyShardedDataParallel)_\d+$"
 WRAPPER = f"{_HOLDERS}|{COMPILED_GRAPH}"
-"""Calls of modules that hold nothing but another one, or its graph: no layer, so they take no place in a path."""
+"""Calls of modules that only hold another module or its graph: they are no layers and take no place in a path."""
 _NODE = ("process_id", "forward_thread_id", "sequence_number")
 
 
 def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int, int]:
-    """module_path of each span (null outside any module), and how many backward spans and modules are not as told.
+    """module_path of each span (null outside modules), the number of ambiguous backward spans, and of too deep modules.
 
-    The former are ambiguous; the latter are deeper in other modules than the limit, and what they hold counts to the
-    last one above.
+    Modules nested deeper than the limit get no path; what is in them counts to the last module above.
 
     Forward: the path of the module call around the span where `exact_path` has it, else the chain of module calls.
-    Backward: the path of the forward op that made the autograd
-    node, which is the last op to start with that sequence number; checked against Kineto's own fwdbwd flows. Sequence
-    numbers are per thread, and a backward op names its forward thread by a number of torch's own: the thread whose ops
-    match most of that number's sequence numbers is taken for it, and where two match as many, none.
+    Backward: the path of the forward op that made the autograd node, which is the last op to start with that sequence
+    number; checked against Kineto's own fwdbwd flows. Sequence numbers are per thread, and a backward op names its
+    forward thread by a number of torch's own: the thread whose ops match most of that number's sequence numbers is
+    taken, and where two match equally many, the span is ambiguous.
     """
     forward, n_too_deep = _chains(parent, spans)
     if not spans["sequence_number"].count():
@@ -46,7 +45,7 @@ def mark_modules(spans: pl.DataFrame, parent: pl.Series) -> tuple[pl.Series, int
 
 
 def _numbered(rows: pl.Series, height: int) -> pl.Series:
-    """For each of so many rows its number among the given ones, null where it is none of them."""
+    """For each of `height` rows its index in `rows`, null for the others."""
     none = pl.repeat(None, height, dtype=pl.get_index_type(), eager=True)
     return none.scatter(rows, pl.int_range(len(rows), dtype=pl.get_index_type(), eager=True))
 
@@ -74,10 +73,11 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
-    """The names of the module calls around each span, outermost first, joined with dots; an exact path starts anew.
+    """The path of module names around each span, and the number of calls that are deeper than the limit.
 
-    And how many calls are deeper than the limit: all paths together take the square of the depth. Wrappers are left out
-    unless the capture gave them a path, which is that of what they wrap.
+    Names are joined with dots, outermost first; an exact path replaces what is above it. The limit bounds memory: all
+    paths together grow with the square of the depth. Wrappers are left out unless the capture gave them the path of
+    what they wrap.
     """
     modules = spans.select((pl.col("kind") == "module") & pl.col("name").is_not_null()).to_series().arg_true()
     if len(modules):
@@ -86,7 +86,8 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     if not len(modules):
         return pl.repeat(None, spans.height, dtype=pl.Categorical, eager=True), 0
     enclosing = nearest(parent, _numbered(modules, spans.height))
-    is_deep = _depth(enclosing.gather(parent.gather(modules))) > MODULES.value
+    every = pl.repeat(True, len(modules), dtype=pl.Boolean, eager=True)
+    is_deep = count_among(enclosing.gather(parent.gather(modules)), every) > MODULES.value
     if is_deep.any():
         modules = modules.filter(~is_deep)
         enclosing = nearest(parent, _numbered(modules, spans.height))
@@ -100,24 +101,15 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     return path.gather(enclosing), int(is_deep.sum())
 
 
-def _depth(up: pl.Series) -> pl.Series:
-    """How many are above each one and itself, by the one right above each, null for none."""
-    depth = pl.repeat(1, len(up), dtype=pl.Int64, eager=True)
-    while up.null_count() < len(up):
-        depth += depth.gather(up).fill_null(0)
-        up = up.gather(up)
-    return depth
-
-
 def _below(paths: pl.DataFrame) -> pl.DataFrame:
-    """The path, below the one above where there is one."""
+    """`path` appended to the path `above` it, where there is one."""
     return paths.select(pl.concat_str(pl.col("above") + ".", "path", ignore_nulls=True))
 
 
 def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
     """module_path, class_name and call_order of every module called, in the order first called.
 
-    Of a wrapper and what it wraps, which go by one path where the capture gave them one, the class is the latter's.
+    A wrapper and what it wraps may have one path in the capture: then the class is the latter's.
     """
     calls = spans.filter((pl.col("kind") == "module") & pl.col("module_path").is_not_null())
     is_wrapper = each_once(calls["name"], lambda name: name.str.contains(WRAPPER)).alias("is_wrapper")
@@ -129,7 +121,7 @@ def list_layers(spans: pl.DataFrame) -> pl.DataFrame:
         .with_row_index("call_order")
         .select(
             "module_path",
-            # NVTX hooks tell the path in a dictionary, TensorRT a layer's name, and neither a class.
+            # NVTX hooks record the path in a dictionary, TensorRT a layer's name, and neither a class.
             class_name=pl.when(pl.col("name").str.starts_with(MODULE_PREFIX))
             .then(pl.col("name").str.strip_prefix(MODULE_PREFIX).str.replace(r"_\d+$", ""))
             .otherwise(pl.lit("unknown")),

@@ -1,4 +1,4 @@
-"""Which span encloses which, and which span each API call stands in."""
+"""Nesting: the span that encloses each span and each API call."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tracelens.derive.events.nesting_walk import Nesting, nest_in_python
 from tracelens.derive.events.placing import place_calls
 
 _MANY_SPANS = 1 << 10
-"""Fewer spans are nested by the loop sooner than by columns."""
+"""Below this number of spans the Python loop is faster than preparing columns for C."""
 _MANY_CALLS = 10_000
-"""So many calls, where they outnumber the spans, are placed by whole columns instead of walked among the spans."""
+"""From this number of calls on, if they outnumber the spans, they are placed by whole columns instead of one by one."""
 
 
 def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     """Nest spans (process_id, thread_id, start_ns, duration_ns, parent_hint) and place calls in them.
 
     Within a thread, spans nest by containment: sorted by start, longest first, each is the child of the innermost span
-    still open that it ends in, within TOLERANCE_NS. `parent_hint` is the row of the caller the profiler itself
-    recorded, or null: an open span between that caller and this one is over, whatever its end says. A zero-length span
-    encloses nothing. `self_ns` is the duration less the union of the children's time within it; of a span that was over
-    before its end, the time until then. A call goes to the innermost open span that contains it.
+    still open that it ends in, within TOLERANCE_NS. `parent_hint` is the row of the caller that the profiler itself
+    recorded, or null: an open span between that caller and this one is over, whatever its recorded end. A zero-length
+    span encloses nothing. `self_ns` is the duration less the union of the children's time within it; for a span that
+    was over before its recorded end, the time until then. A call goes to the innermost open span that contains it.
     """
     if calls.height > max(spans.height, _MANY_CALLS):
         spans = spans.with_columns(pl.selectors.integer().cast(pl.Int64))

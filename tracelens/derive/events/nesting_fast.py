@@ -1,4 +1,4 @@
-"""The walk of `nesting` in C: the same Nesting, as columns."""
+"""The walk of `nesting` in C, with columns as its result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _I32, _I64 = pl.Int32(), pl.Int64()
 
 
 def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting | None:
-    """What `nesting.nest` gives, its sequences as Series; None where the library is not there.
+    """As `nesting.nest`, with Series in the result; null where the library is absent.
 
     Rows that are in time order already, as `assemble` has them, need no sorting and a third of the memory.
     """
@@ -44,7 +44,7 @@ def nest_fast(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting | None:
 
 
 def _time_order(frame: pl.DataFrame) -> pl.Series | None:
-    """Rows by start, those that start together longest first; None where they are so already."""
+    """The time order of the rows, by start and longest first; null where they are in it already."""
     later, shorter = pl.col("start_ns").diff(), pl.col("duration_ns").diff()
     is_sorted = frame.select(((later > 0) | ((later == 0) & (shorter <= 0))).fill_null(value=True).all()).item()
     if is_sorted:
@@ -64,7 +64,7 @@ def _times(frame: pl.DataFrame, order: pl.Series | None) -> tuple[object, object
 
 
 def _hints(spans: pl.DataFrame, order: pl.Series | None) -> object:
-    """Rows of recorded callers, in time order, -1 for none; None where there is none."""
+    """Recorded callers' places in time order, -1 for none, as memory; null where no span has one."""
     if "parent_hint" not in spans.columns or not spans["parent_hint"].count():
         return None
     hints = spans["parent_hint"].cast(pl.Int64)
@@ -77,15 +77,15 @@ def _hints(spans: pl.DataFrame, order: pl.Series | None) -> object:
 def _lanes(
     spans: pl.DataFrame, calls: pl.DataFrame, orders: tuple[pl.Series | None, pl.Series | None]
 ) -> tuple[tuple[object, object], int]:
-    """A number for the thread of each span and of each call, in time order, and how many numbers there may be.
+    """A number for the thread of each span and of each call, in time order, and the number of threads at most.
 
-    None for both where there is one thread.
+    Both are null where there is one thread.
     """
     lanes = [pl.zeros(frame.height, pl.Int64, eager=True) for frame in (spans, calls)]
     n_lanes = 1
     for name in ("process_id", "thread_id"):
         columns = [frame[name].cast(pl.Int64) for frame in (spans, calls)]
-        # Mostly there is one thread of one process, which is sooner seen than all values are told apart.
+        # Mostly there is one thread of one process, which is seen sooner than all distinct values are found.
         edges = {edge for column in columns for edge in (column.min(), column.max()) if edge is not None}
         if len(edges) <= 1 and not any(column.null_count() for column in columns):
             continue
@@ -104,19 +104,19 @@ def _lanes(
 
 
 def _places(order: pl.Series) -> pl.Series:
-    """Where in the time order each row stands."""
+    """Each row's place in the time order."""
     return _back(pl.int_range(len(order), dtype=pl.Int32, eager=True), order)
 
 
 def _of_rows(places: pl.Series, order: pl.Series | None) -> pl.Series:
-    """Places in time order as the rows that stand there; -1 stays."""
+    """The rows that stand at these places in time order; -1 stays."""
     if order is None:
         return places
     return order.cast(pl.Int32).gather(places.set(places < 0, None)).fill_null(-1)
 
 
 def _back(values: pl.Series, order: pl.Series | None) -> pl.Series:
-    """Values in time order in the order that the rows had."""
+    """Values in time order put back into the rows' own order."""
     if order is None:
         return values
     return pl.repeat(0, len(order), dtype=values.dtype, eager=True).scatter(order, values)

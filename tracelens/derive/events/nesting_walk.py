@@ -1,4 +1,4 @@
-"""Which span encloses which, by the loop that defines it: it walks each thread's spans and calls in time order."""
+"""The nesting loop that defines which span encloses which: it walks each thread's spans and calls in time order."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ TOLERANCE_NS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Nesting:
-    """Parent row (-1: none), depth and self time of each span; enclosing span of each call; what did not nest.
+    """Parent row (-1: none), depth and self time of each span; enclosing span of each call; counts of misfits.
 
-    `n_overlaps` counts spans that start inside another and outlast it by more than the tolerance; they count as its
+    `n_overlaps` counts spans that start inside another and outlast it by more than the tolerance; they become its
     successors, not its children. `n_unreturned` counts calls that the profiler closed only at the trace's end though
     their recorded parent went on to call others.
     """
@@ -28,8 +28,14 @@ class Nesting:
     n_unreturned: int
 
 
+def as_rows(numbers: Sequence[int] | pl.Series) -> pl.Series:
+    """Row numbers of a Nesting as a column in Polars' index type, null for -1."""
+    rows = pl.Series(numbers, dtype=pl.Int64)
+    return rows.set(rows < 0, None).cast(pl.get_index_type())
+
+
 def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
-    """What `nesting.nest` gives."""
+    """As `nesting.nest`, in plain Python."""
     order = _in_time_order(spans, calls)
     walk = _Walk(spans)
     n_spans = spans.height
@@ -47,7 +53,7 @@ def nest_in_python(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
 
 
 def _in_time_order(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Row (calls after spans), lane, start, end, sorted so that a parent comes before its children."""
+    """Row (calls after spans), lane, start and end of both, sorted so that a parent comes before its children."""
     columns = ["process_id", "thread_id", "start_ns", "duration_ns"]
     both = pl.concat([spans.select(columns), calls.select(columns)], how="vertical_relaxed").with_row_index("row")
     return (
@@ -94,7 +100,7 @@ class _Walk:
         stack.append(row)
 
     def around(self, start: int, end: int) -> int:
-        """The innermost open span that contains the interval, -1 if none does; closes what is over by its start."""
+        """The innermost open span that contains the interval, -1 if none does; closes spans that ended before it."""
         stack, ends = self.open, self._ends
         while stack and ends[stack[-1]] < start:
             stack.pop()
@@ -118,7 +124,8 @@ class _Walk:
     def _close_unreturned(self, caller: int, moment: int) -> None:
         """Drop open spans above the recorded caller from the first one on that has a recorded caller itself.
 
-        They were over by that moment, so neither their own time nor the caller's loss to them runs on after it.
+        They were over by that moment, so neither their own time nor the time that their caller loses to them goes on
+        after it.
         """
         stack = self.open
         try:

@@ -1,4 +1,4 @@
-"""Which part of a training step a span belongs to: forward, backward, optimizer or other."""
+"""The part of a training step that a span belongs to: forward, backward, optimizer or other."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ _OTHER = r"(?i)^\W*(?:h2d|data|dataloader|loss)\W*$|^enumerate\(DataLoader\)"
 
 
 def mark_phases(spans: pl.DataFrame, parent: pl.Series) -> pl.Series:
-    """The phase of each span: its own marker's or nearest ancestor's, else the annotation that was open at its start.
+    """The phase of each span: its own marker's or nearest ancestor's, else that of the annotation open at its start.
 
     Markers: autograd's evaluate_function and compiled backward graphs, Optimizer.step and zero_grad, annotations and
-    NVTX ranges that say forward, backward or optimizer, and module calls (forward).
+    NVTX ranges named forward, backward or optimizer, and module calls (forward).
     """
     kind = pl.col("kind")
-    said = kind.is_in(["annotation", "nvtx"])
+    is_annotation = kind.is_in(["annotation", "nvtx"])
     own = pl.coalesce(
         "marked",
         pl.when((pl.col("forward_thread_id") > 0) & (kind == "op")).then(_code("backward")),
-        pl.when(said).then("annotated"),
+        pl.when(is_annotation).then("annotated"),
         pl.when((kind == "module") | pl.col("is_compiled")).then(_code("forward")),
     )
     names = each_once(spans["name"], _by_name).struct.unnest()
-    marked = spans.select("kind", "forward_thread_id", *names).select(phase=own, said=said)
+    marked = spans.select("kind", "forward_thread_id", *names).select(phase=own, is_annotation=is_annotation)
     inherited = nearest(parent, marked["phase"])
     times = spans.select("process_id", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
-    annotations = times.with_columns(marked["phase"]).filter(marked["said"] & marked["phase"].is_not_null())
+    annotations = times.with_columns(marked["phase"]).filter(marked["is_annotation"] & marked["phase"].is_not_null())
     lost = inherited.is_null().arg_true()
     open_then = during(times[lost].select("process_id", "start_ns"), annotations, "phase", pl.UInt8)["phase"]
     return pl.Series("phase", _PHASES).cast(pl.Categorical).gather(inherited.scatter(lost, open_then))
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:
-    """What a name says: the phase it marks, the phase it is if an annotation's, and if it is a compiled region's."""
+    """Fields of a name: the phase it marks, the phase it names as an annotation, and if it is a compiled region."""
     return pl.struct(
         marked=_first(name, _MARKERS),
         annotated=_first(name, (*_ANNOTATIONS, ("other", _OTHER))),
@@ -61,5 +61,5 @@ def _first(name: pl.Expr, rules: Iterable[tuple[str, str]]) -> pl.Expr:
 
 
 def _code(phase: str) -> pl.Expr:
-    """The phase's number, narrow: it goes up and down the whole tree of spans."""
+    """The phase's number as UInt8, which costs least to carry along the whole tree of spans."""
     return pl.lit(_PHASES.index(phase), pl.UInt8)

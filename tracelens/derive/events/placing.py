@@ -1,4 +1,4 @@
-"""Which span is around a call, by whole columns: what the walk of `nesting` says, where calls are many."""
+"""The span around each call by whole columns: the same result as the walk of `nesting`, for many calls."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def place_calls(spans: pl.DataFrame, parent: Sequence[int] | pl.Series, calls: p
     """The row of the innermost open span that contains each call, -1 where none does (Int32, a row a call).
 
     Calls open and close no span, so between two moments at which a span of their thread starts or ends, all calls have
-    the same one around them. Only a call that starts at such a moment, or outlasts the span, is looked at by itself.
-    Calls are taken so many at a time, which bounds the memory.
+    the same span around them. Only a call that starts at such a moment, or outlasts the span, is looked at by itself.
+    Calls are taken in slices, which bounds the memory.
     """
     threads = _by_thread(spans, parent)
     placed = [_placed_on_threads(part, threads) for part in calls.iter_slices(_SLICE_ROWS)]
@@ -42,7 +42,7 @@ def _placed_on_threads(calls: pl.DataFrame, threads: dict[tuple[object, ...], _T
 
 
 def _by_lane(calls: pl.DataFrame, threads: Iterable[tuple[object, ...]]) -> Iterable[tuple[Any, pl.DataFrame]]:
-    """The calls of each thread. Few threads are asked for one by one, in a third of the time that grouping takes."""
+    """The calls of each thread. Filtering by each of a few threads takes a third of the time that grouping takes."""
     lanes = list(threads)
     if len(lanes) > _FEW_THREADS:
         yield from calls.group_by(_LANE, maintain_order=True)
@@ -57,7 +57,10 @@ def _by_lane(calls: pl.DataFrame, threads: Iterable[tuple[object, ...]]) -> Iter
 
 
 def _by_thread(spans: pl.DataFrame, parent: Sequence[int] | pl.Series) -> dict[tuple[object, ...], _Thread]:
-    """The spans (row, start, end, above: the parent's row) of each thread in the order of the walk, and its moments."""
+    """For each thread the moments at which its spans start or end, and its spans in the order of the walk.
+
+    The spans have row, start, end, and above: the parent's row.
+    """
     ordered = (
         spans.select(*_LANE, *_TIMES)
         .with_columns(above=pl.Series(parent, dtype=pl.Int64))
@@ -73,7 +76,7 @@ def _by_thread(spans: pl.DataFrame, parent: Sequence[int] | pl.Series) -> dict[t
 
 
 def _with_places(spans: pl.DataFrame) -> pl.DataFrame:
-    """The spans of one thread with `above` and `before` as places in their order, -1 for none."""
+    """The spans of one thread with `above` and `before` as indices in their order, -1 for none."""
     places = spans.select(above_row=pl.col("row").cast(pl.Int64), above_place="place")
     joined = spans.join(places, left_on="above", right_on="above_row", how="left", maintain_order="left")
     return joined.select(
@@ -84,7 +87,7 @@ def _with_places(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _around(spans: pl.DataFrame) -> pl.DataFrame:
-    """Each moment at which a span starts or ends, sorted, the innermost one open from then on, and until when.
+    """Each moment at which a span starts or ends, sorted, with the innermost span open from then on and its `limit`.
 
     An end within the tolerance counts as inside, so `limit` is later than the span's own end.
     """
@@ -99,7 +102,7 @@ def _around(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _placed(calls: pl.DataFrame, around: pl.DataFrame, spans: pl.DataFrame) -> pl.Series:
-    """What `place_calls` gives of some calls of one thread, sorted by start."""
+    """`place_calls` for calls of one thread, sorted by start."""
     starts = calls["start_ns"]
     # From the first call after a moment on, what is open then is around the calls, until the next moment.
     edges = around.with_columns(
@@ -115,7 +118,10 @@ def _placed(calls: pl.DataFrame, around: pl.DataFrame, spans: pl.DataFrame) -> p
 
 
 def _innermost(calls: pl.DataFrame, spans: pl.DataFrame) -> pl.Series:
-    """Of intervals (start, end) the row of the span around each: from the last one started, up to one that holds it."""
+    """The row of the innermost span around each interval (start, end), -1 for none.
+
+    Starting from the last span to start, each span's parent is tried until one contains the interval.
+    """
     result = pl.repeat(-1, calls.height, dtype=pl.Int32, eager=True).alias("row")
     place = spans["start"].search_sorted(calls["start"], "right").cast(pl.Int64) - 1
     left = calls.with_row_index("call").with_columns(place=place).filter(pl.col("place") >= 0)
@@ -128,8 +134,8 @@ def _innermost(calls: pl.DataFrame, spans: pl.DataFrame) -> pl.Series:
         contains = pl.col("end") <= pl.col("span_end") + TOLERANCE_NS
         holds = pl.when(pl.col("span_end") == pl.col("start")).then(touches).otherwise(~is_over & contains)
         at = at.with_columns(later=later, holds=holds & ~later)
-        held = at.filter("holds")
-        result = result.scatter(held["call"], held["span_row"].cast(pl.Int32))
+        found = at.filter("holds")
+        result = result.scatter(found["call"], found["span_row"].cast(pl.Int32))
         at = at.filter(~pl.col("holds"))
         place_next = pl.when("later").then("span_before").otherwise("span_above")
         left = at.select("call", "start", "end", place=place_next).filter(pl.col("place") >= 0)

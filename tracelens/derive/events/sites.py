@@ -1,4 +1,4 @@
-"""The sites that calls are made at: which op, module and phase is around a call, and how deep. Few, of many calls."""
+"""The sites that calls are made at: the op, module and phase around a call, and its depth. Many calls share a site."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _COMPILED = rf"^(## Call CompiledFxGraph |Torch-Compiled Region)|{COMPILED_GRAPH
 
 
 def find_sites(spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series) -> tuple[pl.DataFrame, list[pl.Series]]:
-    """The table of sites, without the rank; and site_id, op_span_id and op_offset_ns of calls.
+    """The table of sites, without the rank; and the columns site_id, op_span_id and op_offset_ns of calls.
 
-    `enclosing` is the row of the span around each call, which is its span_id; `starts` is when each started. Every
+    `enclosing` is the row of the span around each call, which is its span_id; `starts` are the calls' starts. Every
     span is looked at once, however many calls are made in it.
     """
     is_around = pl.repeat(False, spans.height, dtype=pl.Boolean, eager=True)
@@ -47,7 +47,7 @@ def find_sites(spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series) -> 
 
 
 def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Series) -> pl.Series:
-    """The value of the span around each call, which is one of those at `rows`; mostly of none, or of each."""
+    """For each call the value of the span around it, where `values` belong to the spans at `rows`."""
     if values.null_count() == len(values):
         return pl.repeat(None, len(enclosing), dtype=pl.Int8, eager=True)
     values = values.shrink_dtype()
@@ -55,7 +55,7 @@ def _of_each(enclosing: pl.Series, n_spans: int, rows: pl.Series, values: pl.Ser
 
 
 def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
-    """Of the spans at `rows` the outermost op around (`top`), and how many ops and Python calls are (n_ones, n_twos).
+    """For the spans at `rows`: the outermost op around (`top`), numbers of ops and Python calls (n_ones, n_twos).
 
     The span itself counts.
     """
@@ -64,10 +64,10 @@ def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
 
 
 def accumulation_and_roots(tree: pl.DataFrame, rows: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Whether each of the spans at `rows` lies within an AccumulateGrad node; and the paths of roots.
+    """Whether each of the spans at `rows` lies within an AccumulateGrad node; and the module paths of roots.
 
-    Roots are modules that no module call encloses and that have layers of their own within. Layers are known by their
-    calls; those of a compiled model make none, but a wrapper around it, or a compiled graph that it runs, says that
+    A root is a module that no module call encloses and that has layers of its own. Layers are known by their calls;
+    those of a compiled model make none, but a wrapper around the model, or a compiled graph that it runs, shows that
     there are some.
     """
     is_module = (tree["kind"] == "module") & tree["module_path"].is_not_null()
@@ -83,7 +83,7 @@ def accumulation_and_roots(tree: pl.DataFrame, rows: pl.Series) -> tuple[pl.Seri
 
 
 def only_in_wrapper(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
-    """Whether each of the spans at `rows` lies within a wrapper's call, and in no module that is the model's own."""
+    """Whether each of the spans at `rows` lies within a wrapper's call and in no module of the model itself."""
     (is_wrapper,) = matching(tree["name"], WRAPPER)
     if not is_wrapper.any():
         return pl.repeat(False, len(rows), dtype=pl.Boolean, eager=True)
@@ -94,7 +94,7 @@ def only_in_wrapper(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:
 def _compiled_roots(
     tree: pl.DataFrame, is_module: pl.Series, tops: pl.Series, is_compiled: pl.Series, is_wrapper: pl.Series
 ) -> pl.Series:
-    """Of modules that no module call encloses the paths of those that a wrapper does, or that run a compiled graph."""
+    """Paths of outermost modules that a wrapper encloses or that run a compiled graph."""
     parent, path = tree["parent_id"], tree["module_path"]
     found = [path.clear()]
     runs = is_compiled.arg_true().cast(pl.Int64)

@@ -1,4 +1,4 @@
-"""The spans of each rank as a tree."""
+"""The spans of each rank as a tree, with the rank's rows of other tables."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def refuse_circles(parents: pl.Series, rank: int) -> None:
 
 
 def with_trees(spans: pl.DataFrame, frame: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Each rank's span tree, and the frame's rows of that rank, as `of_rank` gives them.
+    """Each rank's span tree with the frame's rows of that rank, from `of_rank`.
 
-    What is of ranks without spans comes with an empty tree, last.
+    Rows of ranks without spans come last, with an empty tree.
     """
     trees = list(span_trees(spans))
     for tree in trees:
@@ -44,12 +44,8 @@ def with_trees(spans: pl.DataFrame, frame: pl.DataFrame) -> Iterator[tuple[pl.Da
 
 
 def of_rank(frame: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
-    """The frame's rows of the tree's rank; a span_id that is none of the tree's is null."""
-    return rows_of_rank(frame, tree["rank"][0], tree.height)
-
-
-def rows_of_rank(frame: pl.DataFrame, rank: int, n_spans: int) -> pl.DataFrame:
-    """The frame's rows of a rank; a span_id that is none of its spans' is null."""
+    """The frame's rows of the tree's rank; a span_id that is not in the tree becomes null."""
+    rank, n_spans = tree["rank"][0], tree.height
     if frame.height and not frame["rank"].min() == rank == frame["rank"].max():
         frame = frame.filter(pl.col("rank") == rank)
     low, high = frame["span_id"].min(), frame["span_id"].max()

@@ -1,4 +1,4 @@
-"""Steps of a program: where they are marked, which one a moment belongs to, and how long each took."""
+"""Steps of a program: the spans that mark them, the step at a moment, and how long each took."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ FAMILIES = {
     "annotation": r"(?i)^(?:(?:train(?:ing)?|test|val(?:idation)?|eval)[ _-]?)?(?:step|iter(?:ation)?)[ _#:-]*(\d+)$",
     "server": r"^(?:execute_\w|step\[)",
 }
-"""Names of spans that mark steps, outermost first: torch's own, what programs write, vLLM's and SGLang's batches."""
+"""Names of spans that mark steps, outermost first: torch's own, programs' own, batches of vLLM and SGLang."""
 
 STEP_NAME = "|".join(f"(?:{FAMILIES[family]})" for family in ("profiler", "annotation"))
-"""Names of marks that tell a number."""
+"""Names of marks that contain the step's number."""
 
 _MARKS = {
     "process_id": pl.Int64, "thread_id": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "until_ns": pl.Int64,
@@ -28,22 +28,21 @@ _MAX_DIGITS = 18
 def find_marks(spans: pl.DataFrame, pattern: str | None = None) -> pl.DataFrame:
     """The marks of steps in spans (process_id, thread_id, kind, name, start_ns, duration_ns), by start.
 
-    A row a mark: process_id, thread_id, start_ns, end_ns, until_ns (where the next mark of the process begins; of a
-    window's last one, its end), step, window, name. Of marks of several sorts those are taken that come first in
-    FAMILIES and of which there are two at least; of marks within each other the outer ones. A step has the number that
-    its name tells, unless names tell none or a process tells one twice: then marks are counted from 0. A window is a
-    run of steps whose numbers follow on. `pattern` replaces the known marks, spans of any kind; a group in it, where
-    it has one, tells the number.
+    A row a mark: process_id, thread_id, start_ns, end_ns, until_ns (the begin of the process's next mark; for a
+    window's last mark, its end), step, window, name. Of marks of several families, the first in FAMILIES with at least
+    two marks is taken; of marks within each other, the outer ones. A step has the number in its mark's name, unless no
+    name has one or a process uses one twice: then marks are counted from 0. A window is a run of steps with consecutive
+    numbers. `pattern` replaces the known marks, for spans of any kind; its first group, if any, is the number.
     """
     chosen = _chosen(_named(spans, pattern))
     return _windows(_numbered(chosen)).select(pl.col(name).cast(dtype) for name, dtype in _MARKS.items())
 
 
 def mark_steps(frame: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """The frame with `step`: the one whose mark was the last to begin in the process before start_ns.
+    """The frame with `step`: that of the last mark to begin in the process before start_ns.
 
-    Null before the first, and after the end of a window's last mark. Where marks of several threads overlap, the later
-    one counts.
+    Null before the first mark, and after the end of a window's last one. Where marks of several threads overlap, the
+    later one counts.
     """
     return during(frame, marks.with_columns(end_ns="until_ns"), "step", pl.Int64)
 
@@ -53,9 +52,9 @@ def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> 
 
     A step ends when the host has begun the next one and the device has finished what was launched before, whichever is
     later. A window's first step begins with its mark, or when earlier work ends; its last one ends with its own mark,
-    or with the last device work launched in it. `ends` (step, end_ns) says when the device work that a step launched
-    ended, `loose` (launch_ns, end_ns) the same of work that no step launched; launch_ns is null where the launch came
-    before the trace began.
+    or with the last device work launched in it. `ends` (step, end_ns) has the ends of device work launched in steps,
+    `loose` (launch_ns, end_ns) those of work launched in none; launch_ns is null where the launch came before the trace
+    began.
     """
     one_each = marks.group_by("step", maintain_order=True).agg(
         pl.col("name", "window").first(), pl.col("start_ns").min(), pl.col("end_ns", "until_ns").max()
@@ -81,10 +80,10 @@ def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> 
 
 
 class StepTimes:
-    """The table of steps, from the device work that is given table by table, as `link_work` gives it."""
+    """The table of steps, made from tables of linked device work that are added one by one."""
 
     def __init__(self, marks: pl.DataFrame, call_starts: pl.Series) -> None:
-        """`call_starts`: of API calls, by api_call_id."""
+        """`call_starts` are the starts of API calls by api_call_id."""
         self._marks = marks
         self._call_starts = call_starts
         self._ends: list[pl.DataFrame] = []
@@ -92,7 +91,7 @@ class StepTimes:
         self._kernel_starts: list[pl.Series] = []
 
     def take(self, name: str, work: pl.DataFrame) -> None:
-        """Look at the work of a table (step, start_ns, duration_ns, api_call_id, link)."""
+        """Add the work of a table (step, start_ns, duration_ns, api_call_id, link)."""
         if not self._marks.height:
             return
         end = pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns")
@@ -109,7 +108,7 @@ class StepTimes:
             self._kernel_starts.append(work["start_ns"])
 
     def steps(self) -> pl.DataFrame:
-        """The table of steps but for the rank; without columns where nothing marks steps."""
+        """The table of steps without the rank; a frame without columns where no span marks steps."""
         if not self._marks.height:
             return pl.DataFrame()
         ends = pl.concat(self._ends) if self._ends else pl.DataFrame(schema={"step": pl.Int64, "end_ns": pl.Int64})
@@ -126,7 +125,7 @@ class StepTimes:
 
 
 def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
-    """The last end of the work (launch_ns, end_ns) that was launched before each moment; null where none was."""
+    """The latest end of work (launch_ns, end_ns) that was launched before each moment; null where there is none."""
     ordered = work.sort("launch_ns", nulls_last=False)
     reached = ordered["end_ns"].cum_max()
     n_launched = ordered["launch_ns"].fill_null(-(2**63)).search_sorted(moments, side="left").cast(pl.Int64)
@@ -134,14 +133,14 @@ def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
 
 
 def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
-    """The spans that a name makes marks: process_id, thread_id, start_ns, end_ns, name, number (text), family."""
+    """The spans whose names mark steps: process_id, thread_id, start_ns, end_ns, name, number (text), family."""
     if pattern is None:
         spans = spans.filter(pl.col("kind").is_in(["annotation", "nvtx"]))
         families = list(FAMILIES.values())
     else:
         families = [pattern]
     try:
-        said = each_once(spans["name"], lambda name: _by_name(name, families)).struct.unnest()
+        found = each_once(spans["name"], lambda name: _by_name(name, families)).struct.unnest()
     except pl.exceptions.ComputeError as error:
         raise UsageError(f"{pattern!r} is no regular expression for the names of steps: {error}") from error
     columns = spans.select(
@@ -149,14 +148,14 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
         end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
         name="name",
     )
-    is_mark = said["family"].is_not_null()
-    return pl.concat([columns.filter(is_mark), said.filter(is_mark)], how="horizontal").with_columns(
+    is_mark = found["family"].is_not_null()
+    return pl.concat([columns.filter(is_mark), found.filter(is_mark)], how="horizontal").with_columns(
         pl.col("name").cast(pl.String), pl.col("number").cast(pl.String)
     )
 
 
 def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
-    """Which of the patterns a name meets first, from 0 on, and the digits that it tells."""
+    """The index of the first pattern that a name matches, as `family`, and the digits in it, as `number`."""
     family = pl.coalesce(
         pl.when(name.str.contains(words)).then(pl.lit(place, pl.UInt8)) for place, words in enumerate(families)
     )
@@ -177,7 +176,7 @@ def _has_group(pattern: str) -> bool:
 
 
 def _chosen(found: pl.DataFrame) -> pl.DataFrame:
-    """The marks of one sort, none within another of its thread but for those that tell the same number."""
+    """The marks of one family, none within another of its thread unless both have the same number."""
     candidates = []
     for _, family in sorted(found.partition_by("family", as_dict=True).items()):
         ordered = family.sort("process_id", "thread_id", "start_ns", "end_ns", descending=[False, False, False, True])
@@ -190,27 +189,29 @@ def _chosen(found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
-    """The marks with `step` and `told`, the number their name tells; those of one step in a process become one mark."""
-    told = pl.when(pl.col("number") != "").then(pl.col("number")).cast(pl.Int64)
-    marks = marks.with_columns(told=told).sort("process_id", "start_ns", "end_ns")
-    # Marks that tell the same number, none of another between them, are of one step: several threads may mark it.
+    """The marks with `step`, and `stated`, the number in their name; those of one step in a process become one mark."""
+    stated = pl.when(pl.col("number") != "").then(pl.col("number")).cast(pl.Int64)
+    marks = marks.with_columns(stated=stated).sort("process_id", "start_ns", "end_ns")
+    # Consecutive marks with the same number are of one step, which several threads may mark.
     is_new = (
-        pl.col("told").is_null() | (pl.col("told") != pl.col("told").shift(1)) | pl.col("told").shift(1).is_null()
+        pl.col("stated").is_null()
+        | (pl.col("stated") != pl.col("stated").shift(1))
+        | pl.col("stated").shift(1).is_null()
     ).fill_null(value=True)
     place = is_new.cum_sum().over("process_id") - 1
     marks = marks.with_columns(place=place.cast(pl.Int64))
     marks = marks.group_by("process_id", "place", maintain_order=True).agg(
-        pl.col("thread_id", "start_ns", "told", "name").first(), pl.col("end_ns").max()
+        pl.col("thread_id", "start_ns", "stated", "name").first(), pl.col("end_ns").max()
     )
-    repeats = marks["told"].has_nulls() or bool(
-        marks.select(pl.struct("process_id", "told").is_duplicated().any()).item()
+    repeats = marks["stated"].has_nulls() or bool(
+        marks.select(pl.struct("process_id", "stated").is_duplicated().any()).item()
     )
-    return marks.with_columns(step=pl.col("place" if repeats else "told"))
+    return marks.with_columns(step=pl.col("place" if repeats else "stated"))
 
 
 def _windows(marks: pl.DataFrame) -> pl.DataFrame:
     """The marks, by start, with `window` and `until_ns`."""
-    follows = pl.col("told").is_null() | (pl.col("told") == pl.col("told").shift(1) + 1)
+    follows = pl.col("stated").is_null() | (pl.col("stated") == pl.col("stated").shift(1) + 1)
     window = ((~follows).fill_null(value=False).cum_sum()).over("process_id")
     marks = marks.sort("process_id", "start_ns").with_columns(window=window)
     following = pl.col("start_ns").shift(-1).over("process_id", "window")

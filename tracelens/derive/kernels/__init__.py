@@ -1,1 +1,1 @@
-"""What a kernel is: library, primitive, grid, occupancy; and what copies carry."""
+"""Properties of kernels and copies: library, primitive, grid, occupancy, element type."""

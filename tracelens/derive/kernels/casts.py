@@ -1,4 +1,4 @@
-"""Casts that follow a copy to the device: what element type the copied bytes are consistent with."""
+"""Casts that follow a copy to the device, which show the element type that the copied bytes can have had."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tracelens.derive.kernels.recorded_dtypes import recorded_inputs
 from tracelens.trace import Trace
 
 _WINDOW = 8
-"""Device work after a copy, on its stream, among which its cast is looked for."""
+"""How many pieces of device work after a copy, on its stream, are searched for its cast."""
 
 _CAST_NAME = r"direct_copy_kernel|float16_copy_kernel|bfloat16_copy_kernel|LoadWithCast"
 # CUPTI through Kineto and nsys demangle differently: `{lambda(float)#1}`, `2ul>, 4` and `[lambda(float) (instance 1)]`,
@@ -25,21 +25,21 @@ _WIDER = {8: "float64", 4: "float32"}
 def casts_after_copies(trace: Trace) -> pl.DataFrame:
     """Each host-to-device copy that a narrowing cast follows.
 
-    rank, memcpy_id, read_bytes and written_bytes (an element), elements, dtype (that of the elements copied) and
-    is_recorded (whether the op that copied or cast says so).
+    rank, memcpy_id, read_bytes and written_bytes (of an element), elements, dtype (of the copied elements) and
+    is_recorded (whether the dtype comes from the op that copied or cast).
 
     The cast is the first kernel among the next few pieces of work on the copy's stream that is one of ATen's casting
-    copies and covers size_bytes / 8 or / 4 elements: as many as its grid reaches, short of one block. The element it
-    writes is named in its functor. Size and count fix how many bytes an element was read with; which type those
-    bytes were, an integer or a float, they do not tell. Where the op around the copy or the cast recorded the types
-    and sizes of its tensors, one of them has to be that type and size: counts of other tensors coincide, too.
+    copies and covers size_bytes / 8 or / 4 elements: as many as its grid reaches, short of one block. The element type
+    that it writes is in its functor's name. Size and count give the bytes of an element that was read, but not whether
+    it was an integer or a float. Where the op around the copy or the cast recorded types and sizes of its tensors, one
+    of them has to match: counts of other tensors may be equal by chance.
     """
     columns = ["rank", "device_id", "stream_id", "start_ns"]
     copies = trace.memcpys.filter((pl.col("direction") == "h2d") & (pl.col("size_bytes") > 0)).select(
         *columns, "memcpy_id", "size_bytes", "span_id", end=END
     )
     if not copies.height:
-        return _typed([])
+        return _SCHEMA.to_frame()
     kernels = trace.select("kernels", *columns, "span_id", "name", *_SHAPE)
     kernels = kernels.filter(*matching(kernels["name"], _CAST_NAME))
     casts = kernels.with_columns(pl.col("name").cast(pl.String)).select(
@@ -51,30 +51,32 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
         threads=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
     )
     if not casts.height:
-        return _typed([])
+        return _SCHEMA.to_frame()
     near = _matched(copies, casts.drop_nulls(["written_bytes", "blocks", "threads"]))
     near = _as_recorded(_as_recorded(near, trace, "copy"), trace, "cast")
     recorded = pl.coalesce("copy_dtype", "cast_dtype")
-    return _typed(
+    float_type = pl.col("read_bytes").replace_strict(_WIDER, default=None, return_dtype=pl.String)
+    return (
         near.sort("place", "read_bytes", descending=[False, True])
         .unique(["rank", "memcpy_id"], keep="first", maintain_order=True)
-        .with_columns(dtype=recorded.fill_null(_wider_dtype(pl.col("read_bytes"))), is_recorded=recorded.is_not_null())
+        .with_columns(dtype=recorded.fill_null(float_type), is_recorded=recorded.is_not_null())
         .select(_SCHEMA.names())
+        .cast(_SCHEMA)
     )
 
 
 def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
-    """The pairs that the types recorded around the copies or casts allow, with the one that is meant (`{of}_dtype`).
+    """The pairs that agree with the types recorded around the copies or casts, with the type as `{of}_dtype`.
 
-    What was recorded of nothing allows everything, with null for the type.
+    A pair for which nothing was recorded is kept, with null as type.
     """
     span = f"{of}_span_id"
-    told = recorded_inputs(trace, near.select("rank", span_id=span)).rename({"span_id": span})
+    recorded = recorded_inputs(trace, near.select("rank", span_id=span)).rename({"span_id": span})
     one, elements = pl.col("inputs").struct, pl.col("elements")
     fits = (one.field("width") == pl.col("read_bytes")) & (one.field("elements") == elements).fill_null(value=True)
     return (
         near.with_row_index("pair")
-        .join(told, on=["rank", span], how="left", maintain_order="left")
+        .join(recorded, on=["rank", span], how="left", maintain_order="left")
         .explode("inputs")
         .filter(pl.col("inputs").is_null() | fits)
         .unique("pair", keep="first", maintain_order=True)
@@ -84,7 +86,7 @@ def _as_recorded(near: pl.DataFrame, trace: Trace, of: str) -> pl.DataFrame:
 
 
 def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
-    """Each copy with the next casts on its stream, where the element counts agree; the spans around both."""
+    """Each copy with the next casts on its stream whose element count fits, and the spans around both."""
     by = ["rank", "device_id", "stream_id"]
     ordered = casts.sort("start_ns").with_columns(place=pl.int_range(pl.len()).over(by))
     first = copies.sort("end").join_asof(
@@ -114,10 +116,6 @@ def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _typed(frame: pl.DataFrame | list[object]) -> pl.DataFrame:
-    return pl.DataFrame(frame, schema=_SCHEMA) if isinstance(frame, list) else frame.cast(_SCHEMA)
-
-
 _SCHEMA = pl.Schema(
     {
         "rank": pl.Int32,
@@ -129,8 +127,3 @@ _SCHEMA = pl.Schema(
         "is_recorded": pl.Boolean,
     }
 )
-
-
-def _wider_dtype(read_bytes: pl.Expr) -> pl.Expr:
-    """The float type of that many bytes an element."""
-    return read_bytes.replace_strict(_WIDER, default=None, return_dtype=pl.String)

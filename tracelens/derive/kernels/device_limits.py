@@ -1,4 +1,4 @@
-"""What an SM of each compute capability can hold, for sources that name the device and no more."""
+"""Resources of an SM by compute capability, for sources that only name the device."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ LIMITS = pl.DataFrame(
     max_threads_per_sm=pl.col("max_warps_per_sm") * 32,
     registers_per_sm=pl.lit(65536, pl.Int32),
 )
-"""A row a compute capability that CUDA has rules for."""
+"""A row for each compute capability that CUDA documents."""
 
 FILLED = (
     "warp_size",
@@ -75,9 +75,9 @@ def cuda_capability() -> pl.Expr:
 
 
 def complete_devices(devices: pl.DataFrame) -> pl.DataFrame:
-    """The devices, in order, with what the source lacks filled in by compute capability; what it gives stands.
+    """The devices, in order, with nulls filled in by compute capability.
 
-    A device without a compute capability, or with one that is not known here, keeps its nulls.
+    A device without a compute capability, or with an unknown one, keeps its nulls.
     """
     known = LIMITS.select("compute_capability", *FILLED)
     joined = devices.with_columns(_capability=cuda_capability()).join(

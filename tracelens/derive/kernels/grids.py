@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracelens.derive.columns.intervals import durations
 from tracelens.trace import Trace
 
 SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
@@ -13,26 +14,19 @@ SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
 def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
-    """A row a distinct (keys, grid, block) of the trace's kernels, longest total time first.
+    """A row for each distinct (keys, grid, block) of the trace's kernels, longest total time first.
 
-    Added are n_calls, duration_total_ns, _mean_ns, _median_ns, _min_ns, _max_ns, n_blocks and threads_per_block.
+    With n_calls, duration_total_ns, _mean_ns, _median_ns, _min_ns, _max_ns, n_blocks and threads_per_block.
     """
     kernels = trace.select("kernels", *keys, *SHAPE, "duration_ns")
-    duration = pl.col("duration_ns")
-    measures = [
-        pl.len().cast(pl.Int64).alias("n_calls"),
-        duration.sum().alias("duration_total_ns"),
-        duration.median().alias("duration_median_ns"),
-        duration.min().alias("duration_min_ns"),
-        duration.max().alias("duration_max_ns"),
-    ]
+
     grids = (
         kernels.lazy()
         .group_by(*keys, *SHAPE)
-        .agg(measures)
+        .agg(durations())
         .collect()
         .with_columns(
-            # Of whole numbers, so that it does not depend on the order of the rows.
+            # From integers, so that it does not depend on the order of the rows.
             duration_mean_ns=pl.col("duration_total_ns") / pl.col("n_calls"),
             n_blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
             threads_per_block=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),

@@ -1,11 +1,11 @@
-"""What the names that Inductor gives its Triton kernels prove, and no more.
+"""Primitives of Inductor's Triton kernels, as far as their names prove them.
 
 A name lists the ops that were fused, alphabetically, each once: `triton_poi_fused_gelu_view_7`. Views cost nothing by
-themselves, nor does `copy_`, which says where a result goes that is written anyway; a kernel whose other ops are all of
-one sort is of that sort, any other is `fused`. A pointwise kernel that names no op computes none: it copies, a weight
-into another layout for one. A convolution or matrix product in such a list is not computed there (that is a library
-call or a `tem` kernel): what remains of it may be its bias, its weights' layout or padding, so a name that holds one is
-`fused`, `triton_poi_fused_convolution_0` too.
+themselves, nor does `copy_`, which only names the destination; a kernel whose other ops are all of one kind is of that
+kind, any other is `fused`. A pointwise kernel that names no op computes none: it copies, for example a weight into
+another layout. A convolution or matrix product in the list is not computed there (that is a library call or a `tem`
+kernel): what remains may be its bias, its weights' layout or padding, so a name with one is `fused`, even
+`triton_poi_fused_convolution_0`.
 """
 
 _VIEW = (

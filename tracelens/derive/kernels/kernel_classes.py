@@ -20,11 +20,11 @@ from tracelens.derive.kernels.kernel_primitives import (
 )
 
 _LOOKED_AT = 2000
-"""Characters of a name that are read: all that the rules ask for stands in front, and names may be 100 KB long."""
+"""Characters of a name that are read: all that the rules look for is at the front, and names may be 100 KB long."""
 
 _NAMESPACE = r"^.*(::|: )"
 
-# As LLVM's demangler, that of nsys and that of GCC write an unnamed namespace.
+# An unnamed namespace as LLVM's, nsys's and GCC's demanglers write it.
 _UNNAMED = r"(\(anonymous namespace\)|<unnamed>|\{anonymous\})::"
 _RETURN_TYPE = r"^(__global__ )?(void |std::enable_if<.*?>::type )"
 _MANGLED_PART = re.compile(r"[0-9]{1,3}")
@@ -34,9 +34,9 @@ def classify(names: pl.Series, contexts: pl.Series | None = None) -> pl.DataFram
     """Library, primitive, primitive_source (Categorical) and is_communication of each kernel, a row a name, in order.
 
     `contexts` holds, for each kernel, the name of the innermost op that launched it, null where unknown; the word
-    `triton` stands for an op that the profiler knows for a Triton launch, whatever the kernel's name. It is better
-    evidence than the kernel's name: one GEMM kernel is a convolution below `aten::cudnn_convolution` and a product
-    below `aten::addmm`. `primitive_source` is `context` where the op decided and `name` otherwise.
+    `triton` stands for an op that the profiler marks as a Triton launch. The op is better evidence than the kernel's
+    name: one GEMM kernel is a convolution below `aten::cudnn_convolution` and a product below `aten::addmm`.
+    `primitive_source` is `context` where the op decided and `name` otherwise.
     """
     if contexts is None:
         contexts = pl.repeat(None, len(names), dtype=pl.Categorical, eager=True)
@@ -78,14 +78,14 @@ def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _head() -> pl.Expr:
-    """The qualified name: the text up to the first template argument or parameter; a mangled name is unfolded."""
+    """The qualified name: the text up to the first template argument or parameter; a mangled name is demangled."""
     plain = pl.col("text").str.extract(r"^([^<(]*)", 1)
     mangled = pl.col("text").str.starts_with("_Z")
     return pl.when(mangled).then(plain.map_elements(unmangled_head, return_dtype=pl.String)).otherwise(plain)
 
 
 def unmangled_head(name: str) -> str:
-    """The qualified name at the start of an Itanium-mangled one, which profilers leave as it is when it is too long.
+    """The qualified name at the start of an Itanium-mangled one, which profilers leave mangled when it is too long.
 
     `_ZN17cutlass__5x_cudnn6KernelI…` gives `cutlass__5x_cudnn::Kernel`; anything else is returned unchanged.
     """

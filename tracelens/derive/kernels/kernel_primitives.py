@@ -1,12 +1,12 @@
-"""What a kernel computes, by its name and by the op that launched it: ordered tables, the first match wins.
+"""The primitive that a kernel computes, by its name and by the op that launched it: ordered tables, first match wins.
 
 Patterns are Rust regular expressions (no lookaround, linear in the text), searched in `head`, the qualified name
 without return type, template arguments and parameters; in `text`, the name's start with them; or, for ATen's generic
 kernels, whose head says nothing, in `functor`, the template arguments.
 
-Where the words meet: a copy or cast is layout, and so are im2col, concatenation and padding; a fill is memory; `where`
-and masked scaling are elementwise; a split-K reduction belongs to its product; an interpolation, which reads computed
-positions, is indexing; `_foreach_` arithmetic is elementwise (its phase says that it is the optimizer's), and only a
+Border cases: a copy or cast is layout, and so are im2col, concatenation and padding; a fill is memory; `where` and
+masked scaling are elementwise; a split-K reduction belongs to its product; an interpolation, which reads computed
+positions, is indexing; `_foreach_` arithmetic is elementwise (its phase shows that it is the optimizer's), and only a
 fused optimizer step is `optimizer`.
 """
 
@@ -32,7 +32,7 @@ FUNCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ("functor", r"(^|[ <:])(gpu_)?(index|take|put|gather|scatter|flip|roll)[a-z_]*_kernel", "indexing"),
     ("head", r"", "elementwise"),
 )  # fmt: skip
-"""For generic heads only, so that a word inside some lambda's type (`lamb`) never decides."""
+"""Used for generic heads only, so that a word inside some lambda's type (`lamb`) never decides."""
 
 _ATTENTION = (
     r"[fF]lash_?([aA]ttn|[aA]ttention|fwd|bwd)|^(pytorch_)?flash(_attn)?::|fmha|Fmha|FMHA|native_sdpa|_sdpa_"
@@ -51,7 +51,7 @@ _GEMM = (
     r"|reduce_1Block|wvSplitK|(^|_)mul_mat|(^|_)matmul|(^|_)[bB]mm_|(^|_)mm_kernel"
 )
 
-# Names of which the head is an entry point that runs whatever kernel it is given.
+# Names whose head is an entry point that runs whatever kernel it is given.
 _EMBEDDED = r"^(_ZN[0-9]+(cutlass|ck(_tile)?[0-9])|ck(_tile)?::)"
 
 NAME_RULES: tuple[tuple[str, str, str], ...] = (
@@ -131,7 +131,7 @@ CONTEXT_RULES: tuple[tuple[str, str, str], ...] = (
     ("op", r"^(native_dropout|bernoulli|uniform|normal|random|exponential|multinomial)_?$", "rng"),
     ("op", r"^(rand|randn|randint|randperm)$", "rng"),
 )  # fmt: skip
-"""(`op`, pattern over the op's name without namespace, the op's primitive)."""
+"""(`op`, pattern for the op's name without namespace, the op's primitive)."""
 
 ALLOCATING = (("op", r"^(new_)?(empty|zeros|ones|full)(_like|_strided)?$|^(empty_|zero_|fill_|resize_)", "memory"),)
 """Ops that make or fill memory, as rules for ops alone."""
@@ -146,5 +146,6 @@ CONTEXT_DECIDES: dict[str, tuple[str, ...]] = {
     "loss": ("elementwise", "reduction"),
     "optimizer": ("elementwise", "reduction"),
 }
-"""For an op's primitive, what a name may suggest without standing against it. Its own word and `unknown` go without
-saying. Everything else a name says (a format change, a bias or a fill below a convolution) stands."""
+"""For an op's primitive, the primitives by name that it overrules, besides itself and `unknown`. Any other primitive by
+name (a format change, a bias or a fill below a convolution) stands.
+"""

@@ -1,4 +1,4 @@
-"""How many blocks of a kernel an SM holds at once, by CUDA's occupancy rules."""
+"""Occupancy: the blocks of a kernel that an SM holds at once, by CUDA's rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import polars as pl
 from tracelens.derive.kernels.device_limits import LIMITS, complete_devices, cuda_capability
 
 LIMITERS = ("warps", "registers", "shared_memory", "blocks")
-"""What may bound the blocks of an SM; where several bind alike, the first of these is named."""
+"""Resources that may limit the blocks on an SM; where several limit alike, the first of these is named."""
 
 REASONS = {
     "cluster": "cluster launch: its blocks are placed together, which these rules do not cover",
@@ -15,7 +15,7 @@ REASONS = {
     "launch": "the source does not give block size, registers and shared memory of the launch",
     "misfit": "by the rules of this device the launch does not fit an SM",
 }
-"""Why an occupancy is null."""
+"""Reasons for an occupancy of null, in words."""
 
 _WARP = 32
 _REGISTER_UNIT = 256
@@ -25,15 +25,15 @@ _UNBOUNDED = 1 << 30
 
 
 def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
-    """The launches, in order, with what an SM holds of each.
+    """The launches, in order, with the blocks and warps that an SM holds of each.
 
     `launches` has rank, device_id, threads_per_block, registers_per_thread, shared_bytes (static plus dynamic, a block)
     and is_cluster_launch. Added are sm_count, blocks_per_sm, occupancy_limiter, theoretical_occupancy_frac (resident
     warps over the most an SM can hold) and occupancy_reason, set exactly where the others but sm_count are null.
 
-    The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor (cuda_occupancy.h, CUDA 13.0), with all of the
-    memory that an SM can give to blocks given to them. A trace does not say how many barriers a kernel uses: one with
-    many named barriers may hold fewer blocks than given here.
+    The rules are those of cudaOccupancyMaxActiveBlocksPerMultiprocessor (cuda_occupancy.h, CUDA 13.0), with all the
+    shared memory that an SM can give to blocks. A trace does not record how many barriers a kernel uses: one with many
+    named barriers may hold fewer blocks than stated here.
     """
     frame = launches.join(_rules(devices), on=["rank", "device_id"], how="left", maintain_order="left")
     frame = frame.with_columns(_warps=_ceil_div(pl.col("threads_per_block").cast(pl.Int64), _WARP))
@@ -58,7 +58,7 @@ def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rules(devices: pl.DataFrame) -> pl.DataFrame:
-    """What each device can hold and how it hands it out; nulls where CUDA has no rules for it."""
+    """Each device's resources and allocation units; null where CUDA documents none."""
     limits = LIMITS.select(
         "compute_capability", "shared_memory_per_block_bytes", "registers_per_block", _partitions="n_partitions"
     )
@@ -86,14 +86,14 @@ def _rules(devices: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_warps() -> pl.Expr:
-    """Blocks that the SM's warp slots hold."""
+    """The blocks that fit into the SM's warp slots."""
     return (
         pl.when(pl.col("threads_per_block") <= _MAX_THREADS).then(pl.col("_max_warps") // pl.col("_warps")).otherwise(0)
     )
 
 
 def _by_registers() -> pl.Expr:
-    """Blocks that the register file holds: registers go to warps, in units, and to each partition's warps apart."""
+    """The blocks that fit into the register file: registers go to warps, in units, separately in each partition."""
     registers, parts = pl.col("registers_per_thread").cast(pl.Int64), pl.col("_partitions")
     a_warp = _round_up(registers * _WARP, _REGISTER_UNIT)
     fits = (registers <= _MAX_REGISTERS) & (a_warp * _round_up(pl.col("_warps"), parts) <= pl.col("_block_registers"))
@@ -102,14 +102,14 @@ def _by_registers() -> pl.Expr:
 
 
 def _by_shared_memory() -> pl.Expr:
-    """Blocks that the shared memory holds."""
+    """The blocks that fit into the shared memory."""
     taken = _round_up(pl.col("shared_bytes") + pl.col("_reserved"), pl.col("_shared_unit"))
     fits = pl.col("shared_bytes") <= pl.col("_block_shared")
     return pl.when(taken == 0).then(_UNBOUNDED).when(fits).then(pl.col("_shared") // taken).otherwise(0)
 
 
 def _reason(fitting: pl.Expr) -> pl.Expr:
-    """Why there is no number, null where there is one."""
+    """The reason why there is no occupancy, null where there is one."""
     sizes = ("threads_per_block", "registers_per_thread", "shared_bytes")
     return (
         pl.when(pl.col("is_cluster_launch").fill_null(value=False)).then(pl.lit(REASONS["cluster"]))

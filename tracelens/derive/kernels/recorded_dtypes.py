@@ -1,4 +1,4 @@
-"""The element types that ops recorded of their inputs: what copies and casts below them may have read."""
+"""Element types that ops recorded of their inputs, which copies and casts below them may have read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from tracelens.trace import Trace
 
-# As C++ prints them, which is what the profiler records, and as torch does.
+# Names as C++ prints them, which the profiler records, and as torch does.
 _DTYPES = {
     "double": ("float64", 8), "float": ("float32", 4), "c10::half": ("float16", 2), "half": ("float16", 2),
     "c10::bfloat16": ("bfloat16", 2), "bfloat16": ("bfloat16", 2), "long int": ("int64", 8), "long": ("int64", 8),
@@ -23,18 +23,18 @@ _FLOAT8 = ("float8", 1)
 
 
 def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
-    """Of the spans (rank, span_id) those whose op recorded element types: rank, span_id and `inputs`.
+    """rank, span_id and `inputs` of those spans (rank, span_id) whose op recorded element types.
 
     `inputs` is a list of {dtype, width (bytes an element), elements (null where no shape is known)}, one for each
     element type and size among the op's tensors: a copy converts, so the type of one may come with the size of another.
     """
     columns = ["rank", "span_id", "input_shapes", "input_dtypes"]
-    told = trace.scan("spans")
-    if not spans.height or not {*columns} <= {*told.collect_schema().names()}:
+    recorded = trace.scan("spans")
+    if not spans.height or not {*columns} <= {*recorded.collect_schema().names()}:
         return pl.DataFrame(schema=_SCHEMA)
     wanted = spans.select("rank", "span_id").drop_nulls().unique()
     rows = (
-        told.select(columns)
+        recorded.select(columns)
         .filter(pl.col("span_id").is_in(wanted["span_id"].implode()) & pl.col("input_dtypes").is_not_null())
         .collect()
         .join(wanted, on=["rank", "span_id"], how="semi")
@@ -76,5 +76,5 @@ def _dtype(word: str) -> tuple[str, int] | None:
 
 
 def _elements(shape: Any) -> int | None:
-    """How many elements a shape has; null for none, and for a list of shapes."""
+    """The number of elements of a shape; null for no shape and for a list of shapes."""
     return prod(shape) if isinstance(shape, list) and all(isinstance(size, int) for size in shape) else None

@@ -1,1 +1,1 @@
-"""What a layer costs, by its kernels, its calls and what was recorded at compile time."""
+"""Costs of layers: from their kernels, their calls and what was recorded at compile time."""

@@ -1,8 +1,6 @@
-"""GPU time of kernels by the layer and phase that they belong to, and on what evidence they do."""
+"""GPU time of kernels by layer and phase, with the evidence for the layer."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import polars as pl
 
@@ -33,10 +31,10 @@ _KEY = ["rank", "layer", "class_name", "phase"]
 
 
 def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | None = None) -> pl.DataFrame:
-    """A row a layer and phase of each rank, most time first, as LAYER_ATTRIBUTION declares; none without kernels.
+    """A row for each rank, layer and phase, most time first, as LAYER_ATTRIBUTION declares; empty without kernels.
 
-    `in_steps` leaves out kernels that belong to no step, of ranks that mark steps. `base`, a capture of the same
-    program without CUDA graphs, places what this one replayed.
+    `in_steps` leaves out kernels outside of steps, on ranks that mark steps. `base`, a capture of the same program
+    without CUDA graphs, gives replayed kernels their layers.
     """
     ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
     replays = base if base is not None and base.has("kernels") and has_replays(trace) else None
@@ -47,9 +45,8 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
         parts = parts.filter(_in_steps(trace)) if in_steps else parts
         placed = parts.with_columns(n=pl.lit(1, pl.Int64))
     else:
-        placed = _placed(_kinds(trace, in_steps=in_steps), trace).with_columns(
-            low_ns="duration_ns", high_ns="duration_ns"
-        )
+        located = _kinds(trace, in_steps=in_steps)
+        placed = name_layers(located, trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     sums = placed.group_by(*_KEY, "evidence", "library", "primitive")
     sorts = sums.agg(pl.col("duration_ns", *bounds, "n").sum())
     by_evidence = sorts.group_by(*_KEY, "evidence").agg(ns.sum()).sort("duration_ns", "evidence", descending=True)
@@ -76,7 +73,7 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
 
 
 def _kinds(trace: Trace, *, in_steps: bool) -> pl.DataFrame:
-    """What `_located` gives, a row a kind of kernels with their time and number n; `in_steps` leaves out the others."""
+    """The columns of _KIND with time and number `n` of their kernels; `in_steps` leaves out those outside of steps."""
     measures = [pl.col("duration_ns").sum(), pl.len().cast(pl.Int64).alias("n")]
     if not trace.has("sites") or _knows_nodes(trace):
         located = _located(trace)
@@ -92,7 +89,7 @@ def _kinds(trace: Trace, *, in_steps: bool) -> pl.DataFrame:
 
 
 def _in_steps(trace: Trace) -> pl.Expr:
-    """Whether a kernel belongs to a step, or its rank marks none."""
+    """A condition for kernels: in a step, or on a rank that marks none."""
     marked = trace.select("kernels", "rank", "step").drop_nulls("step")["rank"].unique()
     return pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked.implode())
 
@@ -102,28 +99,29 @@ def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
 
 
 def place_parts(trace: Trace) -> pl.DataFrame:
-    """Every kernel with its layer, class_name, phase and evidence; a fused one as a row a module it was made from.
+    """Every kernel with layer, class_name, phase and evidence; a fused one as a row for each module it was made from.
 
-    duration_ns is split then, and low_ns and high_ns are gained. What was recorded at compile time outweighs the module
-    around the launch, which is the one that was compiled; communication and gradient accumulation stay what they are.
+    Its duration_ns is then split, and low_ns and high_ns are added. What was recorded at compile time outweighs the
+    module around the launch, which is the one that was compiled; communication and gradient accumulation keep their own
+    layer.
     """
-    placed = _placed(_located(trace), trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
+    placed = name_layers(_located(trace), trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
     parts = split_kernels(in_launch_order(trace), trace.spans, trace.provenance)
     key = ["rank", "kernel_id"]
-    told = parts.join(placed.filter(~pl.col("evidence").is_in(_OWN_ROWS)), on=key, how="inner", suffix="_around")
+    split = parts.join(placed.filter(~pl.col("evidence").is_in(_OWN_ROWS)), on=key, how="inner", suffix="_around")
     inner = pl.format("{}.{}", "module_path_around", "module_path")
     known = trace.layers.select("rank", inner=pl.col("module_path"), is_known=pl.lit(True))
-    told = told.with_columns(inner=inner).join(known, on=["rank", "inner"], how="left")
+    split = split.with_columns(inner=inner).join(known, on=["rank", "inner"], how="left")
     path = pl.when("is_known").then("inner").when(pl.col("module_path") != "").then("module_path")
-    told = told.with_columns(
+    split = split.with_columns(
         module_path=path,
         layer=path.fill_null(UNATTRIBUTED),
         evidence=pl.when(path.is_null()).then(pl.lit(ROOT_ONLY)).otherwise("compile provenance: " + pl.col("rule")),
         phase=pl.when("is_backward").then(pl.lit("backward")).otherwise("phase"),
         duration_ns="estimate_ns",
     )
-    rest = placed.join(told.select(key).unique(), on=key, how="anti", maintain_order="left")
-    return pl.concat([rest, _with_classes(trace, told).select(rest.columns)])
+    rest = placed.join(split.select(key).unique(), on=key, how="anti", maintain_order="left")
+    return pl.concat([rest, _with_classes(trace, split).select(rest.columns)])
 
 
 def in_launch_order(trace: Trace) -> pl.DataFrame:
@@ -144,7 +142,7 @@ def _with_classes(trace: Trace, placed: pl.DataFrame) -> pl.DataFrame:
 
 
 def _located(trace: Trace) -> pl.DataFrame:
-    """Every kernel with the columns of _KIND, which are all that its place depends on.
+    """Every kernel with the columns of _KIND, which are all that its layer depends on.
 
     module_path and phase are those of the span around the launch.
     """
@@ -169,7 +167,7 @@ def _knows_nodes(trace: Trace) -> bool:
 
 
 def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
-    """The span whose module each kernel belongs to, and whether that is where the node of its graph was made."""
+    """The span whose module each kernel belongs to, and whether it is where the kernel's graph node was made."""
     at = kernels["span_id"]
     if "node_span_id" not in kernels.columns:
         return at, pl.lit(value=False)
@@ -178,8 +176,12 @@ def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Ser
     return node.zip_with(by_node, at), by_node
 
 
-def _placed(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
-    """Kernels, or kinds of them, with layer, class_name and evidence; strings as such."""
+def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
+    """Kernels or ops, or groups of them, with layer, class_name and evidence; strings as pl.String.
+
+    They have module_path, phase, accumulates, is_root, is_communication, by_node and link. Rows that no rule places are
+    unattributed.
+    """
     located = located.cast({pl.Categorical: pl.String})
     path, phase = pl.col("module_path"), pl.col("phase")
     in_layer = path.is_not_null() & ~pl.col("is_root")
@@ -193,14 +195,9 @@ def _placed(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         (pl.col("link") == "pre_window", PRE_WINDOW, "launched before the trace began"),
         (path.is_not_null() | pl.col("is_root"), UNATTRIBUTED, ROOT_ONLY),
     )
-    return _with_classes(trace, located.with_columns(**first_of(rows)))
-
-
-def first_of(rows: Sequence[tuple[pl.Expr, str | None, str]]) -> dict[str, pl.Expr]:
-    """The columns layer and evidence: those of the first condition that holds.
-
-    A layer of None stands for the row's module_path. Where no condition holds, the layer is unattributed.
-    """
     layers = (pl.when(when).then(pl.lit(layer) if layer else "module_path") for when, layer, _ in rows)
     reasons = (pl.when(when).then(pl.lit(evidence)) for when, _, evidence in rows)
-    return {"layer": pl.coalesce(*layers, pl.lit(UNATTRIBUTED)), "evidence": pl.coalesce(*reasons, pl.lit("none"))}
+    named = located.with_columns(
+        layer=pl.coalesce(*layers, pl.lit(UNATTRIBUTED)), evidence=pl.coalesce(*reasons, pl.lit("none"))
+    )
+    return _with_classes(trace, named)

@@ -1,4 +1,4 @@
-"""Whether a run was compiled, by its trace or its timings, and whether two runs had different devices."""
+"""Whether a run was compiled, from its trace or its timings, and whether two runs had different devices."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _SPANS = (
 EVIDENCE = (
     "kernels of Inductor, annotations of torch.compile, compile provenance or timings of a compiled configuration"
 )
-"""What shows that a run was compiled, in words."""
+"""The evidence for a compiled run, in words."""
 
 
 def shows_compilation(trace: Trace) -> bool:
-    """Whether kernels that Inductor made, annotations of torch.compile or compile provenance are in the trace."""
+    """Whether the trace has kernels that Inductor made, annotations of torch.compile or compile provenance."""
     if trace.has("provenance"):
         return True
     return any(
@@ -33,7 +33,7 @@ def shows_compilation(trace: Trace) -> bool:
 
 
 def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool, bool]:
-    """Whether each of two runs was compiled: by their configurations where these were timed, else by their traces."""
+    """Whether each of two runs was compiled: by their timed configurations, else by their traces."""
     if way["method"] == "kernels":
         return shows_compilation(base), shows_compilation(other)
     one, two = (way.get(f"{which}_configuration") for which in ("base", "other"))
@@ -41,7 +41,7 @@ def compiled_sides(base: Trace, other: Trace, way: dict[str, Any]) -> tuple[bool
 
 
 def other_device(base: Trace, other: Trace) -> str | None:
-    """A sentence on the devices of two runs where these differ; null where they do not, or are not known."""
+    """A sentence on the devices of two runs if these differ; null where they are the same or unknown."""
     names = [
         sorted(set(trace.devices.filter(pl.col("name") != "unknown")["name"].drop_nulls())) for trace in (base, other)
     ]

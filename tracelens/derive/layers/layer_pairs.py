@@ -15,7 +15,7 @@ _KEY = ("rank", "layer", "phase")
 
 
 class Way(NamedTuple):
-    """A configuration, its compile mode, and the variant of measuring."""
+    """One way of timing: a configuration, its compile mode, and the values of VARIANT."""
 
     configuration: str
     compile_mode: str | None
@@ -23,11 +23,11 @@ class Way(NamedTuple):
 
 
 def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFrame:
-    """A row a layer, phase and way of timing that both traces have: the columns of COMPARE_LAYERS up to the evidence.
+    """A row for each layer, phase and way of timing that both traces have, as COMPARE_LAYERS up to the evidence.
 
-    GPU time of kernels, as `both_kernel_times` gives it, is one way; each pair of measured configurations, by each
-    method that both were measured by, is another: eager ones of base where it has any, with compiled ones of other
-    where it has any, on the same device where possible.
+    One way is GPU time of kernels, from `both_kernel_times`. Another is each pair of measured configurations, for each
+    method that measured both: eager configurations of base where it has any, with compiled ones of other where it has
+    any, on the same device where possible.
     """
     parts = []
     if kernels is not None:
@@ -47,7 +47,7 @@ def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFram
 
 
 def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
-    """Both sides by rank, layer and phase; `match` says which has it."""
+    """Both sides joined by rank, layer and phase; `match` says which side has the row."""
     sides = [
         frame.select(
             *_KEY,
@@ -74,10 +74,10 @@ def _ways(measured: pl.DataFrame) -> list[Way]:
 
 
 def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
-    """The layers measured in that way; a measured time is of the forward pass."""
+    """The layers measured in that way; the forward pass is what is measured."""
     method, synchronized, profiled, _, quantity = way.variant
     wanted = (way.configuration, way.compile_mode, *way.variant)
-    told = [
+    details = [
         f"measured: {method}" + (f" ({quantity})" if quantity else ""),
         "synchronised" if synchronized else "",
         "profiled" if profiled and method != "profiler" else "",
@@ -85,11 +85,11 @@ def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
     return measured.filter(
         pl.col(name).eq_missing(pl.lit(value))
         for name, value in zip(("configuration", "compile_mode", *VARIANT), wanted, strict=True)
-    ).with_columns(phase=pl.lit("forward"), evidence=pl.lit(", ".join(word for word in told if word)))
+    ).with_columns(phase=pl.lit("forward"), evidence=pl.lit(", ".join(word for word in details if word)))
 
 
 def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
-    """For each pair of configurations and each method the best variant that both have."""
+    """For each pair of configurations and each method, the best variant that both have."""
     eager = [way for way in base if way.configuration in EAGER] or base
     compiled = [way for way in other if way.configuration not in EAGER] or other
     pairs = [(one, two) for one, two in product(eager, compiled) if _comparable(one, two)]
@@ -101,14 +101,11 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
 
 
 def _comparable(one: Way, two: Way) -> bool:
-    """Whether both were measured alike; the profiler's self time is the CPU's or the GPU's, after the device."""
+    """Whether both were measured alike; the profiler's quantity is self time on the CPU or GPU, by the device."""
     if one.variant[0] != "profiler":
         return one.variant == two.variant
-    return one.variant[:4] == two.variant[:4] and all(way.variant[4] == _self_time(way) for way in (one, two))
-
-
-def _self_time(way: Way) -> str:
-    return "CUDA_self" if _device(way) == "gpu" else "CPU_self"
+    self_time = [(way.variant[4], "CUDA_self" if _device(way) == "gpu" else "CPU_self") for way in (one, two)]
+    return one.variant[:4] == two.variant[:4] and all(found == wanted for found, wanted in self_time)
 
 
 def _device(way: Way) -> str | None:
@@ -116,6 +113,6 @@ def _device(way: Way) -> str | None:
 
 
 def _preference(pair: tuple[Way, Way]) -> tuple[bool, bool]:
-    """Unprofiled before profiled, then synchronised before not."""
+    """Sort key: unprofiled before profiled, then synchronised before not."""
     _, synchronized, profiled, *_ = pair[0].variant
     return profiled, not synchronized

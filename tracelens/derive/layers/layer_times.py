@@ -1,4 +1,4 @@
-"""Times of layers from one trace: GPU time a step from its kernels, and whatever `timings` hold."""
+"""Times of layers in one trace: GPU time a step from kernels, and the times in the table `timings`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ REGION = "(compiled region)"
 DEVICES = {"interpreted": "cpu", "cpp": "cpu", "cuda": "gpu", "triton": "gpu"}
 EAGER = ("interpreted", "cuda")
 VARIANT = ("method", "synchronized", "profiled", "clock", "quantity")
-"""The columns in which ways of measuring differ."""
+"""The columns that identify a way of measuring."""
 _BOUNDS = ("low_ns", "estimate_ns", "high_ns")
 
 
 def kernel_times(trace: Trace) -> pl.DataFrame:
-    """GPU time of each layer and phase a step: rank, layer, class_name, phase, evidence, n, bounds, primitive_*_ns.
+    """GPU time a step of each layer and phase: rank, layer, class_name, phase, evidence, n, bounds, primitive_*_ns.
 
     Where steps are marked, work outside of them is left out; where none is, the whole trace counts as one.
     """
@@ -43,7 +43,7 @@ def kernel_times(trace: Trace) -> pl.DataFrame:
 
 
 def both_kernel_times(base: Trace, other: Trace) -> Sides | None:
-    """`kernel_times` of each trace, computed by two threads; None where one has no kernels."""
+    """`kernel_times` of each trace, computed in two threads; null where one has no kernels."""
     if not base.has("kernels") or not other.has("kernels"):
         return None
     with ThreadPoolExecutor(2) as pool:
@@ -74,9 +74,9 @@ def measured_times(trace: Trace) -> pl.DataFrame:
 
 
 def region_cost(trace: Trace, configuration: str | None) -> float | None:
-    """Median cost of calling a compiled region, as measured in the configuration (any, where null); null: never was.
+    """Median cost of calling a compiled region, as measured in the configuration (null: in any); null if it never was.
 
-    Noise below 0 counts as 0.
+    A median below 0, which is noise, counts as 0.
     """
     rows = trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path") == REGION)
     if configuration is not None:
@@ -86,7 +86,7 @@ def region_cost(trace: Trace, configuration: str | None) -> float | None:
 
 
 def are_numbered(layers: pl.DataFrame) -> bool:
-    """Whether the layers' paths are chains as a trace numbers them (ResNet_0.Conv2d_3), not attribute paths."""
+    """Whether the layers' paths number modules by class (ResNet_0.Conv2d_3), as traces do, not by attribute."""
     named = layers.drop_nulls("class_name")
     last = pl.col("layer").str.extract(r"([^.]+?)_\d+$")
     return bool(named.height) and bool(named.select((last == pl.col("class_name")).fill_null(False).all()).item())

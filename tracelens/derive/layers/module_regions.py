@@ -1,4 +1,4 @@
-"""Which submodules to compile as wholes, so that exactly the chosen layers are compiled."""
+"""The submodules to compile as wholes so that exactly the chosen layers are compiled."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ ROOT = ""
 
 @dataclass(slots=True)
 class Regions:
-    """Submodules by path, outermost first and in the order of the layers: compiled as wholes, and left out of that."""
+    """Submodules by path, outermost first and in the order of the layers: those to compile, and those to leave out."""
 
     to_compile: list[str] = field(default_factory=list)
     to_disable: list[str] = field(default_factory=list)
 
 
 def regions(is_compiled: Mapping[str, bool]) -> Regions:
-    """The fewest submodules to compile, and to disable within them, that give each layer what was chosen for it.
+    """The fewest submodules to compile, and to disable within them, that give each layer its choice.
 
     `is_compiled` has the choice of each layer by its path; `layer1.0` beside `layer1.0.conv1` is what that module does
     itself, outside its children. A module without a choice of its own (a container, a layer without time) goes along
@@ -49,7 +49,7 @@ def _visit(
 
 
 def _choices(path: str, is_compiled: Mapping[str, bool], below: Mapping[str, dict[str, None]]) -> set[bool]:
-    """What was chosen for the layers below the module: one of the two, or both."""
+    """The choices for the layers below the module: none, one or both."""
     found: set[bool] = set()
     for child in below.get(path, ()):
         found |= {is_compiled[child]} if child in is_compiled else set()

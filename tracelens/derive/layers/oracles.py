@@ -1,4 +1,4 @@
-"""What each layer would cost under the best choice between an eager and a compiled run."""
+"""The best choice between an eager and a compiled run for each layer, and its cost."""
 
 from __future__ import annotations
 
@@ -8,14 +8,54 @@ from typing import Any
 import polars as pl
 
 from tracelens.derive.layers.layer_times import Sides
-from tracelens.derive.layers.switching import COMPILED, EAGER, change_costs, cheapest_path
 from tracelens.schemas.events import PRIMITIVES
 
+EAGER, COMPILED = 0, 1
+"""The two configurations, as positions in a layer's times; the model's caller is in the first."""
 Row = dict[str, Any]
 TOTAL = "(total)"
 _WORDS = ("eager", "compiled")
 _MOVES = ("layout", "memory")
 """Primitives that only prepare others: an eager convolution and the layout transform before it are one operation."""
+
+
+def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> list[int]:
+    """The configuration of each layer for which times and changes sum to the least, by dynamic programming.
+
+    `times` has each layer's time in either configuration, infinite where it cannot run in one; `change_cost` is paid
+    wherever the configuration changes, and by a path that begins or ends compiled: what calls the model is eager. Of
+    equal paths the one that stays longer in its configuration is taken; where changes cost nothing, a layer that is
+    equally fast in both is eager. With a cost of 0 this is the recurrence of the thesis "Evaluating the PyTorch
+    Compiler in the Vision Domain": the faster one, layer by layer.
+    """
+    cost = [0.0, float("inf")]
+    came_from: list[tuple[int, int]] = []
+    for layer in times:
+        origin = tuple(_cheaper_origin(cost, at, change_cost) for at in (EAGER, COMPILED))
+        cost = [cost[origin[at]] + change_cost * (origin[at] != at) + layer[at] for at in (EAGER, COMPILED)]
+        came_from.append((origin[EAGER], origin[COMPILED]))
+    at = _cheaper_origin(cost, EAGER, change_cost)
+    path = []
+    for origins in reversed(came_from):
+        path.append(at)
+        at = origins[at]
+    return path[::-1]
+
+
+def _cheaper_origin(cost: Sequence[float], at: int, change_cost: float) -> int:
+    """The configuration to come from at least cost; at equal cost the same one, or eager where changes cost nothing."""
+    stay, change = cost[at], cost[1 - at] + change_cost
+    if stay == change and change_cost == 0:
+        return EAGER
+    return at if stay <= change else 1 - at
+
+
+def change_costs(path: Sequence[int], change_cost: float) -> list[float]:
+    """The cost of the change before each layer; the last one also pays for leaving a compiled region."""
+    costs = [change_cost * (before != at) for before, at in zip([EAGER, *path], path, strict=False)]
+    if costs:
+        costs[-1] += change_cost * (path[-1] != EAGER)
+    return costs
 
 
 def best_of_two(layers: Sequence[Row]) -> list[Row]:
@@ -26,8 +66,8 @@ def best_of_two(layers: Sequence[Row]) -> list[Row]:
 def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list[Row]:
     """The cheapest path with `change_cost` for every change between eager and compiled.
 
-    `region_ns` is what each layer's time in other holds of calling it as a compiled region of its own: it is taken out,
-    as the changes pay for it.
+    `region_ns` is the part of each layer's time in other that calling it as a compiled region of its own takes; it is
+    subtracted, as the changes pay for it.
     """
     bare = [
         layer | {"other_ns": None if layer["other_ns"] is None else max(layer["other_ns"] - region_ns, 0.0)}
@@ -38,9 +78,9 @@ def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list
 
 
 def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) -> list[Row]:
-    """The faster run for each operation of a layer, where both runs have the same ones in it; else for the layer.
+    """The faster run for each operation of a layer, where both runs have the same ones; else for the whole layer.
 
-    `operations` has the times of each layer's in both runs, by layer.
+    `operations` has each layer's times by operation in both runs.
     """
     rows = best_of_two(layers)
     cumulative = 0.0
@@ -57,7 +97,7 @@ def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) 
 
 
 def with_total(rows: Sequence[Row]) -> list[Row]:
-    """The rows after their sum. Speedups are over layers that both runs have; forced ones tell nothing of a choice."""
+    """The rows after their total. Speedups are over layers that both runs have: a forced choice is no gain."""
     free = [row for row in rows if not row["is_forced"]]
     base, other, chosen = (sum(row[name] for row in free) for name in ("base_ns", "other_ns", "chosen_ns"))
     switches = sum(row["switch_ns"] for row in rows)
@@ -102,9 +142,9 @@ def _or_never(time: float | None) -> float:
 
 
 def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:
-    """Of each layer the GPU time of its operations in both runs: its primitives, all phases, per step.
+    """For each layer the GPU time of its operations in both runs: by primitive, over all phases, per step.
 
-    `kernels` is what `both_kernel_times` gives. Time in layout transforms and memory operations counts for the layer's
+    `kernels` is from `both_kernel_times`. Time in layout transforms and memory operations counts for the layer's
     longest other primitive.
     """
     sides = [_by_primitive(times.filter(pl.col("rank") == rank)) for times in kernels]

@@ -1,4 +1,4 @@
-"""Whether a compile plan that was measured helps: its end-to-end time beside that of the same model without it."""
+"""The outcome of a measured compile plan: its end-to-end time beside that of the same model without it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tracelens.derive.layers.layer_times import DEVICES, EAGER
 from tracelens.trace import Trace
 
 PLANNED = "custom"
-"""The configuration that a plan is measured in."""
+"""The configuration in which a plan is measured."""
 
 _ALONE = (
     "A plan was measured and nothing to compare it with: measure the model without it on the same device too "
@@ -19,11 +19,11 @@ _ALONE = (
 
 
 def planned_outcome(*traces: Trace) -> list[str]:
-    """What a measured plan gained over the uncompiled model, and over the one compiled as a whole; a sentence each.
+    """A sentence each on what a measured plan gained over the uncompiled model and over the one compiled as a whole.
 
-    Plan and model may have been measured in one trace or several, the first of which counts. Each is judged against the
-    spread (quartiles) of both, and the first against what was predicted, where the measurement recorded that. Nothing
-    where no plan was measured.
+    Plan and model may have been measured in one trace or several, the first of which counts. Each gain is judged
+    against the spread (quartiles) of both, and the first against the prediction, where the measurement recorded one.
+    Empty where no plan was measured.
     """
     pure: dict[str, dict[str, Any]] = {}
     for trace in reversed(traces):
@@ -55,23 +55,23 @@ def _pure(trace: Trace) -> dict[str, dict[str, Any]]:
 
 
 def _settings(trace: Trace) -> dict[str, Any]:
-    """What the measurement of the plan recorded of it."""
+    """The settings that the measurement of the plan recorded."""
     kept = [source.get("settings", {}) for source in trace.manifest.sources]
     return next((about for about in kept if PLANNED in about.get("devices", {})), {})
 
 
 def _kind_of_device(about: dict[str, Any]) -> str | None:
-    """Where the plan ran; null where the measurement does not say."""
-    told = about.get("devices", {}).get(PLANNED)
-    return None if told is None else "cpu" if told == "cpu" else "gpu"
+    """The kind of device that the plan ran on, cpu or gpu; null where it was not recorded."""
+    device = about.get("devices", {}).get(PLANNED)
+    return None if device is None else "cpu" if device == "cpu" else "gpu"
 
 
 def _beside(name: str, base: dict[str, Any], plan: dict[str, Any], predicted: float | None) -> str:
     speedup = base["median"] / plan["median"]
     low, high = base["low"] / plan["high"], base["high"] / plan["low"]
     outcome = "it helps" if low > 1 else "it does harm" if high < 1 else "no difference beyond the spread"
-    said = "" if predicted is None else f"; predicted {predicted:.2f}"
+    prediction = "" if predicted is None else f"; predicted {predicted:.2f}"
     return (
         f"The measured plan ({PLANNED}) takes {plan['median'] / 1e6:.3f} ms end to end, {name} "
-        f"{base['median'] / 1e6:.3f} ms: a speedup of {speedup:.2f} ({low:.2f} to {high:.2f}{said}), {outcome}."
+        f"{base['median'] / 1e6:.3f} ms: a speedup of {speedup:.2f} ({low:.2f} to {high:.2f}{prediction}), {outcome}."
     )

@@ -1,14 +1,13 @@
-"""Which modules a compiled graph's kernels came from: the trace's calls aligned with those recorded at compile time.
+"""The modules that a compiled graph's kernels came from: the trace's calls aligned with those recorded when compiling.
 
 Inductor wraps every run of a compiled graph in an annotation `## Call CompiledFxGraph KEY ##`; the recorder's sidecar
-lists, by that key and in order, the kernels the graph calls and the FX nodes each was made from. Names repeat within a
-graph, so a call is found by name and place: the two sequences are aligned, each distinct one once.
+lists, by that key and in order, the kernels that the graph calls and the FX nodes each was made from. Names repeat
+within a graph, so a call is found by name and place: the two sequences are aligned, each distinct one once.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from difflib import SequenceMatcher
 
 import polars as pl
@@ -19,7 +18,7 @@ from tracelens.derive.layers.splitting import cumulated, split_duration
 _GRAPH_SPAN = r"^## Call CompiledFxGraph (\S+) ##$"
 _PREFIX = re.compile(r"^graph_\d+_")
 _MAIN = ("conv", "gemm", "attention")
-"""Primitives of which a call to a library runs one kernel; its other kernels prepare or finish that one."""
+"""Primitives of which a library call runs exactly one kernel; its other kernels prepare or finish that one."""
 PARTS = pl.Schema(
     {
         "rank": pl.Int32, "kernel_id": pl.Int64, "module_path": pl.String, "rule": pl.String,
@@ -29,9 +28,9 @@ PARTS = pl.Schema(
 
 
 def split_kernels(kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
-    """A row a kernel and module it was made from: rule, is_backward, estimate_ns, low_ns and high_ns; see PARTS.
+    """A row for each kernel and module it was made from: rule, is_backward, estimate_ns, low_ns and high_ns; see PARTS.
 
-    A fused kernel's time is split by the bytes that each module's nodes put out; an equal split and the whole for the
+    A fused kernel's time is split by the bytes that each module's nodes write; an equal split and the whole for the
     module with most bytes give the range. The estimates of a kernel sum to its duration. Kernels that no recorded call
     explains are left out. `kernels` needs rank, kernel_id, name, span_id, primitive, link, start_ns and duration_ns, in
     the order of their launches.
@@ -47,19 +46,17 @@ def recorded_calls(kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.Da
     """
     if not provenance.height or not kernels.height:
         return pl.DataFrame()
-    calls = pl.concat([_calls(k, tree) for k, tree in _by_rank(kernels, spans)] or [pl.DataFrame()])
-    return _aligned(calls, provenance) if calls.height else pl.DataFrame()
-
-
-def _by_rank(kernels: pl.DataFrame, spans: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    found = []
     for tree in span_trees(spans.select("rank", "span_id", "parent_id", "name", "kind")):
         part = kernels.filter(pl.col("rank") == tree["rank"][0])
         if part.height:
-            yield part, tree
+            found.append(_calls(part, tree))
+    calls = pl.concat(found or [pl.DataFrame()])
+    return _aligned(calls, provenance) if calls.height else pl.DataFrame()
 
 
 def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
-    """One rank's kernels that ran in a compiled graph: with the graph's key and run, and the call in it.
+    """One rank's kernels that ran in a compiled graph, with the graph's key, its run, and the call in it.
 
     The call is the outermost op between the kernel's launch and the graph, or, where there is none, the kernel alone.
     """
@@ -123,7 +120,7 @@ def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
 
 
 def _extern_label(name: str) -> str:
-    """The bare name of a library call, by which the recorded `torch.ops.aten.sort.stable` meets the op `aten::sort`."""
+    """A common name for a recorded library call and the trace's op: `torch.ops.aten.sort.stable`, `aten::sort`."""
     words = [word for word in re.split(r"::|\.", name) if word not in _NO_NAMES]
     return "extern " + _VARIANTS.get(words[0] if words else name, words[0] if words else name)
 
@@ -134,7 +131,7 @@ _VARIANTS = {"bias_addmm": "addmm"}
 
 
 def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
-    """A run's calls in order: label, and the primitives of its kernels; kernels of a replayed graph are calls alone."""
+    """A run's calls in order: label, and the primitives of its kernels; each kernel of a replayed graph is a call."""
     calls: list[tuple[str, list[str]]] = []
     for label, primitive, is_new in kernels.select("label", "primitive", "is_new").iter_rows():
         if is_new:
@@ -160,10 +157,10 @@ def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) 
 
 
 def _fill_gaps(calls: list[tuple[str, list[str]]], expected: list[str], matched: list[int | None]) -> None:
-    """Give kernels that carry no op, as in the replay of a CUDA graph, the library calls recorded at their place.
+    """Match kernels that have no op, as in the replay of a CUDA graph, with the library calls recorded at their place.
 
-    Between two kernels that are known there may be several such calls: then each main kernel is the next one's, with
-    the kernels before it; where their numbers differ nothing is said.
+    Between two known kernels there may be several such calls: then each main kernel belongs to the next one, with the
+    kernels before it; where their numbers differ nothing is matched.
     """
     at, last = 0, -1
     while at < len(calls):
@@ -187,7 +184,7 @@ def _fill_gaps(calls: list[tuple[str, list[str]]], expected: list[str], matched:
 
 
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
-    """A row a recorded call and module: estimate_frac by bytes, least and most of the three splits, rule."""
+    """A row for each recorded call and module: estimate_frac by bytes, low_frac and high_frac of three splits, rule."""
     return shares_of(
         _own_nodes(provenance.drop_nulls("module_path")),
         ["is_backward", "module_path"],
@@ -196,7 +193,7 @@ def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
 
 
 def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFrame:
-    """A row a recorded call and value of `by`: estimate_frac by the bytes its nodes put out, and low_frac, high_frac.
+    """A row for each recorded call and value of `by`: estimate_frac by the bytes its nodes write, low_frac, high_frac.
 
     The range is that of the split by bytes, an equal one, and all for the value with most bytes. `more`: aggregates of
     the nodes to keep.
@@ -218,7 +215,7 @@ def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFra
 
 
 def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
-    """The nodes without those that Inductor merely lists beside the one that a library call runs.
+    """The nodes without those that Inductor lists beside the one that a library call runs.
 
     A fallback's origins gather neighbours that were inlined on the way (seen with torch 2.11).
     """

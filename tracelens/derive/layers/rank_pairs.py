@@ -1,4 +1,4 @@
-"""Comparing one rank with one other rank: comparisons match rows by rank, so the two go by one number."""
+"""Comparing one rank with another: comparisons match rows by rank, so base's rank takes the number of other's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def one_rank_each(base: Trace, other: Trace) -> bool:
 
 
 def _as_rank(trace: Trace, rank: int) -> Trace:
-    """The trace, which has one rank, under another number; kept, so that a comparison and its notes read it once."""
+    """The trace of one rank under another number; cached, so that a comparison and its notes read it once."""
     if trace not in _renamed or _renamed[trace].manifest.ranks != [rank]:
         tables = {name: trace.scan(name).with_columns(rank=pl.lit(rank, pl.Int32)) for name in TABLES}
         _renamed[trace] = Trace(replace(trace.manifest, ranks=[rank]), tables, trace.path)
@@ -33,7 +33,7 @@ def _as_rank(trace: Trace, rank: int) -> Trace:
 
 
 def pairs_ranks(compare: Callable[Concatenate[Trace, Trace, _P], _T]) -> Callable[Concatenate[Trace, Trace, _P], _T]:
-    """The comparison, which takes base's only rank for other's only one."""
+    """A comparison that, given traces of one rank each, compares these two ranks."""
 
     @wraps(compare)
     def paired(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> _T:
@@ -47,14 +47,14 @@ def pairs_ranks(compare: Callable[Concatenate[Trace, Trace, _P], _T]) -> Callabl
 def says_ranks(
     notes: Callable[Concatenate[Trace, Trace, _P], list[str]],
 ) -> Callable[Concatenate[Trace, Trace, _P], list[str]]:
-    """The notes of a comparison, of ranks paired likewise, and first that they were."""
+    """The notes of such a comparison, with a first sentence that says which ranks were paired."""
 
     @wraps(notes)
-    def said(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> list[str]:
+    def with_ranks(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> list[str]:
         found = pairs_ranks(notes)(base, other, *args, **more)
         if one_rank_each(base, other):
             one, two = base.manifest.ranks[0], other.manifest.ranks[0]
             found.insert(0, f"Rank {one} of base is compared with rank {two} of other, the only one of each.")
         return found
 
-    return said
+    return with_ranks

@@ -1,8 +1,8 @@
-"""The layers of kernels of replayed CUDA graphs, by a capture of the same program that ran without graphs.
+"""Layers of replayed CUDA graphs' kernels, taken from a capture of the same program that ran without graphs.
 
-A replay is one call, so nothing around it says which of its kernels is whose. Run without graphs the same program
-launches the same kernels in the same order, one by one: the two sequences of names are aligned, each distinct one once,
-and a replayed kernel takes the place of the kernel it stands beside.
+A replay is one call, so nothing around it says which layer each of its kernels belongs to. Without graphs the same
+program launches the same kernels in the same order, one by one: the two sequences of names are aligned, each distinct
+one once, and a replayed kernel takes the layer of the kernel it is aligned with.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tracelens.trace import Trace
 BASE_EVIDENCE = "base capture"
 UNATTRIBUTED = "(unattributed)"
 _LEAST_ALIKE = 0.5
-"""With fewer of a sequence's kernels matched, the base ran another program, and nothing is said."""
+"""With a smaller part of a sequence matched, the base ran another program, and nothing is placed."""
 _LONGEST_RUN = 20_000
-"""Kernels taken of a base that marks no steps: alignment takes time with the product of both lengths."""
+"""Kernels taken of a base without steps: alignment takes time proportional to the product of both lengths."""
 _MOST_EDITS = 300
 _PATHS_ONLY = ("none", "root module only", "module span", "backward sequence")
-"""Evidence of the launch, which for a replay is that of all its kernels together."""
+"""Evidence from the launch, which all kernels of a replay share."""
 _OF_BASE = ("layer", "class_name", "phase")
 
 
@@ -32,34 +32,34 @@ def has_replays(trace: Trace) -> bool:
 
 
 def place_replays(placed: pl.DataFrame, trace: Trace, base: Trace, base_parts: pl.DataFrame) -> pl.DataFrame:
-    """The kernels of `placed` with replayed ones placed as the base's, as far as it has the same sequence of them.
+    """The kernels of `placed`, with replayed ones placed as in the base where both have the same sequence.
 
     Both frames hold a row a kernel and layer. A kernel that was split in the base is split in the same proportions; its
     parts sum to its own duration.
     """
     pairs = _pairs(trace, base)
     open_rows = placed.filter((pl.col("link") == "graph") & pl.col("evidence").is_in(_PATHS_ONLY))
-    told = open_rows.join(pairs, on=["rank", "kernel_id"]).join(
+    replayed = open_rows.join(pairs, on=["rank", "kernel_id"]).join(
         _fractions(base_parts), on=["base_rank", "base_id"], suffix="_base", maintain_order="left_right"
     )
-    if told.is_empty():
+    if replayed.is_empty():
         return placed
     key = ["rank", "kernel_id"]
     finer = (pl.col("layer") == UNATTRIBUTED) | (pl.col("layer_base") + ".").str.starts_with(pl.col("layer") + ".")
-    told = told.filter((finer & (pl.col("layer_base") != UNATTRIBUTED)).any().over(key))
-    told = split_duration(told).with_columns(
+    replayed = replayed.filter((finer & (pl.col("layer_base") != UNATTRIBUTED)).any().over(key))
+    replayed = split_duration(replayed).with_columns(
         layer="layer_base",
         class_name="class_name_base",
         phase=pl.coalesce("phase_base", "phase"),
         evidence=pl.lit(BASE_EVIDENCE),
         duration_ns="estimate_ns",
     )
-    rest = placed.join(told.select(key).unique(), on=key, how="anti", maintain_order="left")
-    return pl.concat([rest, told.select(rest.columns)])
+    rest = placed.join(replayed.select(key).unique(), on=key, how="anti", maintain_order="left")
+    return pl.concat([rest, replayed.select(rest.columns)])
 
 
 def _fractions(parts: pl.DataFrame) -> pl.DataFrame:
-    """The base's parts of kernels with the fraction of the kernel that each is, as `split_duration` takes them."""
+    """The base's parts of kernels with each part's fraction of its kernel, as `split_duration` takes them."""
     key = ["rank", "kernel_id"]
     whole, equal = pl.col("duration_ns").sum().over(key), 1 / pl.len().over(key)
     fractions = parts.with_columns(
@@ -97,10 +97,10 @@ def _pairs(trace: Trace, base: Trace) -> pl.DataFrame:
 
 
 def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The kernels of both in order, those of the base that were no replays; equal names have equal codes."""
+    """The kernels of both in order, without replays in the base; equal names have equal codes."""
     mine, theirs = _sequences(trace), _sequences(base).filter(pl.col("link") != "graph")
     if _tools(trace) != _tools(base):
-        # Tools spell template arguments and unnamed namespaces each in its own way.
+        # Tools write template arguments and unnamed namespaces in different ways.
         bare = pl.col("name").cast(pl.String).str.extract(r"^(?:void )?([^<(]+)")
         mine, theirs = mine.with_columns(bare), theirs.with_columns(bare)
     names = pl.concat([mine["name"], theirs["name"]]).cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1)
@@ -112,9 +112,9 @@ def _tools(trace: Trace) -> set[object]:
 
 
 def _sequences(trace: Trace) -> pl.DataFrame:
-    """Kernels in the order of their launches, those of a replay in that of the graph's nodes where the source tells.
+    """Kernels in launch order, those of a replay in the order of the graph's nodes where the source has it.
 
-    `unit` is what belongs together: a step (0 or more), or outside of steps a launch (below 0).
+    `unit` groups them: a step (0 or more), or outside of steps a launch (below 0).
     """
     columns = ("rank", "kernel_id", "name", "link", "step", "api_call_id", "graph_node_id", "start_ns")
     launches = trace.select("api_calls", "rank", "api_call_id", "start_ns").rename({"start_ns": "launch_ns"})
@@ -124,7 +124,7 @@ def _sequences(trace: Trace) -> pl.DataFrame:
 
 
 def _run(kernels: pl.DataFrame) -> pl.DataFrame:
-    """One run of the program: the step whose sequence most steps have, or what there is where none is marked."""
+    """One run of the program: a step with the most common sequence, or the first kernels where no step is marked."""
     steps = kernels.drop_nulls("step").group_by("step", maintain_order=True).agg("code")
     if steps.is_empty():
         return kernels.head(_LONGEST_RUN)
@@ -133,9 +133,9 @@ def _run(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
-    """For each of `mine` the place of its like in `theirs`, in order; None where the other sequence has none there.
+    """For each of `mine` the index of its match in `theirs`, in increasing order; null for no match.
 
-    What both begin and end with is paired at once, so that only what differs is searched.
+    The common beginning and end are paired at once, so that only what differs is searched.
     """
     shorter = min(len(mine), len(theirs))
     head = next((i for i in range(shorter) if mine[i] != theirs[i]), shorter)
@@ -175,13 +175,13 @@ def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int
 
 
 def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
-    """How far in `mine` a diagonal begins: from the one below by skipping one of ours, or above by one of theirs."""
+    """The place in `mine` where a diagonal begins: one of mine is skipped from below, or one of theirs from above."""
     down = diagonal == -n_edits or (diagonal != n_edits and reach[diagonal - 1] < reach[diagonal + 1])
     return reach[diagonal + 1] if down else reach[diagonal - 1] + 1
 
 
 def _walked_back(steps: list[dict[int, int]], x: int, diagonal: int) -> list[tuple[int, int]]:
-    """The pairs on the way that reached the end."""
+    """The matched pairs on the path that reached the end."""
     pairs = []
     for n_edits in range(len(steps) - 1, -1, -1):
         begun = _onward(steps[n_edits], diagonal, n_edits)

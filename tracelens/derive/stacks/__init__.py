@@ -1,1 +1,1 @@
-"""What call stacks hold: the frames' names and roles."""
+"""Call stacks: names and roles of frames, and the tables made from a debugger's stops."""

@@ -1,4 +1,4 @@
-"""Frames as a debugger prints them: function, file and library told apart, and names that compare across builds."""
+"""Parsing frames as a debugger prints them into function, file and library, with names comparable across builds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 UNKNOWN_FUNCTION = "??"
-"""What gdb prints for a frame whose function it cannot name."""
+"""gdb's text for a frame whose function has no name."""
 
 # Every pattern here is linear in its input: nothing that repeats can match the same text in two ways.
 _BRACKET = re.compile(
@@ -37,7 +37,7 @@ _PLAIN_ARGUMENTS = re.compile(r"(?: (?=\((?:\)|\.\.\.))|(?=\([\w#@.$]{1,200}=(?!
 
 @dataclass(frozen=True, slots=True)
 class PrintedFrame:
-    """What gdb printed of one frame, without argument values and folders: both may hold secrets."""
+    """A printed frame without argument values and folders, as both may hold secrets."""
 
     raw_function: str
     library: str | None = None
@@ -51,12 +51,12 @@ def file_name(path: str) -> str | None:
 
 
 def without_folders(function: str) -> str:
-    """The name with file names only where clang wrote the path of a lambda's or unnamed type's source into it."""
+    """The name without folders in the source paths that clang writes into names of lambdas and unnamed types."""
     return _FOLDERS.sub(r"\1", function)
 
 
 def split_frame(text: str) -> PrintedFrame:
-    """Take apart `FUNCTION (ARGUMENTS) at FILE:LINE` or `… from LIBRARY`; the arguments are dropped.
+    """Parse `FUNCTION (ARGUMENTS) at FILE:LINE` or `… from LIBRARY`; the arguments are dropped.
 
     A text without an argument list, such as `<signal handler called>` or one cut short, is a function alone.
     """
@@ -76,8 +76,8 @@ def split_frame(text: str) -> PrintedFrame:
 def normalise_function(name: str) -> str:
     """The name without what differs between builds and compilers; `??` and gdb's `<…>` remarks stay as they are.
 
-    Dropped are template arguments, parameters, return type, qualifiers, anonymous namespaces and the marks of cloned
-    or split functions. Both spellings of a lambda, `{lambda(…)#1}` and `<lambda(…)>`, become `{lambda}`.
+    Dropped are template arguments, parameters, return type, qualifiers, anonymous namespaces and the marks of cloned or
+    split functions. Both forms of a lambda, `{lambda(…)#1}` and `<lambda(…)>`, become `{lambda}`.
     """
     text = _CLANG_LAMBDA.sub("{lambda}", _MARKS.sub("", name)).strip()
     if text.startswith("<") and text.endswith(" called>"):
@@ -92,7 +92,7 @@ def normalise_function(name: str) -> str:
 
 
 def _brackets(text: str) -> Iterator[tuple[re.Match[str], int, int]]:
-    """Every bracket with the nesting depth before and after it; a closing one that closes nothing changes nothing."""
+    """Every bracket with the nesting depth before and after it; a closing bracket without an opening one is ignored."""
     still_open: list[str] = []
     counts: Counter[str] = Counter()
     for match in _BRACKET.finditer(text):
@@ -145,9 +145,10 @@ def _without_suffixes(name: str) -> str:
 
 
 def _arguments_start(text: str) -> int:
-    """Where gdb's own argument list opens, outside all brackets; -1 where there is none.
+    """The position at which gdb's own argument list opens, outside all brackets; -1 where there is none.
 
-    It follows a space, or holds `name=value`: logs joined by hand lose spaces, and values must not pass for a name.
+    It follows a space, or holds `name=value`: logs joined by hand lose spaces, and values must not become part of a
+    name.
     """
     for match, before, _ in _brackets(text):
         at = match.start()
@@ -163,7 +164,7 @@ def _arguments_start(text: str) -> int:
 
 
 def _arguments_end(text: str, start: int) -> int:
-    """Where the argument list that opens at `start` has closed; the end of the text when it is cut short."""
+    """The position after the argument list that opens at `start`; the end of the text when it is cut short."""
     depth = 0
     for match in _IN_ARGUMENTS.finditer(text, start):
         depth += {"(": 1, ")": -1}.get(match.group(), 0)

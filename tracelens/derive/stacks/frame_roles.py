@@ -1,4 +1,4 @@
-"""Which part of the software a native frame belongs to, by an ordered table of rules that users may edit."""
+"""The part of the software that a native frame belongs to, by an ordered table of rules that users may change."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RoleRule:
-    """One line of the table: the role of frames whose function, library and file match every pattern given.
+    """One rule: the role of frames whose function, library and file match every given pattern.
 
-    Patterns are regular expressions looked for from the start of the normalised function, and of the file names.
+    Patterns are regular expressions matched from the start of the normalised function and of the file names.
     """
 
     role: str
@@ -20,7 +20,7 @@ class RoleRule:
     file: str | None = None
 
     def matches(self, function: str, library: str | None, file: str | None) -> bool:
-        """Whether the rule holds; a frame without library or file fails a rule that asks for one."""
+        """Whether the rule applies; a frame without library or file fails a rule that has a pattern for it."""
         return (
             re.match(self.function, function) is not None
             and (self.library is None or (library is not None and re.match(self.library, library) is not None))
@@ -54,7 +54,7 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
     RoleRule("dispatcher", r"c10::|at::(?!native::)"),
     RoleRule("aten_native", r"at::native::"),
     RoleRule("stdlib", r"(std|__gnu_cxx|__cxxabiv1)::|operator (new|delete)"),
-    # From here on the name told nothing, so the file it lives in does.
+    # From here on the function's name did not decide, so its library or file does.
     RoleRule("library", library=r"lib(cudnn|cublas|cuda|cufft|cusparse|cusolver|nvrtc|nccl|dnnl|mkl|MIOpen|hip|roc)"),
     RoleRule("runtime", library=r"lib(c|m|pthread|dl|rt)[.-]|ld-linux|libgcc_s"),
     RoleRule("python", library=r"libpython"),
@@ -66,10 +66,10 @@ DEFAULT_RULES: tuple[RoleRule, ...] = (
     RoleRule("unknown", library=r""),
     RoleRule("user"),
 )
-"""First match wins: what the function's name says, then what its library says.
+"""The first match wins: rules on the function's name, then rules on its library.
 
-The last lines leave frames that no rule knows: in a shared library they are unknown; a named function of the program
-itself, or one with debug information, is the user's. By the notes on stacks of PyTorch 1.8 and 2.11.
+The last rules are for frames that no other matches: in a shared library they are unknown; a named function of the
+program itself, or one with debug information, is the user's. From the notes on stacks of PyTorch 1.8 and 2.11.
 """
 
 

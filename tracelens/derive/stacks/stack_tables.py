@@ -1,8 +1,8 @@
-"""Stops of a debugged program into the tables `stacks` and `frames`, and where in a stack a named function stands."""
+"""The tables `stacks` and `frames` from a debugged program's stops, and finding a named function in a stack."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -13,20 +13,20 @@ from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, PrintedFrame, 
 from tracelens.derive.stacks.frame_roles import DEFAULT_RULES, RoleRule, frame_role
 from tracelens.errors import TracelensError
 from tracelens.schemas.stacks import FRAMES, STACKS
-from tracelens.storage.table import Table
 
 WELL_KNOWN_ENTRIES = r"call_function|Conv2dImpl::forward|VariableType::_convolution|Conv2d.*::forward|THPVariable_\w+"
-"""Where a framework call begins: in the stacks of "Comparing the costs of abstraction for DL frameworks", and in those
-of a release build of torch 2, whose interpreter is stripped, the Python binding."""
+"""Functions in which a framework call begins: in the stacks of "Comparing the costs of abstraction for DL frameworks",
+and, in a release build of torch 2, whose interpreter is stripped, the Python binding.
+"""
 
 _NO_FRAMEWORK = frozenset({"runtime", "python", "library", "user", "unknown"})
 
 
 @dataclass(frozen=True, slots=True)
 class StackFrame:
-    """One frame of a stop; the address is only for telling inlined frames and doubled stops, and is not stored.
+    """One frame of a stop; the address only tells inlined frames and doubled stops, and is not stored.
 
-    `has_debug_info`: of the frame's library, as the debugger said; where null, whether file and line are known says it.
+    `has_debug_info` is what the debugger said of the frame's library; null means that a known line decides.
     """
 
     level: int
@@ -37,7 +37,7 @@ class StackFrame:
 
     @property
     def is_debug(self) -> bool:
-        """Whether there is debug information for it."""
+        """Whether the frame has debug information."""
         return self.printed.line is not None if self.has_debug_info is None else self.has_debug_info
 
 
@@ -45,8 +45,8 @@ class StackFrame:
 class Stop:
     """One stop of the program: its frames from the innermost, and the thread by the debugger's and the system's id.
 
-    What a log does not tell is null: then hits count in the order of the stops, from 1, and the frames themselves say
-    which function it is and whether Python's own are missing.
+    What a log does not contain is null: hits are then counted from 1 in the order of the stops, and the frames
+    themselves show the function and whether Python's frames are missing.
     """
 
     frames: list[StackFrame] = field(default_factory=list)
@@ -79,7 +79,7 @@ def stack_tables(
     process_id: int | None = None,
     rules: Sequence[RoleRule] = DEFAULT_RULES,
 ) -> dict[str, pl.DataFrame]:
-    """The tables `stacks` and `frames` of stops that have frames, without rank; stack ids and hits count in order."""
+    """The tables `stacks` and `frames` without rank, of stops that have frames; ids and hits count in order."""
     stacks: list[dict[str, Any]] = []
     frames: dict[str, list[Any]] = {name: [] for name in FRAMES.without("rank").names}
     names = {(frame.printed.raw_function, frame.is_python): "" for stop in stops for frame in stop.frames}
@@ -96,6 +96,7 @@ def stack_tables(
         functions = [names[frame.printed.raw_function, frame.is_python] for frame in stop.frames]
         stop_roles = [roles[name, p.library, p.file] for name, p in zip(functions, printed, strict=True)]
         stop_roles = ["python" if f.is_python else r for f, r in zip(stop.frames, stop_roles, strict=True)]
+        has_interpreter = "python" in stop_roles or any(name.startswith("_PyEval_Eval") for name in functions)
         known = [frame.is_debug for frame in stop.frames]
         frames["stack_id"] += [stack_id] * len(printed)
         frames["level"] += [frame.level for frame in stop.frames]
@@ -115,19 +116,21 @@ def stack_tables(
                 "implementation": implementation,
                 "depth": max(stop.depth or 0, stop.frames[-1].level + 1),
                 "truncated": stop.truncated,
-                "python_frames": stop.python_frames
-                or ("unavailable" if _has_interpreter(functions, stop_roles) else "none"),
+                "python_frames": stop.python_frames or ("unavailable" if has_interpreter else "none"),
                 "build_kind": _build_kind([name in entries for name in functions], stop_roles, known),
             }
         )
-    return {"stacks": _typed(STACKS, stacks), "frames": _typed(FRAMES, frames)}
+    return {
+        "stacks": pl.DataFrame(stacks, schema=STACKS.without("rank").schema),
+        "frames": pl.DataFrame(frames, schema=FRAMES.without("rank").schema),
+    }
 
 
 def find_function(functions: Sequence[str], pattern: str, occurrence: str = "outermost") -> int | None:
     """Index of the outermost (or innermost) function that the pattern names; null where none does.
 
-    A pattern is a plain name, or a regular expression for a whole function or for what follows one of its `::`.
-    Raises TracelensError when it is neither.
+    A pattern is a plain name, or a regular expression for a whole function or for what follows one of its `::`. Raises
+    TracelensError when it is neither.
     """
     found = _named_by(pl.Series(functions, dtype=pl.String), pattern).arg_true()
     if found.is_empty():
@@ -150,7 +153,7 @@ def _named_by(functions: pl.Series, pattern: str) -> pl.Series:
 
 
 def _is_twin(first: Stop, second: Stop) -> bool:
-    """Whether the second stop is the same call, seen where the first library forwards it."""
+    """Whether the second stop is the same call as the first, which its library forwarded."""
     one, two = first.frames[0], second.frames[0]
     return (
         len(first.frames) == len(second.frames)
@@ -163,10 +166,10 @@ def _is_twin(first: Stop, second: Stop) -> bool:
 
 
 def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
-    """Inline for a frame that the next one contains.
+    """The kind of each frame: inline, native, python or unknown.
 
     gdb prints no address for a frame that another was inlined into (its own is the inlined one's), and MI repeats it;
-    where no address was printed at all, nothing can be told. A repeated address in one function is recursion.
+    where no address was printed at all, the kind is unknown. A repeated address in one function is recursion.
     """
     if len(frames) > 1 and all(frame.address is None for frame in frames[1:]):
         return ["python" if frame.is_python else "unknown" for frame in frames]
@@ -180,20 +183,10 @@ def _kinds(frames: Sequence[StackFrame], functions: Sequence[str]) -> list[str]:
     return kinds
 
 
-def _has_interpreter(functions: Sequence[str], roles: Sequence[str]) -> bool:
-    return "python" in roles or any(name.startswith("_PyEval_Eval") for name in functions)
-
-
 def _build_kind(is_entry: Sequence[bool], roles: Sequence[str], known: Sequence[bool]) -> str:
-    """Whether file and line are known of the framework's frames below the outermost entry (else of all)."""
+    """Whether the framework's frames below the outermost entry (else all) have debug information: all, some or none."""
     end = max((i for i, entry in enumerate(is_entry) if entry), default=len(roles))
     counted = [known[i] for i in range(1, end) if roles[i] not in _NO_FRAMEWORK]
     if not counted:
         return "unknown"
     return "debug" if all(counted) else "mixed" if any(counted) else "release"
-
-
-def _typed(table: Table, data: Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]) -> pl.DataFrame:
-    """The data with the table's dtypes, in its column order, without rank."""
-    schema = table.without("rank").schema
-    return pl.DataFrame(data, schema=schema)

@@ -1,1 +1,1 @@
-"""Where time goes: steps, idle time and its causes, ops, ranges, threads."""
+"""Breaking time down: steps, idle time and its causes, ops, ranges, threads."""

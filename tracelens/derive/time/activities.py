@@ -1,4 +1,4 @@
-"""What the host threads that launch device work did meanwhile: stretches of time with one cause each."""
+"""Activities of the host threads that launch device work: stretches of time with one cause each."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import polars as pl
 
 from tracelens.derive.columns.cutting import overlay
 from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.columns.lookup import last_before
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.op_cover import with_op_time
 from tracelens.derive.time.places import OWN_HOOKS, between, describe
 
 PROFILER = "the profiler's own work"
-"""The place of time that the profiler takes for itself in a thread, as where it makes a buffer for activities."""
+"""The place of time that the profiler takes for itself in a thread, for example to allocate a buffer."""
 PAUSE_NS = 100_000
-"""A pause between two ops that is shorter than this belongs to issuing them: a framework's own Python takes 1 to 50 µs
-between ops. Where the profiler recorded Python calls, which slows them by several times, STACKS_SLOW_BY as much."""
+"""A pause between two ops shorter than this belongs to issuing them: a framework's own Python takes 1 to 50 µs between
+ops. Recording Python calls slows them by several times; the limit is then STACKS_SLOW_BY times as long.
+"""
 STACKS_SLOW_BY = 4
 
 _LAUNCHES = ("kernel_launch", "graph_launch", "memcpy", "memset")
@@ -26,7 +28,7 @@ _LOADS = (
     r"|GraphInstantiate)|^(nvrtc|hiprtc)Compile"
 )
 _INPUT = (
-    # torch's and other loaders, by their own names; what a program's annotations say of loading data.
+    # torch's and other loaders by their own names; annotations for loading data.
     r"DataLoader|_next_data|(?:^|/)(?:torch/utils/data|webdataset|ffcv|nvidia/dali|petastorm)/|datasets/iterable_dataset"
     r"|(?i)^\W*(?:data|dataset|loader|input|batch)s?"
     r"(?:[ _-]?(?:load(?:ing|er)?|fetch(?:ing)?|time|wait|next|prep\w*))?\W*$"
@@ -40,21 +42,21 @@ _LOADING = (
     r"|(?:^|/)triton/(?:compiler|runtime/(?:build|autotuner))|(?:^|/)torch/utils/cpp_extension\.py|^<frozen importlib"
 )
 _OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
-"""An operator of a library, as aten::add or aten::add.out; autograd::engine::evaluate_function: … is none."""
+"""An operator of a library, such as aten::add or aten::add.out; autograd::engine::evaluate_function: … is none."""
 _HOOK_AROUND_CALL = r"/steps\.py\(\d+\): call$"
-"""The hook that the program's own call runs in."""
+"""The hook inside which the program's own call runs."""
 _DRIVER_LOADS = r"(?i)loading|compiler"
-"""Overhead that is the driver's: Runtime Triggered Module Loading, Lazy Function Loading, Driver Compiler."""
+"""Overhead caused by the driver: Runtime Triggered Module Loading, Lazy Function Loading, Driver Compiler."""
 _CLASSES = ("profiler", "loading", "call", "waiting", "input", "computing", "launch", "host")
-"""What may go on at once on a thread, what counts first: a call of the API within compilation is part of it."""
+"""Classes of activity on a thread by priority where several overlap: an API call within compilation is compilation."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Lane:
     """Spans and calls of one thread, by start, each with `row`, its row in the whole table, start_ns and end_ns.
 
-    `overhead` holds what torch tells of work that is not the program's: the profiler's, and the driver's that loads.
-    Where the calls of any thread are known, a thread that has none made none.
+    `overhead` holds spans in which the profiler works for itself, or the driver loads. `calls_are_known`: the source
+    recorded API calls, so a thread without any made none.
     """
 
     process_id: int
@@ -67,13 +69,13 @@ class _Lane:
 
 
 def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> pl.DataFrame:
-    """The activities of every thread that launches device work or marks steps: the table but for the rank.
+    """The activities of every thread that launches device work or marks steps: the table without the rank.
 
     `spans` has parent_id (row number), kind, name, process_id, thread_id, start_ns, duration_ns; `calls` likewise kind,
-    api, and span_id as row number. Within a thread activities do not overlap. A stretch that no span covers is one only
-    on a process's main thread (the one that marks steps, else the one that launches most): elsewhere a thread of which
-    nothing is recorded waits for others to give it work. Where nothing launches device work, `with_op_time` says what
-    ops compute meanwhile.
+    api, and span_id as row number. Within a thread activities do not overlap. Time that no span covers is an activity
+    only on a process's main thread (the one that marks steps, else the one that launches most): any other thread
+    without spans waits for others to give it work. Where nothing launches device work, `with_op_time` adds what ops
+    compute.
     """
     made = [(lane, _of_lane(lane, spans)) for lane in _lanes(spans, calls, marks)]
     columns = ("process_id", "thread_id", "start_ns", "duration_ns", "cause", "what", "span_id", "api_call_id")
@@ -88,7 +90,7 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
 
 
 def _lanes(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> Iterable[_Lane]:
-    """The threads that matter, each with its spans and calls."""
+    """The threads that launch work or mark steps, each with its spans and calls."""
     key = ["process_id", "thread_id"]
     launching = calls.filter(pl.col("kind").is_in(_LAUNCHES)).group_by(key).len()
     if not launching.height:
@@ -111,7 +113,7 @@ def _lanes(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> Ite
 
 
 def _of_thread(frame: pl.DataFrame, process: int, thread: int) -> pl.DataFrame:
-    """Rows of a thread by start, with their row in the frame and end_ns."""
+    """The rows of a thread by start, with their row in the frame and end_ns."""
     is_mine = (frame["process_id"] == process) & (frame["thread_id"] == thread)
     rows = is_mine.arg_true().alias("row")
     names = [name for name in ("kind", "name", "api", "span_id") if name in frame.columns]
@@ -126,9 +128,9 @@ def _of_thread(frame: pl.DataFrame, process: int, thread: int) -> pl.DataFrame:
 
 
 def _stopped_by(overhead: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """The overhead that a thread stood still for: nothing begins in it there meanwhile.
+    """The overhead during which the thread stood still: nothing begins in it meanwhile.
 
-    torch tells of no thread that the work was done in; it is done in one that calls the API.
+    torch does not record the thread of this overhead; it is one that calls the API.
     """
     begins = pl.concat([spans.filter(pl.col("kind") != "overhead")["start_ns"], calls["start_ns"]]).sort()
     rows = overhead.sort("start_ns")
@@ -139,7 +141,8 @@ def _stopped_by(overhead: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame
 def _of_lane(lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
     """The activities of one thread."""
     classes = _classes(lane)
-    segments = _overlaid(classes)
+    found = overlay([part.select("start_ns", "end_ns", "cause", "row") for part in classes])
+    segments = _joined(found.select("start_ns", "end_ns", pl.col("layer").alias("class"), "cause", at="row"))
     if not segments.height:
         return segments
     if lane.is_main:
@@ -153,7 +156,7 @@ def _of_lane(lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _classes(lane: _Lane) -> list[pl.DataFrame]:
-    """Of each class the intervals, disjoint and by start: start_ns, end_ns, row (of a call, else null), cause."""
+    """For each of _CLASSES its intervals, disjoint, by start: start_ns, end_ns, row (of a call, else null), cause."""
     spans, calls = lane.spans, lane.calls
     marked = each_once(spans["name"], _by_name) if spans.height else pl.Series("name", [], pl.UInt8)
     is_op = spans["kind"] == "op"
@@ -187,7 +190,7 @@ def _classes(lane: _Lane) -> list[pl.DataFrame]:
 
 
 def _by_name(name: pl.Expr) -> pl.Expr:
-    """0 of a span that loads data, 1 of one that compiles or imports, 2 of a live capture's own work, else null."""
+    """A span's class by name: 0 loads data, 1 compiles or imports, 2 is a live capture's own work, else null."""
     return (
         pl.when(name.str.contains(OWN_HOOKS) & ~name.str.contains(_HOOK_AROUND_CALL))
         .then(pl.lit(2, pl.UInt8))
@@ -199,7 +202,7 @@ def _by_name(name: pl.Expr) -> pl.Expr:
 
 
 def _causing(calls: pl.DataFrame) -> pl.DataFrame:
-    """Calls that wait for the device, allocate or load: start_ns, end_ns, cause, row; the outer one of nested calls."""
+    """Calls that wait for the device, allocate or load: start_ns, end_ns, cause, row; the outermost of nested calls."""
     kind, api = pl.col("kind").cast(pl.String), pl.col("api").cast(pl.String)
     cause = (
         pl.when(api.str.contains(_LOADS)).then(pl.lit("loading"))
@@ -212,7 +215,7 @@ def _causing(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _waiting(spans: pl.DataFrame, causing: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Operators that wait for the device, as aten::item: the innermost around each such call, with the call's row.
+    """Operators that wait for the device, such as aten::item: the innermost around each waiting call, with its row.
 
     A framework's own regions, and autograd's around a whole backward function, may do much else.
     """
@@ -231,14 +234,14 @@ def _waiting(spans: pl.DataFrame, causing: pl.DataFrame, calls: pl.DataFrame) ->
 
 
 def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
-    """The intervals (start_ns, end_ns, …) by start, without those within others, which may begin at the same time."""
+    """The intervals (start_ns, end_ns, …) by start, without those that lie within another one."""
     ordered = intervals.sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
     reached = pl.col("end_ns").cum_max().shift(1)
     return ordered.filter((pl.col("start_ns") >= reached).fill_null(value=True))
 
 
 def _computing(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Ops that compute on the host: none of the API's functions is called in them, for all the time they take.
+    """Ops that compute on the host: long ones in which no function of the API is called.
 
     Operators have a library in their name, as aten::add; a framework's own regions have none.
     """
@@ -249,7 +252,7 @@ def _computing(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _union(intervals: pl.DataFrame, pause: int = 0) -> pl.DataFrame:
-    """The intervals (start_ns, end_ns; by start) joined where they overlap, touch or stand less than `pause` apart."""
+    """The intervals (start_ns, end_ns; by start), joined where they overlap, touch or are less than `pause` apart."""
     reached = intervals["end_ns"].cum_max()
     firsts = (intervals["start_ns"] > reached.shift(1) + max(pause - 1, 0)).fill_null(value=True).arg_true()
     lasts = pl.concat([firsts.slice(1), firsts.clear().extend_constant(intervals.height, 1)]) - 1
@@ -259,15 +262,8 @@ def _union(intervals: pl.DataFrame, pause: int = 0) -> pl.DataFrame:
     return joined.filter(pl.col("end_ns") > pl.col("start_ns"))
 
 
-def _overlaid(classes: list[pl.DataFrame]) -> pl.DataFrame:
-    """Segments by start, each of the first class under way in it: start_ns, end_ns, class, at (a call's row), cause."""
-    columns = ("start_ns", "end_ns", "cause", "row")
-    found = overlay([part.select(columns) for part in classes])
-    return _joined(found.select("start_ns", "end_ns", pl.col("layer").alias("class"), "cause", at="row"))
-
-
 def _without_gaps(segments: pl.DataFrame) -> pl.DataFrame:
-    """The segments, and between them those of the host of which nothing is recorded."""
+    """The segments, with the time between them filled by segments of class and cause host."""
     following = segments["start_ns"].shift(-1)
     missing = segments.select(start_ns="end_ns", end_ns=following).filter(pl.col("end_ns") > pl.col("start_ns"))
     missing = missing.with_columns(
@@ -277,7 +273,7 @@ def _without_gaps(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _joined(segments: pl.DataFrame) -> pl.DataFrame:
-    """Segments that touch and are of one class and call, as one."""
+    """Adjacent segments of one class and call joined."""
     same = ["class", "at"]
     differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in same)
     is_new = differs | (pl.col("start_ns") != pl.col("end_ns").shift(1)).fill_null(value=True)
@@ -292,9 +288,9 @@ def _joined(segments: pl.DataFrame) -> pl.DataFrame:
 
 
 def _described(segments: pl.DataFrame, lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
-    """The activities that segments are, with what and span_id.
+    """The segments as activities, with what and span_id.
 
-    span_id is the span around a call, else the innermost one that covers at least half of the stretch.
+    span_id is the span around a call, else the innermost one that covers at least half of the segment.
     """
     is_call = pl.col("at").is_not_null()
     is_named = is_call | (pl.col("class") != _CLASSES.index("launch"))
@@ -324,8 +320,7 @@ def _described(segments: pl.DataFrame, lane: _Lane, spans: pl.DataFrame) -> pl.D
 
 def _around(spans: pl.DataFrame, own: pl.DataFrame, moments: pl.Series) -> pl.Series:
     """The row of the innermost span around each moment of a thread; null where there is none."""
-    last = own["start_ns"].search_sorted(moments, side="right").cast(pl.Int64) - 1
-    row = own["row"].cast(pl.Int64).gather(last.set(last < 0, None))
+    row = own["row"].cast(pl.Int64).gather(last_before(own["start_ns"], moments))
     while True:
         is_over = spans["start_ns"].gather(row).cast(pl.Int64) + spans["duration_ns"].gather(row) <= moments
         if not is_over.any():
@@ -334,11 +329,11 @@ def _around(spans: pl.DataFrame, own: pl.DataFrame, moments: pl.Series) -> pl.Se
 
 
 def _between(spans: pl.DataFrame, lane: _Lane, moments: pl.Series) -> pl.Series:
-    """What a thread did last before each moment at which nothing is recorded, and what it does next."""
+    """A text for each moment without a span: the last thing that the thread did before it and the first after."""
     own, is_span = (lane.spans, True) if lane.spans.height else (lane.calls, False)
     after = own["start_ns"].search_sorted(moments, side="right").cast(pl.Int64)
-    names = own["name" if is_span else "api"]
-    following = names.gather(after.set(after == own.height, None))
+    all_names = own["name" if is_span else "api"]
+    following = all_names.gather(after.set(after == own.height, None))
     row = own["row"].cast(pl.Int64).gather((after - 1).set(after == 0, None))
     while is_span and row.count():
         above = spans["parent_id"].gather(row).cast(pl.Int64)
@@ -346,6 +341,6 @@ def _between(spans: pl.DataFrame, lane: _Lane, moments: pl.Series) -> pl.Series:
         if not ended.any():
             break
         row = above.zip_with(ended.fill_null(value=False), row)
-    before = spans["name"].gather(row) if is_span else names.gather((after - 1).set(after == 0, None))
-    said = pl.DataFrame({"before": before.cast(pl.String), "after": following.cast(pl.String)})
-    return said.select(between(pl.col("before"), pl.col("after"))).to_series().alias("what")
+    before = spans["name"].gather(row) if is_span else all_names.gather((after - 1).set(after == 0, None))
+    names = pl.DataFrame({"before": before.cast(pl.String), "after": following.cast(pl.String)})
+    return names.select(between(pl.col("before"), pl.col("after"))).to_series().alias("what")

@@ -1,4 +1,4 @@
-"""What would help a program, as far as its trace shows it, and what it may save a step at most."""
+"""Advice: changes that would help a program, as far as its trace shows, and the time that each may save at most."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ import polars as pl
 from tracelens.derive.columns.intervals import covered_ns
 from tracelens.derive.kernels.casts import casts_after_copies
 from tracelens.derive.time.activities import PROFILER
-from tracelens.derive.time.idle_places import idle_places
-from tracelens.derive.time.judging import PARTS, judged_ranks
+from tracelens.derive.time.judging import PARTS, idle_places, judged_ranks
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
 _WORTH_IT = 0.02
-"""Advice is given where it may save this share of the time."""
+"""The least share of the time that an advice has to save to be given."""
 _MANY = 5
 _UNFUSED_LAUNCHES = 20
-"""An optimizer that launches more kernels a step than this, and none for many tensors at a time, is not fused."""
+"""An optimizer that launches more kernels a step than this, none of them for many tensors, is not fused."""
 _LARGE_SCORES = 128 * 128
 
 _BY_CAUSE = {
@@ -39,8 +38,8 @@ _BY_LOADER = {
 class _Found:
     """A trace's idle places, its kernels by site and primitive, and its judged time by part, all ranks together.
 
-    Idle times of places are without what the profiler adds. `is_judged` says of device work whether a step launched it,
-    or its rank marks none.
+    Idle times are without what the profiler adds. `is_judged` is a condition for device work: launched in a step, or on
+    a rank that marks none.
     """
 
     trace: Trace
@@ -52,14 +51,14 @@ class _Found:
 
     @property
     def total_ns(self) -> int:
-        """All judged time; at least 1, so that shares are of something."""
+        """All judged time; at least 1, as it is divided by."""
         return max(sum(self.judged.values()), 1)
 
 
 def advise(trace: Trace) -> list[str]:
-    """Sentences, the one that may save most first: what to do, where, what it may save at most, which section shows it.
+    """Sentences, the largest saving first: what to do, where, the most it can save, and the section that shows it.
 
-    Savings are upper bounds for one change alone: what the device idles for that cause, or the kernels take.
+    Savings are upper bounds for one change alone: the idle time of that cause, or the time of the kernels.
     """
     ranks = judged_ranks(trace)
     judged = {part: sum(rank.parts[part] for rank in ranks) for part in PARTS}
@@ -71,9 +70,9 @@ def advise(trace: Trace) -> list[str]:
     marked = [rank.rank for rank in ranks if rank.n_steps]
     is_judged = pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked)
     found = _Found(trace, places, _kernels(trace, is_judged), judged, n_steps, is_judged)
-    given = [one for rule in (_idle, _copies, _optimizer, _layout, _attention, _communication) for one in rule(found)]
-    worth = [one for one in given if one[0] >= _WORTH_IT * found.total_ns]
-    return [_sentence(found, *one) for one in sorted(worth, key=lambda one: -one[0])[:_MANY]]
+    rules = (_idle, _copies, _optimizer, _layout, _attention, _communication)
+    worth = [advice for rule in rules for advice in rule(found) if advice[0] >= _WORTH_IT * found.total_ns]
+    return [_sentence(found, *advice) for advice in sorted(worth, key=lambda advice: -advice[0])[:_MANY]]
 
 
 def _sentence(found: _Found, saved: int, text: str, section: str) -> str:
@@ -85,7 +84,7 @@ _Advice = tuple[int, str, str]
 
 
 def _idle(found: _Found) -> Iterator[_Advice]:
-    """Of each cause of idle time the place with most of it."""
+    """For each cause of idle time, the place with most of it."""
     by_place = found.places.group_by("cause", "what", maintain_order=True).agg(pl.col("idle_ns").sum())
     for (cause,), part in by_place.partition_by("cause", as_dict=True, maintain_order=True).items():
         top = part.sort("idle_ns", descending=True, maintain_order=True)
@@ -104,20 +103,11 @@ def _idle(found: _Found) -> Iterator[_Advice]:
 
 
 def _copies(found: _Found) -> Iterator[_Advice]:
-    """Copies from pageable memory that nothing hides, and copies wider than what is computed with."""
-    copies = found.trace.select(
-        "memcpys",
-        "rank",
-        "device_id",
-        "memcpy_id",
-        "step",
-        "direction",
-        "source_memory",
-        "size_bytes",
-        "start_ns",
-        "duration_ns",
+    """Copies from pageable memory that no kernel hides, and copies of wider elements than are computed with."""
+    columns = ("rank", "device_id", "memcpy_id", "step", "direction", "source_memory", "start_ns", "duration_ns")
+    copies = found.trace.select("memcpys", *columns).filter(
+        (pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0) & found.is_judged
     )
-    copies = copies.filter((pl.col("direction") == "h2d") & (pl.col("duration_ns") > 0) & found.is_judged)
     if copies["duration_ns"].sum() < _WORTH_IT * found.total_ns:
         return
     kernels = found.trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
@@ -141,7 +131,7 @@ def _kernels(trace: Trace, is_judged: pl.Expr) -> pl.DataFrame:
 
 
 def _optimizer(found: _Found) -> Iterator[_Advice]:
-    """An optimizer that takes the tensors one by one: what the device idles for its launches."""
+    """An optimizer that takes the tensors one by one: it saves the idle time of launching its kernels."""
     own = found.kernels.filter(pl.col("phase") == "optimizer")
     n_own = int(own["n"].sum())
     n_launches = n_own / max(found.n_steps, 1)
@@ -160,14 +150,14 @@ def _optimizer(found: _Found) -> Iterator[_Advice]:
 
 
 def _layout(found: _Found) -> Iterator[_Advice]:
-    """Transposes around convolutions."""
+    """Layout transforms around convolutions."""
     of_convolutions = (pl.col("primitive") == "layout") & pl.col("op").str.contains("conv")
     saved = found.kernels.filter(of_convolutions.fill_null(value=False))["ns"].sum()
     yield int(saved), "Keep images in channels_last: convolutions transpose their operands", "layer_attribution"
 
 
 def _attention(found: _Found) -> Iterator[_Advice]:
-    """Softmax over large scores between batched products, where no fused attention kernel does both."""
+    """Softmax over large scores between batched products, instead of one fused attention kernel."""
     softmax = found.kernels.filter((pl.col("primitive") == "softmax") & pl.col("op").str.contains(r"^aten::_?softmax"))
     saved = int(softmax["ns"].sum())
     if saved < _WORTH_IT * found.total_ns or not _has_large_scores(found.trace):
@@ -179,7 +169,7 @@ def _attention(found: _Found) -> Iterator[_Advice]:
 
 
 def _has_large_scores(trace: Trace) -> bool:
-    """Whether a softmax is over a batch of large matrices, by the shapes that were recorded."""
+    """Whether a softmax's recorded input shape is a batch of large matrices."""
     own = trace.select("spans", "input_shapes", where=pl.col("name") == "aten::_softmax")
     shapes = own["input_shapes"].unique().cast(pl.String).str.extract(r"^\[\[(?:\d+, ?)+(\d+, ?\d+)\]").drop_nulls()
     sizes = (

@@ -21,18 +21,18 @@ from tracelens.trace import Trace
 _KEY = ["rank", "device_id", "step"]
 _WORK = ("rank", "device_id", "start_ns", "duration_ns", "api_call_id")
 _KERNEL_KIND = pl.col("is_communication").fill_null(value=False).cast(pl.UInt8)
-"""COMMUNICATION, else COMPUTE."""
+"""The work's kind by column is_communication: COMMUNICATION, else COMPUTE."""
 _TIMES = {"step": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64}
 _CAUSE = pl.Series("cause", CAUSES)
 
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """`frame` has the columns of TIME_BREAKDOWN.
+    """The breakdown of a trace; `frame` has the columns of TIME_BREAKDOWN.
 
-    `idle` adds idle time up: idle_ns by rank, device_id, step, cause and whether it lies `within` the device's work;
-    `places` by rank, device_id, cause and place: what, idle_ns, n_gaps, longest_ns, example_ns; of the steps, where the
-    rank marks any.
+    `idle` has idle_ns by rank, device_id, step, cause and whether it lies `within` the device's work; `places` has
+    what, idle_ns, n_gaps, longest_ns and example_ns by rank, device_id, cause and place, for the steps where the rank
+    marks any.
     """
 
     frame: pl.DataFrame
@@ -44,12 +44,12 @@ _made: WeakKeyDictionary[Trace, Breakdown] = WeakKeyDictionary()
 
 
 def break_down(trace: Trace) -> Breakdown:
-    """A row a rank, device and step, and one (step null) from a device's first to its last work.
+    """A row for each rank, device and step, and one (step null) from a device's first to its last work.
 
     Lengths are of interval unions, so overlapping work counts once; exposed time is what no other work hides. Work
     counts in the step in whose time it runs. The definitions of compute and idle are those of HTA's temporal breakdown.
-    Ranks without device work are broken down by `break_down_processes`. Several analyses ask for it, so it is kept with
-    the trace.
+    Ranks without device work are broken down by `break_down_processes`. The result is cached, as several analyses need
+    it.
     """
     if trace not in _made:
         made = [_break_down(trace)] if trace.has("kernels") else []
@@ -94,7 +94,7 @@ def _break_down(trace: Trace) -> Breakdown:
 def _devices(
     trace: Trace, steps: pl.DataFrame, recorded: pl.DataFrame
 ) -> Iterator[tuple[tuple[int, int], DeviceWork, pl.DataFrame]]:
-    """Each device's rank and number, its work, and the rank's steps."""
+    """For each device its rank and number, its work, and the rank's steps."""
     kernels = trace.select("kernels", *_WORK, "is_communication").with_columns(kind=_KERNEL_KIND)
     others = pl.concat([trace.select(name, *_WORK) for name in ("memcpys", "memsets")])
     parts = [_by_device(part) for part in (kernels, others.with_columns(kind=pl.lit(COPY, pl.UInt8)))]
@@ -124,7 +124,7 @@ def _by_device(work: pl.DataFrame) -> dict[tuple[int, int], pl.DataFrame]:
 
 
 def _of_device(device: DeviceWork, steps: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
-    """Of a device the measures of all its work and of each step; its idle time as in a Breakdown."""
+    """The measures of all a device's work and of each step, and its idle time and places as in a Breakdown."""
     found = time_of_device(device)
     begin = min(int(part["start_ns"][0]) for part in device.work if part.height)
     whole = pl.DataFrame([(None, begin, found.end_ns)], schema=_TIMES, orient="row")
@@ -147,7 +147,7 @@ def _of_device(device: DeviceWork, steps: pl.DataFrame) -> tuple[pl.DataFrame, .
 
 
 def _recorded(trace: Trace, marked: pl.Series) -> pl.DataFrame:
-    """Of each rank that marks no steps the time of which its host is known, as one window without a step."""
+    """For each rank without steps, the time for which its host's activities are known, as one window without a step."""
     end = pl.col("start_ns") + pl.col("duration_ns")
     known = activities_of(trace).filter(~pl.col("rank").is_in(marked.implode())).group_by("rank")
     found = known.agg(start_ns=pl.col("start_ns").min(), end_ns=end.max())
@@ -163,9 +163,9 @@ def _last_collective(kernels: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
 
 
 def _collective_wait(trace: Trace) -> pl.DataFrame:
-    """Each rank's time in collectives beyond the fastest rank's in the same one, matched by order within a step.
+    """Each rank's time in collectives beyond the fastest rank's time in the same one, matched by order within a step.
 
-    Steps in which the ranks' collectives do not match (in number or order of kernels by name) are left out.
+    Steps in which the ranks' collectives differ in number or order of kernels by name are left out.
     """
     place = ["device_id", "step", "place", "name"]
     # Only the device a rank computes on communicates, and ranks number theirs differently on different hosts.

@@ -1,4 +1,4 @@
-"""Whose the time of work and of calls is: sums by row of another table."""
+"""Summing the times of work and calls for each row of another table."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _LANE = ["process_id", "thread_id"]
 
 
 def charge(rows: pl.Series, values: pl.Series, n_rows: int) -> pl.Series:
-    """For each of so many rows the sum of the values that name it in `rows`; what names none is left out."""
+    """For each of `n_rows` rows the sum of the values whose entry in `rows` is its number, nulls left out."""
     sums = pl.DataFrame({"row": rows, "value": values}).drop_nulls("row").group_by("row").agg(pl.col("value").sum())
     return pl.repeat(0, n_rows, dtype=pl.Int64, eager=True).scatter(sums["row"], sums["value"])
 
 
 def charge_calls(calls: pl.DataFrame, n_rows: int) -> pl.Series:
-    """For each of so many spans the time of one rank's calls made directly in it (span_id, a row number).
+    """For each of `n_rows` spans the time of one rank's calls made directly in it (span_id, a row number).
 
     A call within another call of its thread adds nothing.
     """

@@ -1,4 +1,4 @@
-"""Steps and activities of a trace; of one that was collected before there were such tables, derived."""
+"""Steps and activities of a trace; derived from its events if the trace is older than these tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def steps_of(trace: Trace) -> pl.DataFrame:
 
 
 def activities_of(trace: Trace) -> pl.DataFrame:
-    """The table of activities; empty where nothing is known of the host."""
+    """The table of activities; empty where the source records no host."""
     return _table(trace, "activities")
 
 
@@ -46,7 +46,7 @@ def _table(trace: Trace, name: str) -> pl.DataFrame:
 
 
 def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, pl.DataFrame]:
-    """The tables of one rank, from its spans, calls and device work; spans and api_calls with their ids and steps."""
+    """Steps and activities of one rank, from its spans, calls and device work; ids and steps of spans and api_calls."""
     spans, calls = (
         trace.select(name, "rank", *columns).filter(pl.col("rank") == rank)
         for name, columns in (("spans", _SPANS), ("api_calls", _CALLS))
@@ -79,9 +79,9 @@ def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, p
 
 
 def mark_anew(trace: Trace, pattern: str) -> Trace:
-    """The trace with the spans as marks of steps whose names the regular expression finds, instead of its own.
+    """The trace with steps marked by the spans whose names match the regular expression, instead of its own marks.
 
-    Raises UsageError where it is none, or no span has such a name.
+    Raises UsageError for an invalid expression, and where no span has such a name.
     """
     parts = [_of_rank(trace, rank, pattern) for rank in trace.manifest.ranks]
     found = {name: [part[name] for part in parts if part[name].height] for name in ("steps", "activities", *_MARKED)}
@@ -111,5 +111,5 @@ def mark_anew(trace: Trace, pattern: str) -> Trace:
 
 
 def _found(frame: pl.DataFrame, ids: str, other: pl.DataFrame, wanted: str) -> pl.Series:
-    """The rows of `frame` whose ids a column of another frame names."""
+    """The rows of `frame` that the ids in another frame's column point at."""
     return rows_of(frame["rank"], frame[ids], other.select("rank", wanted)).alias(wanted)

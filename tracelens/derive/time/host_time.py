@@ -1,4 +1,4 @@
-"""What is known of each rank's host: when its API calls returned, on which threads, and what these did."""
+"""The host of each rank: when API calls returned, on which threads, and the activities of these threads."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import polars as pl
 import pyarrow as pa
 
 from tracelens.derive.columns.cutting import overlay
-from tracelens.derive.columns.distinct import as_categories, distinct_rows
+from tracelens.derive.columns.distinct import distinct_rows
 from tracelens.derive.columns.lookup import numbered
 from tracelens.derive.time.completing import activities_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
 Thread: TypeAlias = tuple[int | None, int | None]
-"""A process, and a thread of it."""
+"""A process id and a thread id."""
 
 HOST, UNKNOWN = CAUSES.index("host"), CAUSES.index("unknown")
 SEGMENTS: dict[str, type[pl.DataType]] = {
@@ -29,12 +29,12 @@ _KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32,
 
 @dataclass(frozen=True, slots=True)
 class HostTime:
-    """What is known of a rank's host. Causes, places and threads are numbers: places in CAUSES, `places`, `threads`.
+    """One rank's host. Causes, places and threads are indices into CAUSES, `places` and `threads`.
 
-    `calls` has a row an API call: when it `returned`, on which thread, and its place: the outermost op around it, else
-    its function. `ids` are their ids where these are not their rows. `lanes` has of each thread what is known that it
-    did: SEGMENTS by start, where a place of -1 is none. `mains` has the main thread of each process, first the one of
-    which most time is known.
+    `calls` has a row for each API call: when it `returned`, its thread, and its place: the outermost op around it, else
+    its function. `ids` are the calls' ids where these are not their rows. `lanes` has each thread's activities as
+    SEGMENTS, by start; a place of -1 is unknown. `mains` has the main thread of each process, first the one with most
+    known time.
     """
 
     trace: Trace
@@ -49,11 +49,11 @@ class HostTime:
 
     @property
     def unrecorded(self) -> int:
-        """The cause of time in which nothing is known of any thread."""
+        """The cause of time without any known activity."""
         return HOST if self.lanes else UNKNOWN
 
     def rows(self, ids: pl.Series) -> pl.Series:
-        """The rows of `calls` with these ids; -1, or another one that is none, where there is none."""
+        """The rows of `calls` with these ids; a number that is no row, such as -1, where there is none."""
         if self.ids is not None:
             rows = pl.DataFrame({"id": self.ids}).with_row_index("row")
             found = pl.DataFrame({"id": ids}).join(rows, on="id", how="left", maintain_order="left")
@@ -61,10 +61,10 @@ class HostTime:
         return ids.fill_null(-1) if ids.null_count() else ids
 
     def timeline(self, thread: Thread) -> pl.DataFrame:
-        """What a thread that launches did, or another one of its process: SEGMENTS, by start.
+        """SEGMENTS, by start, for what held a launching thread up: its own activities or another thread's.
 
-        A thread of which nothing is recorded, or which only runs Python, may wait for another that works: what that one
-        did counts first, then its own Python, then that of the main thread.
+        A thread without spans, or which only runs Python, may wait for another that works: the other threads'
+        activities come first, then its own Python, then that of the main thread.
         """
         key = thread if thread in self.lanes else (thread[0], None)
         if key not in self._timelines:
@@ -77,9 +77,10 @@ class HostTime:
         return self._timelines[key]
 
     def last_thread(self, work: Iterable[pl.DataFrame]) -> int:
-        """The thread that counts once all work (start_ns, call) of a device is done; -1 if none is known.
+        """The thread to blame for time after all work (start_ns, call) of a device; -1 if none is known.
 
-        The main thread of the process that launched the last of it; if unknown, the one of which most time is known.
+        It is the main thread of the process that launched the last work; if unknown, the main thread with most known
+        time.
         """
         found = next(iter(self.mains.values()), None)
         if len(self.mains) > 1:
@@ -90,16 +91,16 @@ class HostTime:
         return -1 if found is None else self.threads.index(found)
 
     def uses(self) -> pl.DataFrame:
-        """The rank's kernels by start: the name's number, and the call that launched each."""
+        """The rank's kernels by start: the name's category number, and the row of the call that launched each."""
         kernels = self.trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
         own = kernels.filter(pl.col("rank") == self.rank).sort("start_ns")
         return own.select(pl.col("name").to_physical(), call=self.rows(own["api_call_id"]))
 
 
 def host_times(trace: Trace, ranks: Iterable[int]) -> dict[int, HostTime]:
-    """What is known of the hosts of these ranks.
+    """The hosts of these ranks.
 
-    Calls are read some rows at a time, and only what is needed of each is kept: see `Trace.batches`.
+    Calls are read in batches, and only what is needed of each is kept: see `Trace.batches`.
     """
     reading = {rank: _Reading(trace, rank) for rank in ranks}
     for rank, batches in trace.batches("api_calls", *_CALLS):
@@ -110,7 +111,7 @@ def host_times(trace: Trace, ranks: Iterable[int]) -> dict[int, HostTime]:
 
 
 class _Reading:
-    """A rank's host while its calls are read; places and threads are numbered in the order they come."""
+    """A rank's host while its calls are read; places and threads are numbered in the order of their appearance."""
 
     def __init__(self, trace: Trace, rank: int) -> None:
         self.trace, self.rank = trace, rank
@@ -124,18 +125,18 @@ class _Reading:
         self.ops = ops.scatter(sites["site_id"], self.numbers(sites["op"]))
 
     def of_rank(self, table: str, *columns: str) -> pl.DataFrame:
-        """Columns of a table's rows of the rank."""
+        """Columns of the rank's rows of a table."""
         return self.trace.select(table, "rank", *columns).filter(pl.col("rank") == self.rank)
 
     def numbers(self, places: pl.Series) -> pl.Series:
-        """The numbers of places; -1 of null."""
-        rows, like = distinct_rows(as_categories(places).to_physical())
+        """The indices of places in `places`; -1 for null."""
+        rows, like = distinct_rows(places.cast(pl.Categorical).to_physical())
         found = places.gather(rows).cast(pl.String).to_list()
         numbers = [-1 if place is None else self.places.setdefault(place, len(self.places)) for place in found]
         return pl.Series(numbers, dtype=pl.Int32).gather(like)
 
     def take(self, calls: pl.DataFrame) -> None:
-        """Keep what is needed of the next calls."""
+        """Add a batch of calls."""
         first, self.n_calls = self.n_calls, self.n_calls + calls.height
         self.are_rows &= (calls["api_call_id"] == pl.int_range(first, self.n_calls, eager=True)).all()
         like, found = numbered(calls, ["process_id", "thread_id"])
@@ -150,7 +151,7 @@ class _Reading:
         self.parts.append(calls.select(returned=returned, thread=thread, place=place))
 
     def finished(self) -> HostTime:
-        """What is known of the host, once all calls are read."""
+        """The host, after all calls were read."""
         activities = activities_of(self.trace).filter(pl.col("rank") == self.rank)
         own = activities.select(
             "process_id", "thread_id", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"),
@@ -161,7 +162,7 @@ class _Reading:
             (process, thread): part.drop("process_id", "thread_id").sort("start_ns")
             for (process, thread), part in own.partition_by("process_id", "thread_id", as_dict=True).items()
         }
-        # The main thread is the one of which most time is known.
+        # The main thread is the one with most known time.
         known = {thread: int((part["end_ns"] - part["start_ns"]).sum()) for thread, part in lanes.items()}
         mains: dict[int | None, Thread] = {}
         for thread in sorted(known, key=lambda thread: (-known[thread], thread)):

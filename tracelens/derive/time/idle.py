@@ -1,4 +1,4 @@
-"""What a device did, and why it was idle: every nanosecond by what the thread that launches the next work did."""
+"""Idle time of a device: each nanosecond gets the cause of what the thread that launches the next work did."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.columns.cutting import cut_rows
+from tracelens.derive.columns.intervals import busy_until
 from tracelens.derive.time.host_time import UNKNOWN, HostTime
 from tracelens.schemas.events import CAUSES
 
 LOADING_NS = 1_000_000
-"""An op that launches takes microseconds; one that takes this long before the first use of a kernel loads it."""
+"""An op that launches takes microseconds; one that takes this long before a kernel's first use loads the kernel."""
 _MUCH_LONGER = 3
 LATENCY_NS = 10_000
-"""Work may start this much after its launching call returned before it counts as waiting for other work."""
+"""Work may start this long after its launching call returned before it counts as waiting for other work."""
 
 COMPUTE, COMMUNICATION, COPY = range(3)
 """Kinds of work."""
@@ -33,11 +34,11 @@ _LENGTH = pl.col("end_ns") - pl.col("start_ns")
 
 @dataclass(frozen=True, slots=True)
 class DeviceWork:
-    """A device's work, and the time that is looked at.
+    """A device's work, and the windows of time to break down.
 
-    `work` is its kernels, and all else, each by start: start_ns, duration_ns, call (a row of the host's calls, if there
-    is such a row) and kind. `windows` are disjoint, by start: start_ns, end_ns. With `only_windows` places count in
-    them only.
+    `work` is its kernels, and all else, each by start: start_ns, duration_ns, call (a row of the host's calls, or no
+    valid row) and kind. `windows` are disjoint, by start: start_ns, end_ns. With `only_windows`, places count only time
+    in windows.
     """
 
     host: HostTime
@@ -47,7 +48,7 @@ class DeviceWork:
 
     @property
     def from_ns(self) -> int:
-        """The begin of the first window or work."""
+        """The start of the first window or work."""
         return min(int(part["start_ns"][0]) for part in (self.windows, *self.work) if part.height)
 
     @property
@@ -58,12 +59,12 @@ class DeviceWork:
 
 @dataclass(frozen=True, slots=True)
 class DeviceTime:
-    """What a device did. Windows, causes and places are numbers; that of none is how many there are.
+    """The result for a device. Windows, causes and places are indices; one past the last index means none.
 
-    `busy` has a row a window, and a last one for all work: the lengths of UNIONS. `idle` is idle_ns by window, whether
-    it lies between the first and the last work (within), and cause; `places` has PLACES: longest_ns is what one gap has
-    of cause and place at most, example_ns when that begins. `launching` has of all work, kernels first, how long the
-    host was launching in the gap before it. `end_ns` is when the last work ended.
+    `busy` has a row for each window, and a last one for all work: the lengths of UNIONS. `idle` is idle_ns by window,
+    whether it lies between the first and the last work (within), and cause; `places` has PLACES: longest_ns is the most
+    that one gap has of cause and place, example_ns its start. `launching` is, for all work, kernels first, the time
+    that the host was launching in the gap before it. `end_ns` is when the last work ended.
     """
 
     busy: pl.DataFrame
@@ -74,9 +75,9 @@ class DeviceTime:
 
 
 def first_uses(device: DeviceWork, launching: pl.Series) -> pl.Series:
-    """Of all work whether it is the first use of a kernel that was loaded for it: launching it took by far the longest.
+    """For all work, whether a kernel was loaded for it: its first use, whose launch took by far the longest.
 
-    Libraries and kernels are loaded when they are first used, inside op or launch, and no profiler tells of it.
+    Libraries and kernels are loaded when they are first used, inside op or launch, and no profiler records it.
     """
     nothing = pl.repeat(False, len(launching), dtype=pl.Boolean, eager=True)
     gaps = (launching >= LOADING_NS).arg_true()
@@ -97,7 +98,7 @@ def first_uses(device: DeviceWork, launching: pl.Series) -> pl.Series:
 
 
 def by_columns(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
-    """What the device did, by whole columns; launching before work that is `loaded` counts as loading."""
+    """The breakdown in Polars, the reference for the C code; launching before work in `loaded` counts as loading."""
     work = pl.concat(device.work).with_row_index("gap").sort("start_ns", "duration_ns", "gap")
     work = work.with_columns(pl.col("gap").cast(pl.Int64), end_ns=pl.col("start_ns") + pl.col("duration_ns"))
     n_windows, n_work = device.windows.height, work.height
@@ -123,7 +124,7 @@ def by_columns(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
 
 
 def _places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
-    """PLACES of pieces, by start: those of one gap, cause and place count as one."""
+    """PLACES of idle pieces, by start: pieces of one gap, cause and place count as one."""
     place = pl.when(pl.col("place") < 0).then("call_place").otherwise("place")
     place = pl.when(place < 0).then(n_places).otherwise(place)
     gaps = pieces.group_by("gap", "cause", place.alias("place"), maintain_order=True)
@@ -141,38 +142,20 @@ def _places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
 
 
 def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
-    """How much of each window, and at last of all time, the unions of work by kind cover."""
+    """For each window, and last for all time, the time that the union of each of UNIONS covers."""
     whole = work.select(start_ns=pl.col("start_ns").min(), end_ns=pl.col("end_ns").max())
     every = pl.concat([windows.select("start_ns", "end_ns"), whole])
+    parts = {name: work.filter(pl.col("kind").is_in(kinds)) for name, kinds in UNIONS.items()}
     return pl.DataFrame(
-        {name: _covered(work.filter(pl.col("kind").is_in(kinds)), every) for name, kinds in UNIONS.items()}
+        {name: busy_until(part, every["end_ns"]) - busy_until(part, every["start_ns"]) for name, part in parts.items()}
     )
-
-
-def _covered(work: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
-    """How much of each window the union of the work, by start, covers."""
-    starts, reached = work["start_ns"], work["end_ns"].cum_max()
-    begins = (starts > reached.shift(1)).fill_null(value=True).arg_true()
-    lows = starts.gather(begins)
-    highs = reached.gather((begins.shift(-1).cast(pl.Int64) - 1).fill_null(len(starts) - 1))
-    before = (highs - lows).cum_sum().shift(1, fill_value=0)
-
-    def until(moments: pl.Series) -> pl.Series:
-        at = lows.search_sorted(moments, side="right").cast(pl.Int64) - 1
-        at = at.set(at < 0, None)
-        piece = pl.DataFrame(
-            {"at": moments, "low": lows.gather(at), "high": highs.gather(at), "sum": before.gather(at)}
-        )
-        return piece.select((pl.col("sum") + pl.min_horizontal("at", "high") - pl.col("low")).fill_null(0)).to_series()
-
-    return until(windows["end_ns"]) - until(windows["start_ns"])
 
 
 def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
     """The times at which the device does nothing, from the first window's start to the last one's end, by start.
 
-    `gap` (the work that ends it, by number), start_ns, end_ns, `within` all work; of the call that launched the work
-    when it `returned`, and its thread and place.
+    `gap` (index of the work that ends it), start_ns, end_ns, `within` all work; and for the call that launched that
+    work, when it `returned`, its thread and its place.
     """
     host, low = device.host, device.from_ns
     calls = host.calls.with_row_index("call").with_columns(pl.col("call").cast(pl.Int64))
@@ -203,7 +186,7 @@ def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
 
 
 def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
-    """The gaps, which lie in one window each, in pieces of one cause and place (-1: that of the call)."""
+    """The gaps, which lie in one window each, cut into pieces of one cause and place (-1: the call's place)."""
     launch_end = (pl.col("returned") + LATENCY_NS).clip(pl.col("start_ns"), pl.col("end_ns"))
     gaps = gaps.with_row_index("row").with_columns(
         host_end=pl.col("returned").clip(pl.col("start_ns"), pl.col("end_ns")), launch_end=launch_end
@@ -212,8 +195,8 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
     # Launching that lasts until the call returned goes on for as long as work takes to start.
     goes_on = (pl.col("cause") == _LAUNCH) & (pl.col("end_ns") == pl.col("host_end"))
     on_host = on_host.with_columns(end_ns=pl.when(goes_on).then("launch_end").otherwise("end_ns"), goes_on=goes_on)
-    told = on_host.filter("goes_on")["row"]
-    late = gaps.filter((pl.col("launch_end") > pl.col("host_end")) & ~pl.col("row").is_in(told.implode()))
+    extended = on_host.filter("goes_on")["row"]
+    late = gaps.filter((pl.col("launch_end") > pl.col("host_end")) & ~pl.col("row").is_in(extended.implode()))
     parts = [
         on_host.drop("goes_on"),
         late.with_columns(*_cause(_LAUNCH), start_ns="host_end", end_ns="launch_end"),
@@ -224,25 +207,25 @@ def _caused(gaps: pl.DataFrame, host: HostTime) -> pl.DataFrame:
 
 
 def _cause(cause: int) -> list[pl.Expr]:
-    """A cause that no activity tells."""
+    """Columns for a cause that comes from no activity."""
     return [pl.lit(cause, pl.UInt8).alias("cause"), pl.lit(-1, pl.Int32).alias("place")]
 
 
 def _on_host(gaps: pl.DataFrame, host: HostTime) -> Iterator[pl.DataFrame]:
-    """The gaps until calls returned, in pieces by what their thread did."""
+    """The gaps up to the return of their calls, cut into pieces by the activities of their thread."""
     gaps = gaps.filter(pl.col("host_end") > pl.col("start_ns")).with_columns(end_ns="host_end")
     for (thread,), of_thread in gaps.group_by("thread", maintain_order=True):
         timeline = host.timeline(host.threads[int(thread)])
         pieces = cut_rows(of_thread, timeline)
-        told = [timeline[name].gather(pieces["at"]) for name in ("cause", "place")]
-        yield pieces.drop("at").with_columns(told[0].fill_null(host.unrecorded), told[1].fill_null(-1))
+        cause, place = (timeline[name].gather(pieces["at"]) for name in ("cause", "place"))
+        yield pieces.drop("at").with_columns(cause.fill_null(host.unrecorded), place.fill_null(-1))
 
 
 def _refilled(pieces: pl.DataFrame) -> pl.DataFrame:
-    """The pieces, launching that follows a wait for the device in the same gap as part of what that wait costs."""
+    """The pieces, with launching that follows a wait for the device in the same gap counted as part of that wait."""
     is_new = (pl.col("gap") != pl.col("gap").shift(1)).fill_null(value=True)
     is_launch, is_wait = pl.col("cause") == _LAUNCH, pl.col("cause") == _SYNC
-    # Of each piece the place of the wait that it follows, null after none.
+    # For each piece, the place of the wait that it follows; null after none.
     run = (is_new | ~is_launch).cum_sum()
     pieces = pieces.with_columns(waits=is_wait.first().over(run), waited=pl.col("place").first().over(run))
     is_refill = is_launch & pl.col("waits")

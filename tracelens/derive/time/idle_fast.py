@@ -1,4 +1,4 @@
-"""What `idle.by_columns` gives, in C: one pass over what is sorted already. See `struct idle` in native.h."""
+"""The breakdown of `idle.by_columns` in C: one pass over sorted columns. See `struct idle` in native.h."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MEASURES = 7
 
 
 def time_of_device(device: DeviceWork) -> DeviceTime:
-    """What the device did, with the first uses of kernels as loading."""
+    """The device's breakdown, with launching before a kernel's first use counted as loading."""
     of_device = by_columns if LIBRARY is None else by_pass
     found = of_device(device, None)
     loaded = first_uses(device, found.launching)
@@ -30,7 +30,7 @@ def time_of_device(device: DeviceWork) -> DeviceTime:
 
 
 def by_pass(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
-    """What `by_columns` gives."""
+    """As `by_columns`."""
     assert LIBRARY is not None
     host, windows = device.host, device.windows
     timelines = [host.timeline(thread) for thread in host.threads]
@@ -77,5 +77,5 @@ def by_pass(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
 
 
 def _memory(frame: pl.DataFrame, columns: Mapping[str, pl.DataType]) -> list[pa.Buffer]:
-    """The values of columns."""
+    """The columns as memory."""
     return [memory(frame[name], dtype) for name, dtype in columns.items()]

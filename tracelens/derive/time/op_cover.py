@@ -1,4 +1,4 @@
-"""How much of what the main thread of a process does its threads compute meanwhile, where no device does."""
+"""For a process without a device: the part of its main thread's activities during which its threads compute."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from collections.abc import Sequence
 import polars as pl
 
 from tracelens.derive.columns.intervals import covered_ns
+from tracelens.derive.columns.lookup import last_before
 
 COMPUTES = ("launch", "host")
-"""Causes of activities during which ops count as computing: the others name what the process does by more than ops."""
+"""Causes of activities during which ops count as computing; the others already say what the process does."""
 
 
 def with_op_time(
     activities: pl.DataFrame, spans: pl.DataFrame, marks: pl.DataFrame, mains: Sequence[tuple[int, int]]
 ) -> pl.DataFrame:
-    """The activities with `op_ns`, of a process without device calls; null of threads that are not its main one.
+    """The activities with `op_ns` for processes without device calls; null on threads other than the main ones.
 
     `mains` has the (process, thread) of each main thread. Its activities are cut where marks of steps begin and end, so
-    that none lies in two steps, and reach from the process's first op to its last.
+    that none lies in two steps, and extend from the process's first op to its last.
     """
     columns = activities.columns
     ops = _outermost_ops(spans)
@@ -47,7 +48,7 @@ def _outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
 
 
 def _reaching(own: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
-    """A thread's activities, with one of the host before and after where ops of other threads reach further."""
+    """A thread's activities, extended by cause host where other threads' ops start earlier or end later."""
     low, high = own["start_ns"].min(), own.select((pl.col("start_ns") + pl.col("duration_ns")).max()).item()
     first, last = ops["start_ns"].min(), ops.select((pl.col("start_ns") + pl.col("duration_ns")).max()).item()
     around = [(first, low), (high, last)] if ops.height else []
@@ -67,8 +68,7 @@ def _reaching(own: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
 def _cut(own: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
     """Disjoint activities by start, cut at the edges."""
     ends = own["start_ns"] + own["duration_ns"]
-    at = own["start_ns"].search_sorted(edges, side="right").cast(pl.Int64) - 1
-    at = at.set(at < 0, None)
+    at = last_before(own["start_ns"], edges)
     inside = (edges > own["start_ns"].gather(at)) & (edges < ends.gather(at))
     begun = pl.DataFrame({"row": at, "start_ns": edges}).filter(inside.fill_null(value=False))
     rows = pl.DataFrame({"row": pl.int_range(own.height, eager=True), "start_ns": own["start_ns"]})

@@ -1,4 +1,4 @@
-"""The time that ops take on the host and on the device, by name: in C where there are many spans."""
+"""Time of ops on the host and on the device by name: in C where there are many spans."""
 
 from __future__ import annotations
 
@@ -13,20 +13,17 @@ from tracelens.schemas import DEVICE_WORK
 from tracelens.trace import Trace
 
 _MANY_SPANS = 1 << 10
-"""Fewer spans are done by whole columns sooner."""
+"""Below this number of spans whole columns are faster."""
 
 
 def op_times(trace: Trace) -> list[pl.DataFrame]:
-    """A row an op name: rank, name, the columns of `durations`, cpu_self_ns, cuda_self_ns, cuda_total_ns.
-
-    A frame a rank, if any has ops.
-    """
+    """A frame a rank with ops, a row a name: rank, name, `durations`, cpu_self_ns, cuda_self_ns, cuda_total_ns."""
     found = op_times_fast.op_times(trace) if trace.height("spans") >= _MANY_SPANS else None
     return _by_columns(trace) if found is None else found
 
 
 def _by_columns(trace: Trace) -> list[pl.DataFrame]:
-    """What `op_times` gives, by whole columns."""
+    """As `op_times`, in Polars: the reference for the C code."""
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "duration_ns", "self_ns")
     columns = ["rank", "span_id", "duration_ns"]
     work = pl.concat([trace.select(name, *columns) for name in DEVICE_WORK])
@@ -42,7 +39,7 @@ def _by_columns(trace: Trace) -> list[pl.DataFrame]:
 
 
 def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """What `op_times` gives of one rank, whose spans have is_op and is_python; but for the rank, and names as codes."""
+    """Time of each op of one rank: a row a name, names as categorical codes, without the rank."""
     parent, is_op, word = tree["parent_id"], tree["is_op"], tree["name"]
     in_calls = charge_calls(calls, tree.height)
     innermost = nearest_row(parent, is_op)
@@ -67,7 +64,7 @@ def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
 
 
 def _owners(tree: pl.DataFrame, chosen: pl.Series) -> pl.Series:
-    """The names of the ops that the chosen Python calls run directly in; null where an annotation stands between."""
+    """The names of the ops directly around the chosen Python calls; null where an annotation stands between."""
     if not chosen.any():
         return tree["name"].clear()
     owner = nearest_row(tree["parent_id"], ~tree["is_python"]).filter(chosen)

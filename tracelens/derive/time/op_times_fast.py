@@ -1,6 +1,6 @@
-"""`op_times` in C, group of rows by group: of millions of spans only what must be is held, 12 bytes each.
+"""`op_times` in C, in batches of rows: of millions of spans only 12 bytes each are kept in memory.
 
-Memory that was never touched before costs more than reading and adding up. See `struct ops` in native.h.
+Touching fresh memory costs more than reading and adding up. See `struct ops` in native.h.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Ops:
         self.words: dict[str, int] = {}
 
     def place(self, spans: pa.RecordBatch) -> bool:
-        """Find the chain of each span; whether that could be."""
+        """Find the chain of each span; false where that fails."""
         names, kinds = spans.column("name"), spans.column("kind")
         try:
             texts, words = names.dictionary.to_pylist(), kinds.dictionary.to_pylist()
@@ -57,20 +57,20 @@ class _Ops:
         )
 
     def charge_calls(self, calls: pa.RecordBatch) -> bool:
-        """Take calls off the spans that they are made in; whether that could be."""
+        """Subtract calls from the spans that they are made in; false where that fails."""
         columns = (values(calls.column(name)) for name in ("start_ns", "duration_ns", "process_id", "thread_id"))
         return bool(self.ops.charge_calls(*_rows(calls.column("span_id")), *columns))
 
     def launch(self, work: pa.RecordBatch) -> bool:
-        """Charge device work to chains."""
+        """Add device work to the chains of its spans; false where that fails."""
         return bool(self.ops.launch(*_rows(work.column("span_id")), values(work.column("duration_ns"))))
 
     def time(self, spans: pa.RecordBatch) -> bool:
-        """Charge to chains what spans take themselves; whether they are placed."""
+        """Add the spans' own times to their chains; false where spans are not placed."""
         return bool(self.ops.time(values(spans.column("self_ns"))))
 
     def expect(self) -> bool:
-        """Add up chains by name, once all is charged to them, and make room for the durations of each name's ops."""
+        """Sum the chains by name, after all times were added, and make room for the durations of each name's ops."""
         n_codes = len(self.words)
         totals = bytearray(8 * len(_SUMS) * n_codes)
         if not self.ops.totals(totals, bytearray(4 * n_codes)):
@@ -83,11 +83,11 @@ class _Ops:
         return True
 
     def order(self, spans: pa.RecordBatch) -> bool:
-        """Put the durations of ops where the next of their name goes; whether that could be."""
+        """Sort the durations of ops by name; false where that fails."""
         return bool(self.ops.order(values(spans.column("duration_ns")), self.ends, self.durations))
 
     def measures(self) -> Iterator[pl.Series]:
-        """The durations of each name's ops, once all are ordered."""
+        """The durations of each name's ops, after all were ordered."""
         durations, begin = series(self.durations, pl.Int64()), 0
         for end in self.ends:
             yield durations.slice(begin, end - begin)
@@ -95,12 +95,12 @@ class _Ops:
 
 
 def op_times(trace: Trace) -> list[pl.DataFrame] | None:
-    """What `op_times.op_times` gives; None where the library is not there, or where ids are not rows."""
+    """As `op_times.op_times`; null where the library is absent or ids are not rows."""
     if LIBRARY is None:
         return None
     ranks = {rank: _Ops(n) for rank, n in trace.heights("spans").items()}
     with ThreadPoolExecutor(1) as pool:
-        timed = [pool.submit(_charge_calls, trace, ranks)]
+        timed = [pool.submit(all, _each(trace, ranks, _Ops.charge_calls, "api_calls", *_CALLS))]
         times = _each(trace, ranks, _Ops.time, "spans", "self_ns")  # by the pool, group by group once they are placed
         for is_placed in _each(trace, ranks, _Ops.place, "spans", *_PLACING):
             if not is_placed:
@@ -108,7 +108,8 @@ def op_times(trace: Trace) -> list[pl.DataFrame] | None:
             timed.append(pool.submit(next, times, False))
         if not all(future.result() for future in timed):
             return None
-        if not _launch(trace, ranks) or not all(ops.expect() for ops in ranks.values()):
+        launched = (_each(trace, ranks, _Ops.launch, name, "span_id", "duration_ns") for name in DEVICE_WORK)
+        if not all(map(all, launched)) or not all(ops.expect() for ops in ranks.values()):
             return None
         if not all(_each(trace, ranks, _Ops.order, "spans", "duration_ns")):
             return None
@@ -116,7 +117,7 @@ def op_times(trace: Trace) -> list[pl.DataFrame] | None:
 
 
 def _names(rank: int, ops: _Ops) -> pl.DataFrame:
-    """What `op_times` gives of a rank."""
+    """The result for one rank."""
     with ThreadPoolExecutor(2) as pool:
         measures = pl.DataFrame(list(pool.map(_measures, ops.measures())), _MEASURES, orient="row")
     names = pl.DataFrame({"name": [*ops.words]}, {"name": pl.String}).hstack(measures).hstack(ops.sums)
@@ -132,24 +133,14 @@ def _measures(durations: pl.Series) -> tuple[Any, ...]:
 def _each(
     trace: Trace, ranks: dict[int, _Ops], take: Callable[[_Ops, pa.RecordBatch], bool], name: str, *columns: str
 ) -> Iterator[bool]:
-    """Have the ops of its rank take a table, group of rows by group; whether they could, for each."""
+    """Pass each batch of a table to the method `take` of its rank's ops, and yield whether that succeeded."""
     for rank, batches in trace.batches(name, *columns, use_threads=False):
         ops = ranks.get(rank)
         yield ops is None or all(_can_be_read(batch) and take(ops, batch) for batch in batches)
 
 
-def _charge_calls(trace: Trace, ranks: dict[int, _Ops]) -> bool:
-    """Take the calls off the spans of all ranks; not where they are out of order, or of very many threads."""
-    return all(_each(trace, ranks, _Ops.charge_calls, "api_calls", *_CALLS))
-
-
-def _launch(trace: Trace, ranks: dict[int, _Ops]) -> bool:
-    """Charge device work to the ops of all ranks; whether that could be."""
-    return all(all(_each(trace, ranks, _Ops.launch, name, "span_id", "duration_ns")) for name in DEVICE_WORK)
-
-
 def _can_be_read(batch: pa.RecordBatch) -> bool:
-    """Whether the columns are as a trace has them: words or dictionaries, null only where no span is named."""
+    """Whether the columns have the expected types, with nulls only in span_id and parent_id."""
     return all(
         (_is_coded(column.type) if name in {"kind", "name"} else column.type == pa.int64())
         and (name in {"span_id", "parent_id"} or not column.null_count)
@@ -158,11 +149,11 @@ def _can_be_read(batch: pa.RecordBatch) -> bool:
 
 
 def _is_coded(kind: pa.DataType) -> bool:
-    """Whether a column has strings as places of 32 bits in a list of them."""
+    """Whether a column holds strings as a dictionary with 32-bit indices."""
     is_dictionary = pa.types.is_dictionary(kind) and kind.index_type.bit_width == _PLACE_BITS
     return is_dictionary and kind.value_type in {pa.string(), pa.large_string()}
 
 
 def _rows(column: pa.Array) -> tuple[pa.Buffer, pa.Buffer | None, int]:
-    """A column of row numbers, the bits that say which are not null, and how many bits come before."""
+    """A column of row numbers: its values, its validity bits (null if nothing is null), and their offset."""
     return values(column), column.buffers()[0] if column.null_count else None, column.offset

@@ -1,4 +1,4 @@
-"""Where in a program something happened, in the words that people know: Python lines, annotations, ops, API calls."""
+"""Places in a program, in words that people know: Python lines, annotations, ops, API calls."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ import polars as pl
 from tracelens.derive.events.steps import FAMILIES
 
 LOADER = r"DataLoader|_next_data"
-"""Names of spans that a loader's own code gives."""
+"""Names of spans from a data loader's own code."""
 
 OWN_HOOKS = r"(?:^|/)collectors/torch/live/\w+\.py\("
-"""Python frames of a live capture in the program."""
+"""Python frames of a live capture's hooks in the program."""
 
 _STDLIB = "|".join(sorted(name for name in sys.stdlib_module_names if not name.startswith("_")))
 _NOT_THE_PROGRAMS = (
     rf"^<|^(?:.*/)?torch/|^(?:{_STDLIB})(?:\.py\(|/)|(?:^|/)tracelens/|/(?:dist|site)-packages/|/lib/python3"
 )
-_UNTOLD = (
+_UNINFORMATIVE = (
     "|".join(f"(?:{words})" for words in FAMILIES.values())
     + rf"|{OWN_HOOKS}|^ProfilerPart#|^PyTorch Profiler|^nn\.Module: "
 )
 _LONGEST = 100
 _MOST_CALLS = 8
-"""Levels of calls that are followed down."""
+"""Levels of calls below the innermost span that are followed."""
 
 
 def describe(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
-    """`segment`, `what` and `span_id` of each stretch asked for (segment, span_id, api, start_ns, end_ns).
+    """`segment`, `what` and `span_id` of each stretch in `asked` (segment, span_id, api, start_ns, end_ns).
 
     `span_id` is the row in `spans` (parent_id, kind, name, start_ns, duration_ns) of the innermost span around. A call
-    has an `api`; of any other stretch only those spans count that cover half of it at least, and the innermost of these
-    is its span_id. `what` leads from the outside in: the program's own Python function and line, the annotation, the
-    loader, the outermost op, the innermost span, what that calls again and again, the API call, as far as there are
-    such; null where there are none.
+    has an `api`; for any other stretch only spans count that cover at least half of it, and the innermost of these is
+    its span_id. `what` leads from the outside in: the program's own Python function and line, the annotation, the
+    loader, the outermost op, the innermost span, the function that it calls repeatedly, and the API call, as far as
+    there are any; null where there are none.
     """
     chains = _chains(spans, asked)
     is_call = pl.col("api").is_not_null()
     reaches = pl.min_horizontal("span_end", "end_ns") - pl.max_horizontal("span_start", "start_ns")
     chains = chains.filter(is_call | (2 * reaches >= pl.col("end_ns") - pl.col("start_ns")).fill_null(value=False))
     innermost = chains.sort("level").group_by("segment", maintain_order=True).agg(pl.col("span").first())
-    told = pl.concat([_told(chains), _called_most(spans, asked.filter(~is_call), innermost)])
-    steps = told.group_by("segment", maintain_order=True).agg(pl.col("text"))
+    texts = pl.concat([_informative(chains), _called_most(spans, asked.filter(~is_call), innermost)])
+    steps = texts.group_by("segment", maintain_order=True).agg(pl.col("text"))
     named = asked.select("segment", "api").join(steps, on="segment", how="left", maintain_order="left")
     named = named.join(innermost, on="segment", how="left", maintain_order="left")
     whole = pl.concat_list(pl.col("text").fill_null([]), pl.col("api").cast(pl.String)).list.drop_nulls()
@@ -51,9 +51,9 @@ def describe(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
 
 
 def _called_most(spans: pl.DataFrame, asked: pl.DataFrame, innermost: pl.DataFrame) -> pl.DataFrame:
-    """Below the innermost span of each stretch the function of the program that takes half of it, call by call.
+    """Segment and text of the program's function, below each stretch's innermost span, that takes half of the stretch.
 
-    As a loader's, that reads one sample after the other: segment, text.
+    For example a loader's function that is called for one sample after the other.
     """
     left = asked.select("segment", "start_ns", "end_ns").join(innermost, on="segment")
     found = pl.DataFrame(schema={"segment": asked.schema["segment"], "text": pl.String})
@@ -79,9 +79,9 @@ def _called_most(spans: pl.DataFrame, asked: pl.DataFrame, innermost: pl.DataFra
 
 
 def between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
-    """A stretch of which nothing is recorded, by what came before and after it."""
+    """A text for time in which nothing is recorded, from the names before and after it."""
     before, after = (
-        pl.when(name.str.contains(_UNTOLD))
+        pl.when(name.str.contains(_UNINFORMATIVE))
         .then(pl.lit("the step's begin" if first else "the step's end"))
         .otherwise(shortened(name))
         for name, first in ((before, True), (after, False))
@@ -94,10 +94,10 @@ def between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
 
 
 def shortened(name: pl.Expr) -> pl.Expr:
-    """A span's name as people know it: a Python frame by its file, without folders; a builtin by its own name."""
+    """A span's name in short: a Python frame's file without folders, a builtin's own name."""
     name = name.str.replace(r"^<built-in (?:method|function) ([\w.]+).*$", "${1}")
     name = name.str.replace(r"^enumerate\(DataLoader\)#(_\w+)\.__next__$", "DataLoader.__next__ (${1})")
-    # A package's own file is told with its folder: every package has an __init__.py.
+    # An __init__.py or __main__.py keeps its folder, as every package has one.
     name = name.str.replace(r"^.*/([^/()]+/__(?:init|main)__\.py\(\d+\): )", "${1}")
     is_package = name.str.contains(r"^[^/()]+/__(?:init|main)__\.py\(")
     name = pl.when(is_package).then(name).otherwise(name.str.replace(r"^.*/([^/()]+\.py\(\d+\): )", "${1}"))
@@ -110,7 +110,7 @@ def _chains(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
     columns = ["segment", "api", "start_ns", "end_ns"]
     left = asked.select(*columns, span=pl.col("span_id").cast(pl.Int64)).drop_nulls("span")
     levels: list[pl.DataFrame] = []
-    while left.height:
+    while left.height or not levels:  # once without rows, too, which gives the columns
         row = left["span"]
         start = spans["start_ns"].gather(row).cast(pl.Int64)
         levels.append(
@@ -123,40 +123,33 @@ def _chains(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
             )
         )
         left = left.with_columns(span=spans["parent_id"].gather(row).cast(pl.Int64)).drop_nulls("span")
-    if not levels:
-        numbers = ("start_ns", "end_ns", "span", "span_start", "span_end", "level")
-        texts = ("api", "kind", "name")
-        empty = [pl.lit(None, pl.Int64).alias(column) for column in numbers]
-        empty += [pl.lit(None, pl.String).alias(column) for column in texts]
-        return asked.select("segment").clear().with_columns(empty)
     return pl.concat(levels)
 
 
-def _told(chains: pl.DataFrame) -> pl.DataFrame:
-    """Of the spans around each stretch those that are told, from the outside in: segment, text."""
+def _informative(chains: pl.DataFrame) -> pl.DataFrame:
+    """Segment and text of the spans around each stretch that are worth naming, from the outside in."""
     kind, name, level = pl.col("kind"), pl.col("name"), pl.col("level")
-    told = ~name.str.contains(_UNTOLD)
-    is_loader = name.str.contains(LOADER) & told
+    informs = ~name.str.contains(_UNINFORMATIVE)
+    is_loader = name.str.contains(LOADER) & informs
     is_own = (kind == "python") & ~name.str.contains(_NOT_THE_PROGRAMS)
     flagged = chains.with_columns(
         loader=pl.when(is_loader).then(level).max().over("segment"),
         own=pl.when(is_own).then(level).min().over("segment"),
-        said=pl.when(kind.is_in(["annotation", "nvtx"]) & told).then(level).min().over("segment"),
+        annotation=pl.when(kind.is_in(["annotation", "nvtx"]) & informs).then(level).min().over("segment"),
         op=pl.when(kind == "op").then(level).max().over("segment"),
-        leaf=pl.when(told).then(level).min().over("segment"),
+        leaf=pl.when(informs).then(level).min().over("segment"),
     )
     flagged = flagged.with_columns(above=pl.when(is_own & (level > pl.col("loader"))).then(level).min().over("segment"))
-    chosen = pl.any_horizontal(
-        (level == pl.col(mark)).fill_null(value=False) for mark in ("loader", "own", "said", "op", "leaf", "above")
-    )
-    # The function that the program's own one called says more than the innermost of a library.
+    marks = ("loader", "own", "annotation", "op", "leaf", "above")
+    chosen = pl.any_horizontal((level == pl.col(mark)).fill_null(value=False) for mark in marks)
+    # The function that the program's own one called says more than a library's innermost one.
     is_called = (level == pl.col("own") - 1) & pl.col("loader").is_null()
     chosen = chosen | is_called.fill_null(value=False)
     is_call = pl.col("api").is_not_null()
     is_inner_op = (kind == "op") & (level != pl.col("op")) & is_call
     text = shortened(name)
     return (
-        flagged.filter(chosen & told & ~is_inner_op)
+        flagged.filter(chosen & informs & ~is_inner_op)
         .sort("segment", "level", descending=[False, True])
         .select("segment", text=text)
     )

@@ -1,4 +1,4 @@
-"""How a process without a device spent its time: computing in ops, or doing something else for a cause."""
+"""Time of a process without a device: computing in ops, or something else for a cause."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _op_times: WeakKeyDictionary[Trace, dict[int, pl.DataFrame]] = WeakKeyDictionary
 
 
 def process_ranks(trace: Trace) -> list[int]:
-    """The ranks that run ops, but no kernel nor a call that launches one: they are judged by their process."""
+    """The ranks that run ops, but no kernel and no call that launches one: their process's time is judged."""
     known = activities_of(trace).filter(pl.col("op_ns").is_not_null())["rank"].unique().sort()
     with_kernels = trace.heights("kernels") if trace.has("kernels") else {}
     return [rank for rank in known.to_list() if not with_kernels.get(rank)]
 
 
 def require_time(trace: Trace, analysis: str) -> None:
-    """Raise MissingTableError where the trace tells of no kernel and of no process that runs ops."""
+    """Raise MissingTableError where the trace has neither kernels nor a process that runs ops."""
     if not trace.has("kernels") and not process_ranks(trace):
         raise MissingTableError(
             f"{analysis} needs the table kernels, or spans of ops in a trace that launches nothing; tracelens collect "
@@ -36,20 +36,21 @@ def require_time(trace: Trace, analysis: str) -> None:
 
 
 def process_sentences(trace: Trace) -> list[str]:
-    """What rows without a device are, where there are any."""
+    """A sentence on what rows without a device mean, if there are any."""
     ranks = process_ranks(trace)
     if not ranks:
         return []
     which = f" of rank {', '.join(map(str, ranks))}" if len(ranks) < len(trace.manifest.ranks) else ""
-    said = (
-        f"Nothing was recorded on a device, so this is the time{which} of the process: it computes while any of its "
-        "threads runs an op, and launch is the framework's Python between ops."
-    )
-    return [said]
+    return [
+        (
+            f"Nothing was recorded on a device, so this is the time{which} of the process: it computes while any of "
+            "its threads runs an op, and launch is the framework's Python between ops."
+        )
+    ]
 
 
 def unseen_device(trace: Trace) -> list[str]:
-    """That a device may have worked unseen, where a rank is judged by its process though its machine has one."""
+    """A warning that a device may have worked unseen, where the machine of a rank without device work has one."""
     devices = trace.frame("devices").filter(pl.col("rank").is_in(process_ranks(trace)))
     return [
         f"The machine has a device ({name}), and none of its work was recorded: if the program used it, ops launched "
@@ -59,18 +60,18 @@ def unseen_device(trace: Trace) -> list[str]:
 
 
 def count_ops(trace: Trace) -> dict[int, int]:
-    """How many ops each rank runs that is judged by its process."""
+    """The number of ops on each rank whose process's time is judged."""
     return {rank: int(ops["n_calls"].sum()) for rank, ops in _ops(trace).items()}
 
 
 def heaviest_ops(trace: Trace) -> dict[int, str]:
-    """The op with most self time of each rank that is judged by its process."""
+    """The op with most self time on each rank whose process's time is judged."""
     ordered = {rank: ops.sort("cpu_self_ns", "name", descending=[True, False]) for rank, ops in _ops(trace).items()}
     return {rank: str(ops["name"][0]) for rank, ops in ordered.items()}
 
 
 def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
-    """The times of ops, as `op_times` gives them, by rank that is judged by its process; kept with the trace."""
+    """`op_times` by rank, of the ranks whose process's time is judged; cached."""
     if trace not in _op_times:
         ranks = process_ranks(trace)
         by_rank = {int(ops["rank"][0]): ops for ops in op_times(trace)} if ranks else {}
@@ -79,7 +80,7 @@ def _ops(trace: Trace) -> dict[int, pl.DataFrame]:
 
 
 def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Of the `process_ranks` the rows of TIME_BREAKDOWN, device_id null, and the time without an op, as a Breakdown's.
+    """For the `process_ranks`: rows of TIME_BREAKDOWN with device_id null, and `idle` and `places` as in a Breakdown.
 
     A process computes while any of its threads runs an op and its main thread does not load data, compile, allocate or
     wait for a device. The rest of the time has the cause of what the main thread does.
@@ -101,7 +102,7 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.D
 
 
 def _places(tiles: pl.DataFrame) -> pl.DataFrame:
-    """The idle time of tiles, by start, by cause and place."""
+    """The idle time of tiles, which are by start, by cause and place."""
     ns = pl.col("idle_ns")
     return tiles.group_by("cause", "what").agg(
         ns.sum(),
@@ -112,7 +113,7 @@ def _places(tiles: pl.DataFrame) -> pl.DataFrame:
 
 
 def _main_lane(lanes: pl.DataFrame) -> pl.DataFrame:
-    """Of the main threads of a rank's processes the one of which most time is known, by start, with end_ns."""
+    """The activities, by start with end_ns, of the process's main thread with most known time."""
     key = ["process_id", "thread_id"]
     known = (
         lanes.group_by(key).agg(pl.col("duration_ns").sum()).sort("duration_ns", *key, descending=[True, False, False])
@@ -122,7 +123,7 @@ def _main_lane(lanes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """All time of the steps and the lane, in disjoint tiles by start: start_ns, end_ns, step, cause, what, op_ns."""
+    """All time of steps and main thread in disjoint tiles, by start: start_ns, end_ns, step, cause, what, op_ns."""
     low, high = (
         min(frame["start_ns"].min() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
         max(frame["end_ns"].max() for frame in (lane, steps) if frame.height),  # type: ignore[type-var]
@@ -138,7 +139,7 @@ def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
     )
     ordered = steps.filter(pl.col("end_ns") > pl.col("start_ns")).sort("start_ns")
     placed = cut_rows(tiles, ordered)
-    # Activities are cut where steps begin and end. Where one is not all the same, its ops come first.
+    # Activities are cut where steps begin and end. Where a step cuts one all the same, its ops count first.
     own = pl.col("op_ns") - (pl.col("start_ns") - pl.col("begins"))
     return placed.with_columns(
         step=ordered["step"].gather(placed["at"]), op_ns=own.clip(0, pl.col("end_ns") - pl.col("start_ns"))
@@ -146,7 +147,7 @@ def _tiles(lane: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
-    """A row a step and one for all, with the columns of TIME_BREAKDOWN but for the rank."""
+    """A row for each step and one for all, with the columns of TIME_BREAKDOWN without the rank."""
     idle = _LENGTH - pl.col("op_ns")
     measures = [
         _LENGTH.sum().alias("window_ns"),

@@ -1,8 +1,8 @@
-"""Annotations and NVTX ranges, as a tree a thread and domain; and the device work that was launched in each.
+"""Annotations and NVTX ranges as trees by thread and domain, and the device work launched in each.
 
 A piece of work belongs to the ranges that were open, on the thread of the call that started it, when the call began.
-All moments at which a range starts or ends cut time into segments, within which no range opens or closes: work is added
-up by segment first, and each range is then a run of segments, so that what follows grows with the ranges alone.
+The moments at which ranges start or end cut time into segments within which no range opens or closes: work is summed by
+segment first, and each range is then a run of segments, so that further cost grows with the number of ranges alone.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.columns.distinct import each_once, each_pair_once
-from tracelens.derive.columns.intervals import END, added_ns
+from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import is_each_once, numbered, rows_of
 from tracelens.derive.events.nesting import nest
+from tracelens.derive.events.nesting_walk import as_rows
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.time.charging import charge
 from tracelens.schemas import DEVICE_WORK
@@ -30,9 +31,9 @@ class Ranges:
     """Ranges of one rank and the work launched on each thread.
 
     `tree` has a row a range: process_id, thread_id, domain, name, path, depth, start_ns, duration_ns, self_ns.
-    `launched` has the work by thread and segment, see `_launched`, and whether it was `within` any range.
-    `own_ns` is the device time of the work for which a range of the tree was the innermost of its domain; `edges` are
-    the moments at which any range starts or ends.
+    `launched` has the work by thread and segment, from `_launched`, and whether it was `within` any range. `own_ns` is,
+    for each range of the tree, the device time of the work whose innermost range of its domain it is; `edges` are the
+    moments at which any range starts or ends.
     """
 
     tree: pl.DataFrame
@@ -48,20 +49,20 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
     """
     columns = ["rank", "name", "start_ns", "duration_ns", *LANE]
     found = trace.select("spans", *columns, "kind", "category", where=pl.col("kind").is_in(["annotation", "nvtx"]))
-    said = pl.when(pl.col("kind") == "nvtx").then(pl.col("category").cast(pl.String)).fill_null("")
-    # A domain other than the default one stands behind the sort of range: push_pop NCCL.
-    domain = said.str.extract(r"^\S+ (.+)$").alias("domain")
-    return found.filter(~said.str.contains(r"^mark( |$)")).select(*columns, domain).cast({"name": pl.String})
+    category = pl.when(pl.col("kind") == "nvtx").then(pl.col("category").cast(pl.String)).fill_null("")
+    # A domain other than the default one stands behind the kind of range: push_pop NCCL.
+    domain = category.str.extract(r"^\S+ (.+)$").alias("domain")
+    return found.filter(~category.str.contains(r"^mark( |$)")).select(*columns, domain).cast({"name": pl.String})
 
 
 def read_calls(trace: Trace) -> pl.DataFrame:
-    """rank, api_call_id, start_ns, process_id and thread_id of calls in order of start."""
+    """rank, api_call_id, start_ns, process_id and thread_id of calls by start."""
     calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", *LANE)
     return calls if calls["start_ns"].is_sorted() else calls.sort("start_ns", maintain_order=True)
 
 
 def read_work(trace: Trace) -> pl.DataFrame:
-    """rank, start_ns, duration_ns, api_call_id and is_kernel of kernels, copies and fills in order of start."""
+    """rank, start_ns, duration_ns, api_call_id and is_kernel of kernels, copies and fills by start."""
     columns = ("rank", "start_ns", "duration_ns", "api_call_id")
     parts = [trace.select(name, *columns).with_columns(is_kernel=pl.lit(name == "kernels")) for name in DEVICE_WORK]
     kernels, *others = (part if part["start_ns"].is_sorted() else part.sort("start_ns") for part in parts)
@@ -79,7 +80,7 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
     asked = launched.with_row_index("row").filter(pl.col("segment") >= 0).join(lanes, on=LANE, maintain_order="left")
     moments = asked.select("process_id", thread_id="lane", start_ns=edges.gather(asked["segment"]), duration_ns=1)
     found = nest(tree.with_columns(thread_id="lane"), moments.cast(pl.Int64))
-    parent, around = (_rows(numbers) for numbers in (found.parent, found.call_span))
+    parent, around = as_rows(found.parent), as_rows(found.call_span)
     tree = tree.with_columns(
         path=_paths(tree["name"], parent),
         depth=pl.Series(found.depth, dtype=pl.Int64),
@@ -92,9 +93,9 @@ def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) ->
 
 
 def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
-    """Work by thread and segment of its call, in order of segment: n_launches, device_ns, kernel_ns, first, last.
+    """Work by thread and segment of its call, by segment: n_launches, device_ns, kernel_ns, first, last.
 
-    A segment is the place of its first moment in `edges`, -1 for what lies before.
+    A segment is the index of its first moment in `edges`, -1 for time before all of them.
     """
     row = rows_of(calls["rank"], calls["api_call_id"], work.select("rank", "api_call_id"))
     if row.null_count():
@@ -105,7 +106,7 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
     lane, lanes = numbered(threads, LANE)
     n_lanes = max(lanes.height, 1)
     key = segment if n_lanes == 1 else segment * n_lanes + lane.cast(pl.Int64)
-    # Of a call's pieces of work one stands for the call; mostly each has one, which is sooner seen.
+    # One piece of a call's work stands for the call; mostly each call has one, which is checked sooner.
     stands = [] if is_each_once(row) else [row.is_first_distinct().alias("stands")]
     n_launches = pl.col("stands").sum() if stands else pl.len()
     ns = pl.col("duration_ns")
@@ -126,19 +127,10 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
     return together.hstack(lanes[together["lane"]].cast(pl.Int64)).drop("key", "lane")
 
 
-def busy_until(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
-    """How long any of the work (start_ns, duration_ns, in order of start) ran before each moment."""
-    reached, busy = work.select(reached=END.cum_max(), busy=added_ns().cum_sum()).get_columns()
-    at = work["start_ns"].search_sorted(moments, side="right").cast(pl.Int64) - 1
-    at = at.set(at < 0, None)
-    # What started before the moment and ran on after it did so without a gap.
-    return (busy.gather(at) - (reached.gather(at) - moments).clip(0)).fill_null(0)
-
-
 def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
-    """Of each range n_launches, device_ns and kernel_ns of its thread's work, projected_ns, and others_ns.
+    """For each range n_launches, device_ns and kernel_ns of its thread's work, projected_ns, and others_ns.
 
-    projected_ns is the time from the first start to the last end of the work; others_ns is the device time of what
+    projected_ns is the time from the first start to the last end of the work; others_ns is the device time of work that
     other threads of the process launched while the range was open.
     """
     begin, end = (ranges.edges.search_sorted(ranges.tree.select(edge).to_series()) for edge in ("start_ns", END))
@@ -167,9 +159,9 @@ def _run_sums(launched: pl.DataFrame, runs: pl.DataFrame, columns: Sequence[str]
 
 
 def _run_extent(launched: pl.DataFrame, runs: pl.DataFrame) -> pl.Series:
-    """The time from the first `first` to the last `last` in each run of segments, 0 where nothing is in it.
+    """The time from the least `first` to the greatest `last` in each run of segments, 0 for an empty run.
 
-    Of 2, 4, 8 … neighbours the first and the last are found in turn; two such blocks make up any run.
+    Least and greatest are found for blocks of 2, 4, 8 … segments; two such blocks cover any run.
     """
     begin, end = _bounds(launched, runs)
     extent = pl.repeat(0, runs.height, dtype=pl.Int64, eager=True).alias("projected_ns")
@@ -189,7 +181,7 @@ def _run_extent(launched: pl.DataFrame, runs: pl.DataFrame) -> pl.Series:
 
 
 def _bounds(launched: pl.DataFrame, runs: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """The rows of work (in order of segment) that each run begins with, and ends before."""
+    """The rows of work (by segment) with which each run begins and before which it ends."""
     begin, end = (launched["segment"].search_sorted(runs[edge]).cast(pl.Int64) for edge in ("begin", "end"))
     return begin, end
 
@@ -197,7 +189,7 @@ def _bounds(launched: pl.DataFrame, runs: pl.DataFrame) -> tuple[pl.Series, pl.S
 def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
     """The names of the ranges around each and its own, outermost first.
 
-    The marks of steps stand without their number around others: a range in every step goes by one path.
+    Marks of steps lose their number in the paths of others, so that a range in every step has one path.
     """
     path = each_once(names, _without_step).alias("path")
     up = parent
@@ -214,9 +206,3 @@ def _below(paths: pl.DataFrame) -> pl.DataFrame:
 
 def _without_step(name: pl.Expr) -> pl.Expr:
     return pl.when(name.str.contains(STEP_NAME)).then(name.str.replace(r"\d+$", "*")).otherwise(name)
-
-
-def _rows(numbers: Sequence[int] | pl.Series) -> pl.Series:
-    """Row numbers with -1 as null."""
-    rows = pl.Series("row", numbers, dtype=pl.Int64)
-    return rows.set(rows < 0, None).cast(pl.Int64)

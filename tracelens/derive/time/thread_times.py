@@ -1,4 +1,4 @@
-"""How long each host thread waits, is in ops, API calls and Python, and how long nothing is recorded of it."""
+"""Time of each host thread: waiting, in ops, in API calls, in Python, and unrecorded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WAITS = (
     r"(?:wait|wait_for|join|get|poll|select|recv|_wait_for_tstate_lock|result)$"
     r"|^<built-in (?:method|function) (?:acquire|wait|sleep|select|poll|epoll_wait|sem_timedwait)\b|^time\.sleep"
 )
-"""Names of Python calls that wait, for a lock, queue, pipe, thread or time."""
+"""Names of Python calls that wait: for a lock, queue, pipe, thread or time."""
 _TIMES = [*_LANE, "start_ns", "duration_ns"]
 
 
@@ -57,7 +57,7 @@ def _times(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _windows(known: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """The time that is looked at: start_ns, duration_ns."""
+    """The windows of time to break down: start_ns, duration_ns; the steps, or else all recorded time."""
     if steps.height:
         return steps.select("start_ns", "duration_ns")
     end = pl.col("start_ns") + pl.col("duration_ns")
@@ -65,7 +65,7 @@ def _windows(known: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
 
 
 def _split(windows: pl.DataFrame, parts: dict[str, list[pl.DataFrame]]) -> pl.DataFrame:
-    """By thread the time of the windows in each part, outside of those before it; and in none of them."""
+    """For each thread the windows' time in each part, outside of the parts before it; and in no part."""
     covers = [
         pl.concat([frame for frames in list(parts.values())[: n + 1] for frame in frames]) for n in range(len(parts))
     ]

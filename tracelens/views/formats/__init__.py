@@ -1,5 +1,5 @@
-"""Everything that a report can be written as. A format is its module here, its test, and one line below."""
-# ruff: noqa: F401 - what is imported is what there is
+"""Formats that a report can be written in. A format is its module here, its test, and one line below."""
+# ruff: noqa: F401 - importing registers
 
 from tracelens.views.formats.csv import FORMAT as CSV
 from tracelens.views.formats.format import Format

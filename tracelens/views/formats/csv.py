@@ -9,14 +9,14 @@ from tracelens.views.formats.format import Format
 from tracelens.views.values import printable
 
 _FORMULA = r"^[=+\-@\t\r]"
-"""How a text begins that a spreadsheet would compute."""
+"""Beginnings of texts that a spreadsheet would compute."""
 
 
 def to_csv(report: Report) -> str:
     """A header of the column names and every row of the only section: null is empty, times are integers.
 
-    Texts are hostile: characters that nobody sees are written as escapes, and a quote stands before what a spreadsheet
-    would take for a formula. JSON and Parquet have them as stored.
+    Texts may be hostile: invisible characters are written as escapes, and a quote is put before what a spreadsheet
+    would take for a formula. JSON and Parquet keep them as stored.
     """
     (section,) = report.sections
     cleaned = []

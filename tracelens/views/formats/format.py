@@ -1,4 +1,4 @@
-"""What a format is, and what a report is drawn for."""
+"""The declaration of a format, and of the medium that a report is drawn for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WIDTH = 140
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What a report is drawn for: characters a line, rows a table (all where null), whether colours are understood."""
+    """The medium of a report: characters a line, rows a table (null: all), whether it shows colours."""
 
     width: int = WIDTH
     rows: int | None = None
@@ -26,9 +26,8 @@ class Screen:
 class Format:
     """One way to write a report; `--format`, the endings of `--out`, their help and errors derive from it.
 
-    `name` is the word after `--format`; a file with one of the `endings` is expected to hold it. `write` gives text, or
-    bytes where `is_text` is false, of a report that `check` lets pass. `rows` a table are written where no number is
-    asked for, all where it is null.
+    `name` is the word after `--format`; `endings` are those of its files. `write` returns text, or bytes where
+    `is_text` is false, for a report that passes `check`. `rows` is the default number of rows a table, null for all.
     """
 
     name: str
@@ -39,7 +38,7 @@ class Format:
     is_text: bool = True
 
     def check(self, sections: Sequence[str], out: Path | None) -> None:
-        """Raise UsageError for sections that the format cannot hold, or for bytes without a file to put them in."""
+        """Raise UsageError for sections that the format cannot hold, and for bytes without a file to put them in."""
         if self.holds_one_table and len(sections) != 1:
             names = ", ".join(ANALYSES)
             raise UsageError(f"{self.name} holds one table: give exactly one --section; the sections are {names}")

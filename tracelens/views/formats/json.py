@@ -14,7 +14,7 @@ from tracelens.views.formats.format import Format
 def to_json(report: Report) -> str:
     """Every row under the result's column names; times are integer nanoseconds, NaN and infinity are null.
 
-    A section without an answer has no rows and says why under "missing"; "base" is there when two traces are compared.
+    A section without an answer has no rows and gives the reason under "missing"; "base" is there for a comparison.
     """
     document: dict[str, Any] = {"trace": _trace(report.trace)}
     if report.base is not None:
@@ -28,12 +28,12 @@ def _trace(trace: Trace) -> dict[str, Any]:
 
 
 def _section(section: Section) -> dict[str, Any]:
-    said: dict[str, Any] = {"rows": _finite(section.frame.to_dicts()), "notes": section.notes}
-    return said if section.missing is None else {**said, "missing": section.missing}
+    found: dict[str, Any] = {"rows": _finite(section.frame.to_dicts()), "notes": section.notes}
+    return found if section.missing is None else {**found, "missing": section.missing}
 
 
 def _finite(value: Any) -> Any:
-    """The value with null for every float that JSON has no word for, at any depth."""
+    """The value with null for every float that JSON has no number for, at any depth."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

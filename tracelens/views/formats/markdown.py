@@ -52,7 +52,7 @@ def _table(section: Section, rows: int | None) -> str:
 
 
 def _escape(text: str) -> str:
-    """The text with nothing in it that Markdown, its HTML, or a mention would act on."""
+    """The text with everything escaped that Markdown, its HTML, or a mention would act on."""
     plain = _SPECIAL.sub(r"\\\1", printable(text)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return plain.replace("@", "&#64;").replace("://", "&#58;//")
 

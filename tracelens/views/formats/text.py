@@ -1,4 +1,4 @@
-"""A report as text for a terminal: every section is its question, a table that fits the width, and its notes."""
+"""A report as text for a terminal: each section's question, a table that fits the width, and its notes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ from tracelens.views.formats.format import Format, Screen
 from tracelens.views.values import Shown, printable, shorten, show
 
 _NARROWEST, _NARROWEST_FIRST = 16, 36
-"""Text columns, and the first of them, which names the row, are never squeezed below; columns are dropped instead."""
+"""Least widths of text columns, and of the first one, which names the row; columns are dropped rather than narrowed
+more.
+"""
 _WIDEST = 72
-"""Nor is it drawn wider than this: the middle of a longer name is cut."""
+"""Greatest width of a text column: the middle of a longer name is cut."""
 _GAP = 2
-"""What rich puts between columns: one of padding, one of the box."""
+"""Characters that rich puts between columns: one of padding, one of the box."""
 
 
 def to_text(report: Report, screen: Screen) -> str:
-    """The whole report, the verdict first; what has no answer is a line at the end."""
+    """The whole report, the verdict first, sections without an answer as lines at the end."""
     parts: list[RenderableType] = [_head(report)]
     for section in report.to_read():
         parts += [Text(), _section(section, screen)]
@@ -40,12 +42,12 @@ def to_text(report: Report, screen: Screen) -> str:
 
 
 def frame_to_text(frame: pl.DataFrame, screen: Screen) -> str:
-    """One frame as a table, for commands that show something else than a report."""
+    """One frame as a table, for commands that show something other than a report."""
     return _render(_draw_table(Table("", "", ()), frame, frame.columns, screen), screen)
 
 
 def _render(what: RenderableType, screen: Screen) -> str:
-    """What rich makes of it, without trailing spaces; data never reaches rich's markup."""
+    """The text that rich draws, without trailing spaces; data is never parsed as rich's markup."""
     stream = io.StringIO()
     Console(
         file=stream,
@@ -61,7 +63,7 @@ def _render(what: RenderableType, screen: Screen) -> str:
 
 
 def _draw_table(table: Table, frame: pl.DataFrame, names: Sequence[str], screen: Screen) -> RenderableType:
-    """The frame's first rows, in as many of the named columns as fit, and a line that says what is not shown."""
+    """The frame's first rows, with as many of the named columns as fit, and a line on what is not shown."""
     fitted, left_out = _fit(show(table, frame, names, screen.rows), screen.width)
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False, header_style="bold")
     headings = [_heading(column, width) for column, width in fitted]
@@ -111,7 +113,7 @@ def _bullet(note: str) -> RenderableType:
 
 
 def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]], list[Shown]]:
-    """Columns with their widths, the last ones left out until the rest fits; texts share what numbers leave over."""
+    """Columns with their widths, the last ones left out until the rest fits; texts share the width left over."""
     wanted = [_wanted_width(column) for column in columns]
     first = next((i for i, column in enumerate(columns) if not column.is_number), None)
     least = [

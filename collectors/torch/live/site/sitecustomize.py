@@ -1,4 +1,4 @@
-"""Python imports this at its start: begins the live capture, then does what another sitecustomize would have done."""
+"""Python imports this at its start: begins the live capture, then runs the sitecustomize that this one hides."""
 
 import importlib
 import importlib.util
