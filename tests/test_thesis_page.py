@@ -19,7 +19,7 @@ from tests.cases import make_trace
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = [ROOT / "samples" / name for name in ("study", "thesis")]
-MODULES = ("analyse", "curves", "figures", "layerwise", "page", "run", "single", "there", "whole")
+MODULES = ("analyse", "curves", "figures", "layerwise", "page", "run", "single", "stage", "there", "whole")
 CAPTURES = ROOT / "samples/thesis/captures"
 
 Load = Callable[[str], ModuleType]
@@ -235,8 +235,8 @@ def test_who_still_compiles_when_its_time_is_over_is_ended_before_others_measure
     assert slow.returncode == -signal.SIGKILL
     assert json.loads((tmp_path / "slow.json").read_text())["failures"]["process"].endswith("not compiled in time")
     # Only now may another one measure, which waits for nothing else.
-    stage = run.Stage(tmp_path, "quick", 2, never)
+    stage = thesis("stage").Stage(tmp_path, "quick", 2, never)
     stage.ready("compiled")
-    alone = run.Stage(tmp_path, "quick", 3, over - 60)
+    alone = thesis("stage").Stage(tmp_path, "quick", 3, over - 60)
     with pytest.raises(TimeoutError, match="compiled"):
         alone.ready("compiled")
