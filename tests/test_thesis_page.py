@@ -19,7 +19,9 @@ from tests.cases import make_trace
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = [ROOT / "samples" / name for name in ("study", "thesis")]
-MODULES = ("analyse", "curves", "figures", "layerwise", "page", "run", "single", "stage", "there", "whole")
+MODULES = (
+    "analyse", "by_timers", "costs", "curves", "figures", "layerwise", "oracles", "page", "run", "single", "single_claims", "stage", "there", "whole",
+)  # fmt: skip
 CAPTURES = ROOT / "samples/thesis/captures"
 
 Load = Callable[[str], ModuleType]
@@ -86,9 +88,9 @@ def test_a_speedup_ranges_between_the_quartiles(thesis: Load) -> None:
 def test_a_whole_compiled_model_pays_for_its_one_region_too(thesis: Load) -> None:
     total = {"base_ns": 1000, "other_ns": 500, "chosen_ns": 450, "switch_ns": 40}
     costly = {"switch_cost_ns": 10, "totals": {"dynamic": total}}
-    assert thesis("whole").over_best_that_pays(costly) == pytest.approx(520 / 490)
+    assert thesis("oracles").over_best_that_pays(costly) == pytest.approx(520 / 490)
     total["base_ns"] = 505  # eager, which pays nothing, is now the better whole
-    assert thesis("whole").over_best_that_pays(costly) == pytest.approx(505 / 490)
+    assert thesis("oracles").over_best_that_pays(costly) == pytest.approx(505 / 490)
 
 
 @pytest.mark.parametrize(("last", "holds"), [(0.96, True), (0.91, True), (1.8, False), (0.8, False)])
@@ -97,11 +99,11 @@ def test_blocks_converge_by_their_longest_chain(thesis: Load, last: float, *, ho
         {"blocks": 16, "speedup": last, "by_kernels": None},
         {"blocks": 1, "by_kernels": None, "speedup": 0.95 if not holds else 3.0},
     ]
-    assert thesis("single").converges(rows).holds is holds
+    assert thesis("single_claims").converges(rows).holds is holds
 
 
 def test_no_blocks_no_verdict(thesis: Load) -> None:
-    assert thesis("single").converges([]).holds is None
+    assert thesis("single_claims").converges([]).holds is None
 
 
 def test_part_of_what_is_saved_is_neither_the_cause_nor_none(thesis: Load) -> None:
@@ -109,7 +111,7 @@ def test_part_of_what_is_saved_is_neither_the_cause_nor_none(thesis: Load) -> No
 
 
 def test_profiling_is_about_twofold_to_the_next_half(thesis: Load) -> None:
-    assert [thesis("layerwise").is_twofold(ratio) for ratio in (1.4, 1.5, 2.5, 2.6)] == [False, True, True, False]
+    assert [thesis("costs").is_twofold(ratio) for ratio in (1.4, 1.5, 2.5, 2.6)] == [False, True, True, False]
 
 
 def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
@@ -118,8 +120,9 @@ def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
     made = analyse.sections(run)
     text = analyse.page(made, run, "thesis")
     assert [section.title for section in made] == [
-        "Out of the box", "Where the time went", "Layout transforms", "Layer by layer", "In theory: the oracle",
-        "Our plans, applied", "Curves per layer in four configurations", "Single operations",
+        "Out of the box", "Where the time went", "Layout transforms", "Layer by layer",
+        "Layer by layer, by timers", "Curves per layer in four configurations", "In theory: the oracle",
+        "Our plans, applied", "Single operations",
         "What the compiled kernels' layers rest on", "What measuring costs", "What was not measured",
     ]  # fmt: skip
     for name in ("AlexNet", "DenseNet-121", "GoogLeNet", "MobileNetV2", "ResNet-50", "SqueezeNet 1.1"):

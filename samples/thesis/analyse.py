@@ -15,9 +15,13 @@ ROOT = Path(__file__).resolve().parents[2]
 # The pieces of a page are the abstraction study's.
 sys.path.append(str(ROOT / "samples/study"))
 
+import by_timers  # noqa: E402
+import costs  # noqa: E402
 import curves  # noqa: E402
 import layerwise  # noqa: E402
+import oracles  # noqa: E402
 import single  # noqa: E402
+import subtracted  # noqa: E402
 import there  # noqa: E402
 import whole  # noqa: E402
 from figures import Run, read  # noqa: E402
@@ -70,8 +74,9 @@ def sections(run: Run) -> list[Section]:
     """The sections of the page."""
     return [
         whole.out_of_the_box(run), layerwise.saved(run), layerwise.layout(run), layerwise.layers(run),
-        whole.theory(run), whole.custom(run), *curves.section(run), single.single(run), layerwise.attribution(run),
-        layerwise.profiling(run), whole.not_measured(run),
+        *by_timers.section(run), *curves.section(run), oracles.theory(run), oracles.custom(run),
+        *subtracted.section(run), single.single(run),
+        layerwise.attribution(run), costs.profiling(run), whole.not_measured(run),
     ]  # fmt: skip
 
 

@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("--tune", action="store_true", help="only the modes that autotune, into the same folder")
     parser.add_argument("--tf32", action="store_true", help="with --tune: allow TF32 in matrix products too")
     parser.add_argument("--subtract", action="store_true", help="only layer subtraction, into the same folder")
+    parser.add_argument("--workers", type=int, default=1, help="with --subtract: processes that compile a model")
     parser.add_argument("--modes", action="store_true", help="only some operations in every mode, into OUT")
     parser.add_argument("--models", nargs="*", default=None)
     parser.add_argument(

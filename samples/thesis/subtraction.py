@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import argparse
 import copy
+import multiprocessing
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +31,8 @@ def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
     name = stage.name.removeprefix("subtraction_")
     network, x = model(name).to(options.device), batch(options.batch, options.side, options.device)
     layers = list(layers_of(network))
+    if options.workers > 1:
+        fill_cache(name, options, len(layers))
     with torch.no_grad():
         eager = prefixes(network, layers)
         began = time.perf_counter()
@@ -38,6 +43,8 @@ def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
             frame = measured({"eager": eager, "compiled": fast}, layers, x)
         stage.found["custom"] = faster_compiled(frame)
         frame = frame.with_columns(turn=0)
+        file = options.out / f"{name}_subtraction.parquet"
+        frame.write_parquet(file, compression_level=19)
         stage.ready("timed")
         custom = stage.attempt("custom", lambda: customised(network, layers, stage.found["custom"], x))
         stage.ready("planned")
@@ -46,9 +53,25 @@ def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
                 # The others once more beside it: a machine's pace may have changed since.
                 again = {"eager": eager, "compiled": fast, "custom": custom}
                 frame = pl.concat([frame, measured(again, layers, x).with_columns(turn=1)])
-            frame.write_parquet(options.out / f"{name}_subtraction.parquet", compression_level=19)
+            frame.write_parquet(file, compression_level=19)
     stage.save()
     stage.ready("measured")
+
+
+def fill_cache(name: str, options: argparse.Namespace, n_layers: int) -> None:
+    """Compile every prefix in a process of its own, for Inductor's cache on disk, from which they are taken later."""
+    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.workers, mp_context=spawn) as pool:
+        list(pool.map(_compile_one, *zip(*((name, options, at) for at in reversed(range(n_layers))), strict=True)))
+
+
+def _compile_one(name: str, options: argparse.Namespace, at: int) -> None:
+    network, x = model(name).to(options.device), batch(options.batch, options.side, options.device)
+    layers = list(layers_of(network))
+    with torch.no_grad():
+        compiled(prefixes(network, layers)[at], "default", x)
+        customised(network, layers, [layers[at]], x)
 
 
 def layers_of(network: Any, above: str = "") -> Iterator[str]:
