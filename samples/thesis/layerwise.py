@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import altair as alt
@@ -190,7 +191,21 @@ def saved(run: Run) -> Section:
         why='fused normalisation and elementwise kernels, and layout: the table in "Where the time went"; which '
         "kernels torch 2.3 called on the V100 is not established",
     )
-    return Section("Where the time went", [text, table(heads, rows), after], [], [finding])
+    return Section("Where the time went", [text, table(heads, rows), after, _share_of_ones(run)], [], [finding])
+
+
+def _share_of_ones(run: Run) -> str:
+    """How many of each model's convolutions are of 1×1."""
+    counts = {}
+    for model in run.models():
+        found = run.pair(model)[0].layers.filter(class_name="Conv2d")["hyperparameters"].to_list()
+        sizes = [tuple(json.loads(text)["kernel_size"]) for text in found]
+        counts[NAMES[model]] = (sizes.count((1, 1)), len(sizes))
+    said = ", ".join(f"{name} {ones} of {all_} ({ones / all_:.0%})" for name, (ones, all_) in counts.items())
+    return (
+        f"Nor do 1×1 convolutions tell the models apart that gained in the thesis (section 6.1): {said} of their "
+        "convolutions are of 1×1."
+    )
 
 
 KINDS = ("between", "layout", "products")

@@ -42,7 +42,6 @@ def findings(run: Run) -> list[Finding]:
     if not rows:
         return []
     slowest = {row["size"]: _slowest_over_fastest(row) for row in rows}
-    seconds = [row["compile_s"]["default"] for row in rows]
     return [
         Finding(
             "The modes of torch.compile make no difference to matrix products",
@@ -54,8 +53,7 @@ def findings(run: Run) -> list[Finding]:
         ),
         Finding(
             "Compiling a matrix product takes the same time at every size", "section 5.3", "constant",
-            f"{', '.join(f'{s:.2f}' for s in seconds)} s for {', '.join(str(row['size']) for row in rows)}, one reading "
-            "each",
+            "; ".join(f"{row['size']}: {row['compile_s']['default']:.2f} s" for row in rows) + ", one reading each",
             None, 'the readings have no spread: column `default` of the seconds in "Single operations"',
         ),
     ]  # fmt: skip

@@ -50,13 +50,15 @@ def main() -> None:
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--side", type=int, default=224)
-    parser.add_argument("--minutes", type=float, default=9, help="start nothing after so long")
+    parser.add_argument(
+        "--minutes", type=float, default=9, help="start nothing after so long; with --all, of each part"
+    )
     parser.add_argument("--time-s", type=float, default=45, help="seconds that timing what was compiled may need")
     parser.add_argument("--plan-s", type=float, default=90, help="seconds that compiling as a plan says may need")
     parser.add_argument("--tune", action="store_true", help="only the modes that autotune, into the same folder")
     parser.add_argument("--tf32", action="store_true", help="with --tune: allow TF32 in matrix products too")
     parser.add_argument("--subtract", action="store_true", help="only layer subtraction, into the same folder")
-    parser.add_argument("--workers", type=int, default=1, help="with --subtract: processes that compile a model")
+    parser.add_argument("--all", action="store_true", help="everything, one part after the other, each in its minutes")
     parser.add_argument("--modes", action="store_true", help="only some operations in every mode, into OUT")
     parser.add_argument("--models", nargs="*", default=None)
     parser.add_argument(
@@ -72,10 +74,23 @@ def main() -> None:
     options.timings = (["tiny"] if options.quick else ["alexnet"]) if options.timings is None else options.timings
     options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
-    if options.process is None:
+    if options.all:
+        repeat_all(options)
+    elif options.process is None:
         start_all(options)
     else:
         be_one(options)
+
+
+def repeat_all(options: argparse.Namespace) -> None:
+    """Every part that the page shows, in turn: each of them is a run of this script."""
+    chosen = ["--quick"] if options.quick else []
+    timings = ["--timings", *(["tiny"] if options.quick else options.models)]
+    parts = (timings, ["--tune", "--timings"], ["--subtract", "--timings"], ["--modes"])
+    tf32 = ["--tune", "--tf32", "--models", "resnet50", "--timings"]
+    for part in (*parts, *([] if options.quick else [tf32])):
+        command = [sys.executable, __file__, "--out", str(options.out), "--minutes", str(options.minutes), *chosen]
+        subprocess.run([*command, *part], check=True)
 
 
 def start_all(options: argparse.Namespace) -> None:

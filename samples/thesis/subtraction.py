@@ -9,11 +9,8 @@ from __future__ import annotations
 
 import argparse
 import copy
-import multiprocessing
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -31,8 +28,6 @@ def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
     name = stage.name.removeprefix("subtraction_")
     network, x = model(name).to(options.device), batch(options.batch, options.side, options.device)
     layers = list(layers_of(network))
-    if options.workers > 1:
-        fill_cache(name, options, len(layers))
     with torch.no_grad():
         eager = prefixes(network, layers)
         began = time.perf_counter()
@@ -56,22 +51,6 @@ def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
             frame.write_parquet(file, compression_level=19)
     stage.save()
     stage.ready("measured")
-
-
-def fill_cache(name: str, options: argparse.Namespace, n_layers: int) -> None:
-    """Compile every prefix in a process of its own, for Inductor's cache on disk, from which they are taken later."""
-    os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(options.workers, mp_context=spawn) as pool:
-        list(pool.map(_compile_one, *zip(*((name, options, at) for at in reversed(range(n_layers))), strict=True)))
-
-
-def _compile_one(name: str, options: argparse.Namespace, at: int) -> None:
-    network, x = model(name).to(options.device), batch(options.batch, options.side, options.device)
-    layers = list(layers_of(network))
-    with torch.no_grad():
-        compiled(prefixes(network, layers)[at], "default", x)
-        customised(network, layers, [layers[at]], x)
 
 
 def layers_of(network: Any, above: str = "") -> Iterator[str]:
