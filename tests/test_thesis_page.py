@@ -13,15 +13,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.cases import make_trace
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = [ROOT / "samples" / name for name in ("study", "thesis")]
-MODULES = (
-    "analyse", "by_timers", "costs", "curves", "figures", "layerwise", "oracles", "page", "run", "single", "single_claims", "stage", "there", "whole",
-)  # fmt: skip
+MODULES = tuple(file.stem for folder in FOLDERS for file in folder.glob("*.py"))
 CAPTURES = ROOT / "samples/thesis/captures"
 
 Load = Callable[[str], ModuleType]
@@ -122,7 +121,7 @@ def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
     assert [section.title for section in made] == [
         "Out of the box", "Where the time went", "Layout transforms", "Layer by layer",
         "Layer by layer, by timers", "Curves per layer in four configurations", "In theory: the oracle",
-        "Our plans, applied", "Single operations",
+        "Our plans, applied", "Layer subtraction, and the mixture it chooses", "Single operations",
         "What the compiled kernels' layers rest on", "What measuring costs", "What was not measured",
     ]  # fmt: skip
     for name in ("AlexNet", "DenseNet-121", "GoogLeNet", "MobileNetV2", "ResNet-50", "SqueezeNet 1.1"):
@@ -131,8 +130,15 @@ def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
     assert "were not timed in" not in text
     assert (ROOT / "docs/thesis.md").read_text() == text
 
+    subtracted = next(section for section in made if section.title.startswith("Layer subtraction"))
+    assert "DenseNet-121" not in subtracted.blocks[1]
+    assert "Layer subtraction of DenseNet-121" in made[-1].blocks[-1]
 
-_OF_NO_MODEL = ("What was not measured", "Curves per layer in four configurations", "Single operations")
+
+_OF_NO_MODEL = (
+    "What was not measured", "Curves per layer in four configurations", "Single operations",
+    "Layer subtraction, and the mixture it chooses",
+)  # fmt: skip
 
 
 def test_every_chart_of_the_page_is_committed() -> None:
@@ -183,6 +189,76 @@ def test_curves_are_the_medians_of_synchronised_timers_in_the_order_of_calls(the
     said = " ".join(thesis("whole").not_measured(run).blocks)
     assert "The layers of AlexNet were not timed in: CUDA; Triton." in said
     assert "`max-autotune`" in said
+
+
+def test_a_layer_counts_as_faster_by_timers_only_where_the_quartiles_are_apart(thesis: Load) -> None:
+    layers = [{"module_path": path, "call_order": at} for at, path in enumerate("abc")]
+    pairs = {"a": ((9, 10, 11), (4, 5, 6)), "b": ((9, 10, 30), (8, 11, 12)), "c": ((1, 2, 2), (5, 5, 6))}
+    rows = [
+        layer_timing(configuration, path, ms, round=at)
+        for path, both in pairs.items()
+        for configuration, times_ in zip(("cuda", "triton"), both, strict=True)
+        for at, ms in enumerate(times_)
+    ]
+    run = hand_made(thesis("figures"), "alexnet", times(5, 5, 5), None)
+    run.captures["alexnet_timings_cuda"] = make_trace(layers=layers, timings=rows)
+    by_timers = thesis("by_timers")
+    frame = by_timers.layers(run, "alexnet", by_timers.GPU)
+    assert frame["ratio"].to_list() == [10 / 5, 10 / 11, 2 / 5]
+    assert by_timers.sides(frame) == (1, 1)
+    # CUDA takes 22 ms, Triton 21; the better of both for each layer 5 + 10 + 2.
+    assert by_timers.best_of_two(frame) == pytest.approx(21 / 17)
+    assert by_timers.by_parts(frame) == [2.0, 10 / 11, 0.4]
+
+
+def subtraction(custom: int) -> pl.DataFrame:
+    """Two layers in two executions, timed until the end of each; the later turn has the custom configuration."""
+    until = {"eager": ((100, 300), (110, 330)), "compiled": ((150, 200), (170, 230)), "custom": ((90, custom),) * 2}
+    rows = [
+        (way, order, layer, 0, execution, until[way][execution][order] * 1000, turn)
+        for turn in (0, 1)
+        for way in until
+        if turn or way != "custom"
+        for execution in (0, 1)
+        for order, layer in enumerate(("one", "two"))
+    ]
+    columns = ["configuration", "layer_order", "layer", "round", "execution", "until_ns", "turn"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+@pytest.mark.parametrize(("custom", "holds"), [(200, True), (315, None), (400, False)])
+def test_by_subtraction_a_layer_takes_what_it_adds(thesis: Load, custom: int, *, holds: bool | None) -> None:
+    run = thesis("figures").Run(
+        {"parts": {"subtraction_resnet50": {"custom": ["two"]}}}, {}, {}, {"resnet50": subtraction(custom)}
+    )
+    subtracted = thesis("subtracted")
+    (model,) = subtracted.models_of(run).values()
+    assert [span.middle for span in model.chosen["eager"]] == [105, 210]  # 300 - 100 and 330 - 110
+    assert [span.middle for span in model.chosen["compiled"]] == [160, 55]
+    claims = thesis("subtraction_claims")
+    assert claims.best(model) == 105 + 55
+    assert claims.sides(model) == (1, 1)
+    assert model.stretch("compiled", 1, 1).middle == 55
+    # Eager takes 307.5 to 322.5 µs by its quartiles.
+    assert claims.findings({"resnet50": model})[0].holds is holds
+
+
+def test_what_is_compiled_in_the_custom_configuration_is_what_the_medians_choose(thesis: Load) -> None:
+    frame = subtraction(100).filter(turn=0)
+    assert thesis("subtraction").faster_compiled(frame) == ["two"]
+
+
+def test_a_prefix_runs_the_first_layers_and_the_last_one_the_model(thesis: Load) -> None:
+    torch = pytest.importorskip("torch")
+    models, subtraction_ = thesis("models"), thesis("subtraction")
+    network, x = models.model("tiny"), models.batch(2, 8, "cpu")
+    layers = list(subtraction_.layers_of(network))
+    with torch.no_grad():
+        found = [prefix(x)[0] for prefix in subtraction_.prefixes(network, layers)]
+        expected = x
+        for layer, result in zip(network, found, strict=True):
+            expected = layer(expected)
+            assert torch.equal(result, expected)
 
 
 def test_without_timings_there_are_no_curves_and_that_is_said(thesis: Load) -> None:

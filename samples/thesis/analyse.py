@@ -113,11 +113,11 @@ def summary(findings: Sequence[Finding], run: Run) -> str:
         f"In short: compiled models are {spread(by_clock)} times as fast as eager ones by the clock, and "
         f"{spread(kernel_speedup(run, model) for model in parts)} times by the GPU time of their kernels. The gain is "
         "not Triton's convolutions, of which there are none, but what is fused between convolutions, layout and other "
-        "cuDNN kernels. A mixture of eager and compiled layers gains nothing over the compiled model: a layer "
-        "compiled alone is called by the host as a region of its own, which costs more than most layers' kernels take. Of the thesis's findings below "
-        f"{counts['holds']} hold today, {counts['**no longer**']} no longer do, and of {counts['cannot be told']} it "
-        "cannot be told: their spreads overlap, or what was compared is not alike. Ranges in brackets are what the "
-        "quartiles allow."
+        "cuDNN kernels. A mixture of eager and compiled layers gains nothing over the compiled model: a layer compiled "
+        "alone is called by the host as a region of its own, which costs more than most layers' kernels take. Of the "
+        f"thesis's findings below {counts['holds']} hold today, {counts['**no longer**']} no longer do, and of "
+        f"{counts['cannot be told']} it cannot be told: their spreads overlap, or what was compared is not alike. "
+        "Ranges in brackets are what the quartiles allow."
     )
 
 

@@ -214,48 +214,35 @@ def not_measured(run: Run) -> Section:
             f"The layers of {listed([NAMES[model] for model in models])} were not timed in: {'; '.join(lacking)}."
             for lacking, models in curves.lacking(run).items()
         ]
-    blocks.append("\n".join(f"- {item}" for item in [*_not_subtracted(run), *NOT_MEASURED]))
+    blocks.append("\n".join([*_not_subtracted(run), NOT_MEASURED]))
     return Section("What was not measured", blocks)
 
 
-NOT_MEASURED = (
-    (
-        "Convolutions, the CPU and NumPy in every mode (section 5.3, 5.4 and Appendix Fig. 1): the run's time ended after "
-        "three matrix products. `samples/thesis/run.py --modes` measures them."
-    ),
-    "Layers one by one in other modes than the default (section 5.5.3).",
-    "Matrix products on the CPU beyond 4,096: one of 17,500 takes seconds, and there are 24 executions of each way.",
-    (
-        "What a convolution's speedup would be by the thesis's trained predictor (section 5.4.2): neither its inputs nor "
-        "its training are given."
-    ),
-    (
-        "Why a model's design should help or hinder (section 5.5.1: DenseNet bound by memory, SqueezeNet by its format, "
-        "AlexNet too simple; section 5.4.1: 1×1 fuse more cheaply): nothing captured here tells causes of that kind. What "
-        'compiling saves in each model stands in "Where the time went".'
-    ),
-    (
-        "Data movement between eager and compiled layers, which the thesis did not measure either (section 6.3.3): the "
-        "costs here are of calls."
-    ),
-    (
-        "torch 2.3 on a V100: nothing here says why it did what it did there. Nor has the text values behind its figures "
-        "other than those quoted, or spreads."
-    ),
-    "Other batch sizes: the thesis does not say its own, 32 is our choice, and speedups depend on it.",
-)
+NOT_MEASURED = """\
+- Convolutions, the CPU and NumPy in every mode (sections 5.3 and 5.4, Appendix Fig. 1): the run's time ended after
+  three matrix products. `samples/thesis/run.py --modes` measures them.
+- Layers one by one in other modes than the default (section 5.5.3).
+- Matrix products on the CPU beyond 4,096: one of 17,500 takes seconds, and there are 24 executions of each way.
+- What the thesis's trained predictor would say of a convolution (section 5.4.2): its inputs and training are not given.
+- Why a model's design should help or hinder (section 5.5.1: DenseNet bound by memory, SqueezeNet by its format, AlexNet
+  too simple; section 5.4.1: 1×1 fuse more cheaply): nothing captured here tells causes of that kind. What compiling
+  saves in each model stands in "Where the time went".
+- Data movement between eager and compiled layers, which the thesis did not measure either (section 6.3.3): the costs
+  here are of calls.
+- torch 2.3 on a V100: nothing here says why it did what it did there. The thesis's text has no values behind its
+  figures but those quoted, and no spreads.
+- Other batch sizes: the thesis does not say its own, 32 is our choice, and speedups depend on it."""
 
 
 def _not_subtracted(run: Run) -> list[str]:
     lacking = [NAMES[model] for model in run.models() if model not in run.subtraction]
     if not lacking:
         return []
-    return [
-        (
-            f"Layer subtraction of {listed(lacking)} (sections 4.2.3 and 5.5.4): the beginnings of the model that had to "
-            "be compiled, 13 in DenseNet-121, were not ready in the time that the machine could be had for."
-        )
-    ]
+    said = (
+        f"- Layer subtraction of {listed(lacking)} (sections 4.2.3 and 5.5.4): the beginnings of the model that had to "
+        "be compiled, 13 in DenseNet-121, were not ready in the time that the machine could be had for."
+    )
+    return [said]
 
 
 def _missing(run: Run) -> dict[tuple[str, ...], list[str]]:
