@@ -16,7 +16,7 @@ from tests.cases import make_trace
 
 ROOT = Path(__file__).resolve().parents[1]
 STUDY = ROOT / "samples/study"
-MODULES = ("analyse", "copies", "depth", "page", "paper", "relu", "sweeps")
+MODULES = tuple(file.stem for file in STUDY.glob("*.py"))
 
 Load = Callable[[str], ModuleType]
 

@@ -15,6 +15,7 @@ from typing import Any
 import copies
 import depth
 import paper
+import points
 import polars as pl
 import relu
 import sweeps
@@ -83,9 +84,8 @@ def verdicts(findings: Sequence[Finding]) -> str:
 
 def summary(findings: Sequence[Finding], measurements: pl.DataFrame | None) -> list[str]:
     """The answer in a few sentences, from the captures; nothing without measurements."""
-    points = None if measurements is None else sweeps.per_image(measurements)
-    gap = points is not None and sweeps.ratio(points, sweeps.HERE)
-    large = points is not None and sweeps.ratio(points, (512, 64))
+    measured = None if measurements is None else points.per_image(measurements)
+    gap, large = (measured is not None and points.ratio(measured, at) for at in (points.HERE, (512, 64)))
     if not gap or not large:
         return []
     n = {held: sum(f.holds is held for f in findings) for held in (True, False, None)}
