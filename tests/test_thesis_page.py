@@ -13,13 +13,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.cases import make_trace
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = [ROOT / "samples" / name for name in ("study", "thesis")]
-MODULES = ("analyse", "curves", "figures", "layerwise", "page", "run", "single", "there", "whole")
+MODULES = tuple(file.stem for folder in FOLDERS for file in folder.glob("*.py"))
 CAPTURES = ROOT / "samples/thesis/captures"
 
 Load = Callable[[str], ModuleType]
@@ -86,9 +87,9 @@ def test_a_speedup_ranges_between_the_quartiles(thesis: Load) -> None:
 def test_a_whole_compiled_model_pays_for_its_one_region_too(thesis: Load) -> None:
     total = {"base_ns": 1000, "other_ns": 500, "chosen_ns": 450, "switch_ns": 40}
     costly = {"switch_cost_ns": 10, "totals": {"dynamic": total}}
-    assert thesis("whole").over_best_that_pays(costly) == pytest.approx(520 / 490)
+    assert thesis("oracles").over_best_that_pays(costly) == pytest.approx(520 / 490)
     total["base_ns"] = 505  # eager, which pays nothing, is now the better whole
-    assert thesis("whole").over_best_that_pays(costly) == pytest.approx(505 / 490)
+    assert thesis("oracles").over_best_that_pays(costly) == pytest.approx(505 / 490)
 
 
 @pytest.mark.parametrize(("last", "holds"), [(0.96, True), (0.91, True), (1.8, False), (0.8, False)])
@@ -97,11 +98,11 @@ def test_blocks_converge_by_their_longest_chain(thesis: Load, last: float, *, ho
         {"blocks": 16, "speedup": last, "by_kernels": None},
         {"blocks": 1, "by_kernels": None, "speedup": 0.95 if not holds else 3.0},
     ]
-    assert thesis("single").converges(rows).holds is holds
+    assert thesis("single_claims").converges(rows).holds is holds
 
 
 def test_no_blocks_no_verdict(thesis: Load) -> None:
-    assert thesis("single").converges([]).holds is None
+    assert thesis("single_claims").converges([]).holds is None
 
 
 def test_part_of_what_is_saved_is_neither_the_cause_nor_none(thesis: Load) -> None:
@@ -109,7 +110,7 @@ def test_part_of_what_is_saved_is_neither_the_cause_nor_none(thesis: Load) -> No
 
 
 def test_profiling_is_about_twofold_to_the_next_half(thesis: Load) -> None:
-    assert [thesis("layerwise").is_twofold(ratio) for ratio in (1.4, 1.5, 2.5, 2.6)] == [False, True, True, False]
+    assert [thesis("costs").is_twofold(ratio) for ratio in (1.4, 1.5, 2.5, 2.6)] == [False, True, True, False]
 
 
 def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
@@ -118,8 +119,9 @@ def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
     made = analyse.sections(run)
     text = analyse.page(made, run, "thesis")
     assert [section.title for section in made] == [
-        "Out of the box", "Where the time went", "Layout transforms", "Layer by layer", "In theory: the oracle",
-        "Our plans, applied", "Curves per layer in four configurations", "Single operations",
+        "Out of the box", "Where the time went", "Layout transforms", "Layer by layer",
+        "Layer by layer, by timers", "Curves per layer in four configurations", "In theory: the oracle",
+        "Our plans, applied", "Layer subtraction, and the mixture it chooses", "Single operations",
         "What the compiled kernels' layers rest on", "What measuring costs", "What was not measured",
     ]  # fmt: skip
     for name in ("AlexNet", "DenseNet-121", "GoogLeNet", "MobileNetV2", "ResNet-50", "SqueezeNet 1.1"):
@@ -128,8 +130,15 @@ def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
     assert "were not timed in" not in text
     assert (ROOT / "docs/thesis.md").read_text() == text
 
+    subtracted = next(section for section in made if section.title.startswith("Layer subtraction"))
+    assert "DenseNet-121" not in subtracted.blocks[1]
+    assert "Layer subtraction of DenseNet-121" in made[-1].blocks[-1]
 
-_OF_NO_MODEL = ("What was not measured", "Curves per layer in four configurations", "Single operations")
+
+_OF_NO_MODEL = (
+    "What was not measured", "Curves per layer in four configurations", "Single operations",
+    "Layer subtraction, and the mixture it chooses",
+)  # fmt: skip
 
 
 def test_every_chart_of_the_page_is_committed() -> None:
@@ -180,6 +189,76 @@ def test_curves_are_the_medians_of_synchronised_timers_in_the_order_of_calls(the
     said = " ".join(thesis("whole").not_measured(run).blocks)
     assert "The layers of AlexNet were not timed in: CUDA; Triton." in said
     assert "`max-autotune`" in said
+
+
+def test_a_layer_counts_as_faster_by_timers_only_where_the_quartiles_are_apart(thesis: Load) -> None:
+    layers = [{"module_path": path, "call_order": at} for at, path in enumerate("abc")]
+    pairs = {"a": ((9, 10, 11), (4, 5, 6)), "b": ((9, 10, 30), (8, 11, 12)), "c": ((1, 2, 2), (5, 5, 6))}
+    rows = [
+        layer_timing(configuration, path, ms, round=at)
+        for path, both in pairs.items()
+        for configuration, times_ in zip(("cuda", "triton"), both, strict=True)
+        for at, ms in enumerate(times_)
+    ]
+    run = hand_made(thesis("figures"), "alexnet", times(5, 5, 5), None)
+    run.captures["alexnet_timings_cuda"] = make_trace(layers=layers, timings=rows)
+    by_timers = thesis("by_timers")
+    frame = by_timers.layers(run, "alexnet", by_timers.GPU)
+    assert frame["ratio"].to_list() == [10 / 5, 10 / 11, 2 / 5]
+    assert by_timers.sides(frame) == (1, 1)
+    # CUDA takes 22 ms, Triton 21; the better of both for each layer 5 + 10 + 2.
+    assert by_timers.best_of_two(frame) == pytest.approx(21 / 17)
+    assert by_timers.by_parts(frame) == [2.0, 10 / 11, 0.4]
+
+
+def subtraction(custom: int) -> pl.DataFrame:
+    """Two layers in two executions, timed until the end of each; the later turn has the custom configuration."""
+    until = {"eager": ((100, 300), (110, 330)), "compiled": ((150, 200), (170, 230)), "custom": ((90, custom),) * 2}
+    rows = [
+        (way, order, layer, 0, execution, until[way][execution][order] * 1000, turn)
+        for turn in (0, 1)
+        for way in until
+        if turn or way != "custom"
+        for execution in (0, 1)
+        for order, layer in enumerate(("one", "two"))
+    ]
+    columns = ["configuration", "layer_order", "layer", "round", "execution", "until_ns", "turn"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+@pytest.mark.parametrize(("custom", "holds"), [(200, True), (315, None), (400, False)])
+def test_by_subtraction_a_layer_takes_what_it_adds(thesis: Load, custom: int, *, holds: bool | None) -> None:
+    run = thesis("figures").Run(
+        {"parts": {"subtraction_resnet50": {"custom": ["two"]}}}, {}, {}, {"resnet50": subtraction(custom)}
+    )
+    subtracted = thesis("subtracted")
+    (model,) = subtracted.models_of(run).values()
+    assert [span.middle for span in model.chosen["eager"]] == [105, 210]  # 300 - 100 and 330 - 110
+    assert [span.middle for span in model.chosen["compiled"]] == [160, 55]
+    claims = thesis("subtraction_claims")
+    assert claims.best(model) == 105 + 55
+    assert claims.sides(model) == (1, 1)
+    assert model.stretch("compiled", 1, 1).middle == 55
+    # Eager takes 307.5 to 322.5 µs by its quartiles.
+    assert claims.findings({"resnet50": model})[0].holds is holds
+
+
+def test_what_is_compiled_in_the_custom_configuration_is_what_the_medians_choose(thesis: Load) -> None:
+    frame = subtraction(100).filter(turn=0)
+    assert thesis("subtraction").faster_compiled(frame) == ["two"]
+
+
+def test_a_prefix_runs_the_first_layers_and_the_last_one_the_model(thesis: Load) -> None:
+    torch = pytest.importorskip("torch")
+    models, subtraction_ = thesis("models"), thesis("subtraction")
+    network, x = models.model("tiny"), models.batch(2, 8, "cpu")
+    layers = list(subtraction_.layers_of(network))
+    with torch.no_grad():
+        found = [prefix(x)[0] for prefix in subtraction_.prefixes(network, layers)]
+        expected = x
+        for layer, result in zip(network, found, strict=True):
+            expected = layer(expected)
+            assert torch.equal(result, expected)
 
 
 def test_without_timings_there_are_no_curves_and_that_is_said(thesis: Load) -> None:
@@ -235,8 +314,8 @@ def test_who_still_compiles_when_its_time_is_over_is_ended_before_others_measure
     assert slow.returncode == -signal.SIGKILL
     assert json.loads((tmp_path / "slow.json").read_text())["failures"]["process"].endswith("not compiled in time")
     # Only now may another one measure, which waits for nothing else.
-    stage = run.Stage(tmp_path, "quick", 2, never)
+    stage = thesis("stage").Stage(tmp_path, "quick", 2, never)
     stage.ready("compiled")
-    alone = run.Stage(tmp_path, "quick", 3, over - 60)
+    alone = thesis("stage").Stage(tmp_path, "quick", 3, over - 60)
     with pytest.raises(TimeoutError, match="compiled"):
         alone.ready("compiled")

@@ -173,7 +173,7 @@ def does_depth_cost(captures: Mapping[str, tl.Trace], old: Mapping[str, Path]) -
             NAMES[level], old[level].total, f"{n_kernels:g}", f"{middle['window']:,.0f} ({low:,.0f} to {high:,.0f})",
             f"{middle['compute']:,.0f}", f"{middle['idle_launch']:,.0f}",
         ])  # fmt: skip
-    if not {"eager", "libtorch"} <= set(medians):
+    if not {"eager", "libtorch", "torchscript", "cudnn"} <= set(medians):
         return []
     eager, libtorch = medians["eager"], medians["libtorch"]
     apart = eager["window"] - libtorch["window"]
@@ -186,10 +186,10 @@ def does_depth_cost(captures: Mapping[str, tl.Trace], old: Mapping[str, Path]) -
     answer = (
         f"PyTorch eager and LibTorch run the same kernels in {eager['compute']:,.0f} and {libtorch['compute']:,.0f} "
         f"µs. Of the {apart:,.0f} µs between their steps, {launch:,.0f} are time in which the GPU waits for the next "
-        f"launch, {apart / eager['kernels']:.1f} µs a kernel. Their ways to cuDNN differ by "
-        f"{old['eager'].total - old['libtorch'].total} calls: not how many there are costs time, but how long one "
-        "takes. The program on cuDNN, one call away, has longer steps than LibTorch (cause not established): the "
-        "number of calls does not order the steps."
+        f"launch, {launch / eager['kernels']:.1f} µs a kernel. So calling from Python costs launch time. But the "
+        f"number of calls does not order the steps: TorchScript's way has {old['torchscript'].total} calls, LibTorch's "
+        f"{old['libtorch'].total}, in steps of {medians['torchscript']['window']:,.0f} and {libtorch['window']:,.0f} "
+        "µs; the program on cuDNN, one call away, takes longer than both (cause not established)."
     )
     return [question, table(heads, rows), answer]
 
@@ -258,7 +258,7 @@ def _from_outside(item: tuple[str, int]) -> int:
 
 
 def findings(old: Mapping[str, Path], new: Mapping[str, Path]) -> list[Finding]:
-    """What the paper read from its Figure 4, and whether today's stacks say so too."""
+    """Findings: each claim of the paper about its Figure 4, beside today's stacks."""
     found = []
     eager, libtorch, script, cudnn = (old.get(level) for level in paper.LEVELS)
     if eager and libtorch:

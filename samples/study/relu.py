@@ -19,13 +19,14 @@ Grid = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Largest:
-    """The ReLU kernel with the most blocks of a capture."""
+    """The ReLU kernel with the most blocks of a capture; `spread`: microseconds of its shortest and longest call."""
 
     name: str
     grid: Grid
     block: Grid
     n_calls: int
     mean_us: float
+    spread: tuple[float, float]
 
 
 def largest(trace: tl.Trace) -> Largest | None:
@@ -37,7 +38,11 @@ def largest(trace: tl.Trace) -> Largest | None:
         return None
     row = grids.sort("n_blocks", "duration_total_ns", descending=True).row(0, named=True)
     grid, block = (tuple(int(row[f"{kind}_{axis}"]) for axis in "xyz") for kind in ("grid", "block"))
-    return Largest(row["name"], grid, block, row["n_calls"], row["duration_mean_ns"] / 1e3)  # type: ignore[arg-type]
+    calls = (
+        trace.kernels.filter(name=row["name"], grid_x=row["grid_x"], grid_y=row["grid_y"])["duration_ns"].sort() / 1e3
+    )
+    spread = (float(calls[0]), float(calls[-1]))
+    return Largest(row["name"], grid, block, row["n_calls"], row["duration_mean_ns"] / 1e3, spread)  # type: ignore[arg-type]
 
 
 CASES = (
@@ -110,7 +115,7 @@ def _share(captures: Mapping[str, tl.Trace]) -> list[Finding]:
     return [
         Finding(
             "ReLU is the kernel second in calls, with 12 % of the time",
-            "section 4",
+            "section 4; GPU not said",
             "second, about 12 %",
             f"place {place} by calls of {ordered.height} kernels, {share:.1%} of kernel time",
             place == 2 and 0.1 < share < 0.14,
@@ -161,7 +166,8 @@ def _stalls(counters: pl.DataFrame) -> Finding:
         "A larger grid is slower because work on more processors misses the caches more often",
         "section 4, a hypothesis",
         "not measured: the profiler had no such counters",
-        f"with twice the blocks {one['l2_hit_percent']:.1f} and {two['l2_hit_percent']:.1f} % of L2's requests hit, "
+        f"with twice the blocks {one['l2_hit_percent']:.1f} and {two['l2_hit_percent']:.1f} % of L2's requests hit "
+        f"(means of {one['calls']} and {two['calls']} calls, from {_least_and_most(counters)}), "
         f"{ratio:.2f} times as much is read from memory, at {one['dram_percent_of_peak']:.0f} and "
         f"{two['dram_percent_of_peak']:.0f} % of its bandwidth, in {two['duration_ns'] / one['duration_ns']:.2f} times "
         "the time",
@@ -169,6 +175,13 @@ def _stalls(counters: pl.DataFrame) -> Finding:
         "the kernel waits for memory at both grids, and twice the blocks read twice the bytes: rows `eager` of "
         "`ncu_relu.csv`",
     )
+
+
+def _least_and_most(counters: pl.DataFrame) -> str:
+    """Between which rates of hits in L2 the calls of eager's largest ReLU lie, both batches together."""
+    most = counters.filter(pl.col("grid_x") == pl.col("grid_x").max().over("level", "batch"), level="eager")
+    rates = most["l2_hit_percent"].sort()
+    return f"{rates[0]:.1f} to {rates[-1]:.1f} %"
 
 
 def compared(captures: Mapping[str, tl.Trace], case: str) -> tuple[float, float] | None:
@@ -180,6 +193,14 @@ def compared(captures: Mapping[str, tl.Trace], case: str) -> tuple[float, float]
     if one is None or two is None:
         return None
     return _blocks(two) / _blocks(one), two.mean_us / one.mean_us
+
+
+def _range(captures: Mapping[str, tl.Trace]) -> str:
+    """The least and the most that the shortest and longest calls of both batches allow."""
+    one, two = largest(captures[BASE]), largest(captures[DOUBLED["batch"][0]])
+    assert one is not None
+    assert two is not None
+    return f"{two.spread[0] / one.spread[1]:.2f} to {two.spread[1] / one.spread[0]:.2f}"
 
 
 def _blocks(kernel: Largest) -> int:
@@ -209,9 +230,10 @@ def findings(captures: Mapping[str, tl.Trace]) -> list[Finding]:
         found.append(
             Finding(
                 "Twice the blocks take nearly twice the time",
-                "section 4",
+                "section 4; GPU not said",
                 f"{big} to {little} blocks, {big_us} to {little_us} µs: a ratio of {big_us / little_us:.2f}",
-                f"twice the images give {blocks:.2f} times the blocks and {time:.2f} times the time",
+                f"twice the images give {blocks:.2f} times the blocks and {time:.2f} times the time "
+                f"({_range(captures)} by the shortest and longest calls)",
                 1.7 <= blocks <= 2.3 and 1.5 <= time <= 2.3,
                 f"`{DOUBLED['batch'][0]}` and `{BASE}`",
             )
@@ -224,7 +246,7 @@ def findings(captures: Mapping[str, tl.Trace]) -> list[Finding]:
         found.append(
             Finding(
                 "One cause doubles both the bytes copied and ReLU's grid",
-                "section 4",
+                "section 4; GPU not said",
                 "both are doubled, and the paper does not say by what",
                 f"as there: {'; '.join(alike) or 'none of the cases'}. Not as there: {'; '.join(unlike) or 'none'}",
                 bool(alike),
@@ -241,7 +263,7 @@ def findings(captures: Mapping[str, tl.Trace]) -> list[Finding]:
         found.append(
             Finding(
                 "ReLU is launched on a grid of two dimensions",
-                "section 4",
+                "section 4; GPU not said",
                 f"{big} and {little}",
                 ", ".join(str(kernel.grid) for kernel in shapes),
                 len(flat) < len(shapes),

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import altair as alt
 import paper
 import polars as pl
-from page import NAMES, Figure, Finding, Section, level_color, table
+from page import NAMES, Figure, Section, level_color, table
+from points import HERE, LARGE, per_image, ratio, time_of, value
+from sweep_claims import findings
 
-HERE = (32, 64)
-"""The batch and resolution where the paper's two sweeps meet."""
-LARGE = (32, 256)
 SHOWN = (HERE, (512, 64), LARGE, (512, 128))
 """The points whose numbers stand in the table."""
-SMALL_SIZE, SMALL_BATCH = 64, 128
-"""Up to where the paper calls cuDNN and TorchScript leaner (section 4)."""
 INTRODUCTION = (
     "A step is the batch's copy from pageable memory, the model, and in training the backward pass and the optimizer. "
     "Milliseconds are medians by CUDA events of steps that follow each other, after a warm-up, divided by the batch; "
@@ -26,27 +22,6 @@ INTRODUCTION = (
     "their hardware."
 )
 WORDS = {"infer": "inference", "train": "training"}
-
-
-class Range(NamedTuple):
-    """A median, or a ratio of two, and the least and the most that the quartiles allow."""
-
-    middle: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        """The numbers, for a sentence."""
-        return f"{self.middle:.2f} ({self.low:.2f} to {self.high:.2f})"
-
-
-def per_image(measurements: pl.DataFrame) -> pl.DataFrame:
-    """The measured points in float32, with an image's part of a step's median (`ms`) and quartiles (`low`, `high`)."""
-    parts = {name: pl.col(column) / pl.col("batch") for name, column in _QUARTILES.items()}
-    return measurements.filter(dtype="float32").with_columns(**parts)
-
-
-_QUARTILES = {"ms": "median_ms", "low": "p25_ms", "high": "p75_ms"}
 
 
 def section(measurements: pl.DataFrame | None) -> Section:
@@ -64,27 +39,6 @@ def section(measurements: pl.DataFrame | None) -> Section:
     ]
     made.findings = findings(points)
     return made
-
-
-def value(points: pl.DataFrame, key: tuple[str, str, int, int], column: str) -> float | None:
-    """What was measured at a level, mode, batch and resolution; null where it was not."""
-    level, mode, batch, size = key
-    found = points.filter(level=level, mode=mode, batch=batch, size=size)[column].drop_nulls()
-    return float(found[0]) if found.len() else None
-
-
-def time_of(points: pl.DataFrame, key: tuple[str, str, int, int]) -> Range | None:
-    """Milliseconds an image; null where it was not measured."""
-    middle, low, high = (value(points, key, column) for column in ("ms", "low", "high"))
-    return None if middle is None or low is None or high is None else Range(middle, low, high)
-
-
-def ratio(points: pl.DataFrame, at: tuple[int, int], levels: tuple[str, str] = ("eager", "libtorch")) -> Range | None:
-    """The first level's time of inference over the second's."""
-    one, two = (time_of(points, (level, "infer", *at)) for level in levels)
-    return (
-        None if one is None or two is None else Range(one.middle / two.middle, one.low / two.high, one.high / two.low)
-    )
 
 
 def _table(points: pl.DataFrame) -> str:
@@ -210,155 +164,3 @@ def _panel(rows: list[dict[str, Any]], titles: tuple[str, str], *, is_log: bool)
     chart = alt.Chart(alt.InlineData(values=rows)).mark_line(strokeWidth=1.6)
     encoded = chart.encode(x=x, y=alt.Y("y:Q", title=titles[1], scale=scale), color=level_color(NAMES), strokeDash=dash)
     return encoded.properties(width=300, height=210)
-
-
-def findings(points: pl.DataFrame) -> list[Finding]:
-    """The paper's observations on these figures, and whether they hold today."""
-    found = [
-        _order(points), _eager_and_libtorch(points), _shrinks(points), *_memory(points), _utilisation(points),
-        _script_trains(points),
-    ]  # fmt: skip
-    return [finding for finding in found if finding is not None]
-
-
-def _order(points: pl.DataFrame) -> Finding | None:
-    """At every point that both have: how many pairs of levels stand as published, and how many the other way round."""
-    same, reverse, tied, against = 0, 0, 0, []
-    for batch, size in sorted({(b, s) for _, mode, b, s in paper.SWEEPS if mode == "infer"}):
-        for one, two in combinations(paper.LEVELS, 2):
-            then = [paper.SWEEPS.get((level, "infer", batch, size)) for level in (one, two)]
-            now = [time_of(points, (level, "infer", batch, size)) for level in (one, two)]
-            if not all(p and p.ms for p in then) or not all(now):
-                continue
-            first, second = now
-            if first.low <= second.high and second.low <= first.high:
-                tied += 1
-            elif (first.middle < second.middle) == (then[0].ms < then[1].ms):
-                same += 1
-            else:
-                reverse += 1
-                against.append(f"{NAMES[one]} and {NAMES[two]} at {batch}×{size}²")
-    if not same + reverse + tied:
-        return None
-    batch, size = HERE
-    then = {level: paper.SWEEPS[level, "infer", batch, size].ms or 0 for level in paper.LEVELS}
-    order = ", ".join(f"{NAMES[level]} {ms:.4f}" for level, ms in sorted(then.items(), key=lambda item: item[1]))
-    shown = "; ".join(against[:3]) + (f"; {len(against) - 3} more" if len(against) > 3 else "")
-    return Finding(
-        "The order of the levels by time of inference",
-        "section 4, Fig. 7 and 12",
-        f"{order} ms at 32×64², and others at other points",
-        f"of the pairs of levels at all points that both have, {same} stand in the published order, {reverse} in the "
-        f"reverse, and of {tied} the quartiles overlap",
-        None if tied >= same + reverse else reverse == 0,
-        f"rows of `measurements.csv`: reversed are {shown}; cause not established" if reverse else "",
-    )
-
-
-def _eager_and_libtorch(points: pl.DataFrame) -> Finding | None:
-    today, then = ratio(points, HERE), _published_ratio(HERE)
-    if today is None:
-        return None
-    return Finding(
-        "At a batch of small images PyTorch takes several times as long as LibTorch",
-        "section 4, Fig. 7",
-        f"{then[0]:.2f} times at 32×64², {then[1]:.2f} corrected",
-        f"{today} times",
-        None if today.low < 2 <= today.high else today.low >= 2,
-        f"{then[0] - then[1]:.2f} of it is training time in the published evaluation (below); of the rest the cause is "
-        "not established. Today's gap is launch time: see the answer on depth",
-    )
-
-
-def _published_ratio(at: tuple[int, int]) -> tuple[float, float]:
-    """PyTorch's published time of inference over LibTorch's, and the same corrected."""
-    eager, libtorch = (paper.SWEEPS[level, "infer", *at].ms for level in ("eager", "libtorch"))
-    ours = paper.corrected_ms(*at)
-    assert eager is not None
-    assert libtorch is not None
-    assert ours is not None
-    return eager / libtorch, ours / libtorch
-
-
-def _shrinks(points: pl.DataFrame) -> Finding | None:
-    small, large = ratio(points, HERE), ratio(points, LARGE)
-    if small is None or large is None:
-        return None
-    then = _published_ratio(HERE), _published_ratio(LARGE)
-    is_told = small.low > large.high or large.low > small.high
-    return Finding(
-        "The gap between PyTorch and LibTorch narrows with larger images",
-        "section 4, Fig. 7",
-        f"from {then[0][0]:.2f} times at 32×64² to {then[1][0]:.2f} at 32×256² (corrected {then[0][1]:.2f} and "
-        f"{then[1][1]:.2f})",
-        f"from {small} times to {large}",
-        small.middle > large.middle if is_told else None,
-        "" if not is_told or small.middle > large.middle else "cause not established",
-    )
-
-
-def _memory(points: pl.DataFrame) -> list[Finding]:
-    """Whether cuDNN and TorchScript have less memory in use than PyTorch at small batches and resolutions."""
-    found = []
-    for level in ("cudnn", "torchscript"):
-        pairs = []
-        for _, mode, batch, size in sorted(key for key in paper.SWEEPS if key[:2] == ("eager", "infer")):
-            ours = [value(points, (name, mode, batch, size), "used_mib") for name in (level, "eager")]
-            theirs = [paper.SWEEPS.get((name, mode, batch, size)) for name in (level, "eager")]
-            if size <= SMALL_SIZE and batch <= SMALL_BATCH and None not in ours and all(p and p.used for p in theirs):
-                pairs.append((batch, size, ours, [p.used for p in theirs if p]))
-        if not pairs:
-            continue
-        leaner = [ours[0] < ours[1] for _, _, ours, _ in pairs]
-        there = [theirs[0] < theirs[1] for _, _, _, theirs in pairs]
-        batch, size, ours, theirs = next((p for p in pairs if p[:2] == HERE), pairs[0])
-        found.append(
-            Finding(
-                f"{NAMES[level]} has less memory in use than PyTorch, most of all up to 64² and a batch of 128",
-                "section 4, Fig. 7 and 13",
-                f"at {sum(there)} of {len(pairs)} such points; {theirs[0]:,.0f} against {theirs[1]:,.0f} MB at "
-                f"{batch}×{size}²",
-                f"at {sum(leaner)} of the same {len(pairs)}; {ours[0]:,.0f} against {ours[1]:,.0f} MiB",
-                True if all(leaner) else False if not any(leaner) else None,
-                "rows of `measurements.csv`; cause not established" if not any(leaner) else "",
-            )
-        )
-    return found
-
-
-def _utilisation(points: pl.DataFrame) -> Finding | None:
-    then = {level: paper.SWEEPS[level, "infer", *HERE].util for level in paper.LEVELS}
-    now = {level: value(points, (level, "infer", *HERE), "gpu_util_percent") for level in then}
-    eager, libtorch = now["eager"], now["libtorch"]
-    if eager is None or libtorch is None:
-        return None
-
-    def said(values: dict[str, float | None]) -> str:
-        known = sorted((number, NAMES[level]) for level, number in values.items() if number is not None)
-        return ", ".join(f"{name} {number:.0f} %" for number, name in known)
-
-    return Finding(
-        "PyTorch leaves the GPU idle where LibTorch keeps it busy",
-        "section 4, Fig. 11, at 32×64²",
-        said(then),
-        said(now),
-        None,
-        "not like for like: the published PyTorch decodes JPEG files in one worker while it measures, LibTorch loads "
-        "beforehand; ours has no loader",
-    )
-
-
-def _script_trains(points: pl.DataFrame) -> Finding | None:
-    key = ("torchscript", "train", *HERE)
-    script, eager = time_of(points, key), time_of(points, ("eager", "train", *HERE))
-    if script is None or eager is None:
-        return None
-    return Finding(
-        "TorchScript is for inference only",
-        "section 3, footnote 24",
-        "no training was measured",
-        f"it trains: {script.middle:.4f} ({script.low:.4f} to {script.high:.4f}) ms an image, PyTorch eager "
-        f"{eager.middle:.4f} ({eager.low:.4f} to {eager.high:.4f})",
-        holds=False,
-        why="a traced module has parameters and a backward pass: rows `torchscript,train` of `measurements.csv`",
-    )

@@ -25,7 +25,7 @@ def measured(run: Run) -> list[str]:
 
 
 def layer_times(run: Run, model: str) -> pl.DataFrame:
-    """A row a configuration and layer in the order of calls: the median of its synchronised timers, milliseconds."""
+    """A row a configuration and layer in the order of calls: median and quartiles of its synchronised timers, ms."""
     frames = []
     for name, trace in run.captures.items():
         if name.split(_INFIX)[0] != model or _INFIX not in name:
@@ -36,12 +36,36 @@ def layer_times(run: Run, model: str) -> pl.DataFrame:
                 ~pl.col("is_warmup"), ~pl.col("profiled"), "synchronized", method="layer", clock="wall"
             )
             .group_by("configuration", "module_path")
-            .agg(ms=pl.col("duration_ns").median() / 1e6)
+            .agg(
+                ms=pl.col("duration_ns").median() / 1e6,
+                p25=pl.col("duration_ns").quantile(0.25, "linear") / 1e6,
+                p75=pl.col("duration_ns").quantile(0.75, "linear") / 1e6,
+            )
             .join(order, on="module_path")
         )
     if not frames:
-        return pl.DataFrame(schema={"configuration": pl.String, "module_path": pl.String, "ms": pl.Float64})
+        times = dict.fromkeys(("ms", "p25", "p75"), pl.Float64)
+        return pl.DataFrame(
+            schema={"configuration": pl.String, "module_path": pl.String, **times, "call_order": pl.Int64}
+        )
     return pl.concat(frames).sort("configuration", "call_order")
+
+
+_COLUMNS = ((("configuration", "module_path"), pl.String), (("ms", "p25", "p75"), pl.Float64))
+
+
+def sum_of(run: Run, model: str, configuration: str) -> tuple[float, float, float]:
+    """Milliseconds of the sum of the layers' times: quartile, median and quartile over the executions."""
+    for name, trace in run.captures.items():
+        if name.split(_INFIX)[0] == model and _INFIX in name:
+            rows = trace.timings.filter(
+                ~pl.col("is_warmup"), ~pl.col("profiled"), "synchronized", method="layer", clock="wall",
+                quantity="arr_sum", configuration=configuration,
+            )  # fmt: skip
+            if rows.height:
+                low, middle, high = (rows["duration_ns"].quantile(q, "linear") or 0.0 for q in (0.25, 0.5, 0.75))
+                return low / 1e6, middle / 1e6, high / 1e6
+    raise ValueError(f"the layers of {model} were not timed in {configuration}")
 
 
 def lacking(run: Run) -> dict[tuple[str, ...], list[str]]:
@@ -120,7 +144,11 @@ PAIRS = {"CPU": ("interpreted", "cpp"), "GPU": ("cuda", "triton")}
 
 def _best(frame: pl.DataFrame, pair: tuple[str, str]) -> pl.DataFrame:
     """The lesser time of each layer that both configurations have."""
-    both = frame.filter(pl.col("configuration").is_in(pair)).group_by("module_path").agg(pl.col("ms").min(), n=pl.len())
+    both = (
+        frame.filter(pl.col("configuration").is_in(pair))
+        .group_by("module_path", maintain_order=True)
+        .agg(pl.col("ms").min(), n=pl.len())
+    )
     return both.filter(pl.col("n") == len(pair))
 
 

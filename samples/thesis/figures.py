@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,9 @@ import tracelens as tl
 
 EVEN = 0.1
 """A speedup within so much of 1 is about even."""
+
+
+_SUBTRACTION = "_subtraction"
 
 
 class Speedup(NamedTuple):
@@ -31,11 +34,12 @@ class Speedup(NamedTuple):
 
 @dataclass(frozen=True)
 class Run:
-    """results.json, the medians of an earlier session, and the captures by `MODEL_eager` and `MODEL_compiled`."""
+    """results.json, the medians of an earlier session, the captures by name, the layer subtractions by model."""
 
     results: Mapping[str, Any]
     earlier: Mapping[str, Mapping[str, float]]
     captures: Mapping[str, tl.Trace]
+    subtraction: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     def models(self) -> dict[str, Mapping[str, Any]]:
         """What was found of each model that was timed."""
@@ -53,6 +57,10 @@ def read(folder: Path) -> Run:
         json.loads((folder / "results.json").read_text()),
         json.loads(earlier.read_text())["e2e_ms"] if earlier.is_file() else {},
         {path.stem: tl.open(path) for path in sorted(folder.glob("*.tracelens"))},
+        {
+            path.stem.removesuffix(_SUBTRACTION): pl.read_parquet(path)
+            for path in folder.glob(f"*{_SUBTRACTION}.parquet")
+        },
     )
 
 

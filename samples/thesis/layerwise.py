@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import altair as alt
 import polars as pl
 from figures import Run, agree, even_line, model_axis, spread
 from page import Figure, Finding, Section, listed, table
-from there import NAMES, PROFILING
+from there import NAMES
 
 import tracelens as tl
 
@@ -114,18 +115,8 @@ def layers(run: Run) -> Section:
         ),
         table(["model", "layers", "faster", "unclear", "slower", "median speedup", "layers that lose"], rows),
     ]
-    both_sides = [row for row in rows if row[2] and row[4]]
-    finding = Finding(
-        "Every model has layers that compiling makes faster and layers that it makes slower",
-        "section 5.5.3, Fig. 5.8",
-        "all six, by timers around each layer",
-        f"{len(both_sides)} of {len(rows)} by GPU time of kernels",
-        True if len(both_sides) == len(rows) else None,
-        "a layer counts only where its whole range is on one side; a fused kernel's layers have wide ranges: the table "
-        'in "Layer by layer"',
-    )
     caption = "How the layers' speedups are distributed (density of the logarithm), between 1/4 and 32."
-    return Section("Layer by layer", blocks, [Figure("layers", chart, caption)], [finding])
+    return Section("Layer by layer", blocks, [Figure("layers", chart, caption)])
 
 
 def losers(both: pl.DataFrame) -> str | None:
@@ -158,88 +149,6 @@ def attribution(run: Run) -> Section:
         table(["model", "placed by provenance", "not attributed", "range of the split"], rows),
     ]
     return Section("What the compiled kernels' layers rest on", blocks)
-
-
-def profiling(run: Run) -> Section:
-    """What the profiler and synchronising cost, by the timings of all six models; the thesis's first question."""
-    rows, by = [], {}
-    for configuration, word in CONFIGURATIONS.items():
-        for model in run.models():
-            timings = run.captures.get(f"{model}_timings_cuda")
-            if timings is None:
-                continue
-            frame = tl.analyses.timing_methods(timings).filter(configuration=configuration, quantity="wall")
-            found = {
-                (row["variant"], row["profiled"]): (row["cost_ratio"], row["low_ns"], row["high_ns"])
-                for row in frame.iter_rows(named=True)
-            }
-            plain = frame.filter(variant="pure", profiled=False)["median_ns"]
-            if plain.is_empty():
-                continue
-            rows.append([word, NAMES[model], f"{plain[0] / 1e6:.2f}", *(_ratio(found.get(key)) for key in METHODS)])
-            for key in METHODS:
-                by.setdefault((configuration, key), []).extend([found[key][0]] if key in found else [])
-    if not rows:
-        return Section("What measuring costs", ["No timings were taken."])
-    eager, triton = (sorted(by[name, ("pure", True)]) for name in CONFIGURATIONS)
-    synced = {name: sorted(by[name, ("sync", False)]) for name in CONFIGURATIONS}
-    findings = [
-        Finding(
-            "A profiled execution takes about twice as long",
-            "section 5.5.2, Fig. 5.7",
-            f"about {PROFILING:g}",
-            f"{spread(eager)} times on CUDA, {spread(triton)} compiled (torch.profiler around unchanged executions)",
-            is_twofold(max(eager)),
-            "torch.profiler of 2.11, and without stacks: rows `pure`, profiled, of `..._timings_cuda`; there with 2.3",
-        ),
-        Finding(
-            "Waiting for the device after each layer costs little by itself",
-            "section 5.5.2, Fig. 5.7",
-            "minimal impact",
-            f"{spread(synced['cuda'])} times on CUDA, {spread(synced['triton'])} compiled, a region a layer",
-            max(synced["cuda"]) < SMALL_COST,
-            "an H200 computes a layer sooner than the host launches it, so each wait costs a launch: rows `sync` of "
-            "`..._timings_cuda`",
-        ),
-        Finding(
-            "Synchronising costs CUDA more than Triton",
-            "section 5.5.2",
-            "CUDA suffers more",
-            f"{spread(synced['cuda'])} against {spread(synced['triton'])} times",
-            min(synced["cuda"]) > max(synced["triton"]),
-            "the other way round: a compiled layer is entered by a call of 23 to 27 µs, and each is waited for",
-        ),
-    ]
-    heads = ["configuration", "model", "plain, ms", *METHODS.values()]
-    text = (
-        "Wall time of an execution by each method over the plain one, medians of ten rounds of two executions (`pure`, "
-        "`sync`, `timed`, `timed-sync` of `tl.analyses.timing_methods`; captures `MODEL_timings_cuda`). Synchronised "
-        "and timed executions do so after each layer. These answer the thesis's first question, whether timers tell "
-        "the truth: timers alone do on CUDA; synchronising and the profiler change what they measure."
-    )
-    return Section("What measuring costs", [text, table(heads, rows)], [], findings)
-
-
-CONFIGURATIONS = {"cuda": "CUDA", "triton": "compiled"}
-METHODS = {
-    ("pure", True): "profiled",
-    ("sync", False): "synchronised",
-    ("timed", False): "timed",
-    ("timed-sync", False): "timed and synchronised",
-    ("timed-sync", True): "the same, profiled",
-}
-"""Variant, and whether the profiler ran, of the executions that are compared with plain ones."""
-SMALL_COST = 1.1
-"""A cost up to a tenth is little."""
-
-
-def _ratio(found: tuple[float, float, float] | None) -> str | None:
-    return None if found is None else f"{found[0]:.2f}"
-
-
-def is_twofold(ratio: float) -> bool:
-    """About two, to the next half."""
-    return abs(ratio - PROFILING) <= 0.5
 
 
 def saved(run: Run) -> Section:
@@ -282,7 +191,21 @@ def saved(run: Run) -> Section:
         why='fused normalisation and elementwise kernels, and layout: the table in "Where the time went"; which '
         "kernels torch 2.3 called on the V100 is not established",
     )
-    return Section("Where the time went", [text, table(heads, rows), after], [], [finding])
+    return Section("Where the time went", [text, table(heads, rows), after, _share_of_ones(run)], [], [finding])
+
+
+def _share_of_ones(run: Run) -> str:
+    """How many of each model's convolutions are of 1×1."""
+    counts = {}
+    for model in run.models():
+        found = run.pair(model)[0].layers.filter(class_name="Conv2d")["hyperparameters"].to_list()
+        sizes = [tuple(json.loads(text)["kernel_size"]) for text in found]
+        counts[NAMES[model]] = (sizes.count((1, 1)), len(sizes))
+    said = ", ".join(f"{name} {ones} of {all_} ({ones / all_:.0%})" for name, (ones, all_) in counts.items())
+    return (
+        f"Nor do 1×1 convolutions tell the models apart that gained in the thesis (section 6.1): {said} of their "
+        "convolutions are of 1×1."
+    )
 
 
 KINDS = ("between", "layout", "products")

@@ -11,8 +11,10 @@ MODELS = ("alexnet", "densenet121", "googlenet", "mobilenet_v2", "resnet50", "sq
 SIDE = 224
 ON_CPU = "matmul_cpu"
 """The kind of the operation that runs on the CPU, compiled to C++."""
+LARGE_ON_CPU = "matmul_large"
+"""The same for matrices whose product takes the better part of a second: fewer rounds."""
 CPU_SIZE = 4096
-"""The largest matrix there: a product of two of 8,192 takes seconds."""
+"""The largest matrix that has all rounds there."""
 
 
 def model(name: str) -> nn.Module:
@@ -123,3 +125,16 @@ def operations(*, quick: bool) -> list[tuple[str, dict[str, int], nn.Module, tup
         for kind, made in (("blocks", blocks(n)), ("listing", Listing(n)), ("chain", chain(n))):
             found.append((kind, {"blocks": n}, made, (images, 64, side, side)))
     return found if quick else found + resnet_convolutions(images)
+
+
+def by_mode(*, quick: bool) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
+    """The same of those that are compiled in every mode; matrix products on the CPU last, the large one at the end."""
+    side, images = (8, 1) if quick else (56, 32)
+    found: list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]] = [
+        ("matmul", {"size": n}, Product(), (n, n)) for n in ((64,) if quick else (256, 1024, 4096))
+    ]
+    for kernel in (1,) if quick else (1, 3, 5):
+        what = {"kernel": kernel, "stride": 1, "padding": kernel // 2}
+        found.append(("convolution", what, convolution(**what), (images, 64, side, side)))
+    found += [(ON_CPU, {"size": n}, Product(), (n, n)) for n in ((64,) if quick else (256, 1024, CPU_SIZE))]
+    return found + [(LARGE_ON_CPU, {"size": n}, Product(), (n, n)) for n in ((96,) if quick else (8192,))]

@@ -9,344 +9,21 @@ See README.md beside this file.
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import time
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from stage import GRACE_S, PHASES, Stage
+
 ROOT = Path(__file__).resolve().parents[2]
-ROUNDS, EXECUTIONS = 10, 2
-"""The thesis's protocol: medians over ten rounds of two executions."""
-MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
-SIDE_BY_SIDE = MODES[:2]
-AUTOTUNED = MODES[2:]
-"""Modes that choose kernels by timing them: in a run of their own, a model at a time."""
-TF32 = "-tf32"
-"""Behind the mode's name: as convolutions by default, matrix products were computed in TF32."""
-ORACLE = "dynamic"
-GRACE_S = 20
-"""After the end the parent ends who is not done."""
-PHASES = ("compiled", "timed", "planned", "measured")
-"""All processes finish one before any begins the next: nothing is compiled while something is timed."""
-
-
-@dataclass
-class Stage:
-    """Where the processes wait for each other: all reach a phase before one of them at a time measures in it."""
-
-    folder: Path
-    name: str
-    n: int
-    end: float
-    deadlines: dict[str, float] = field(default_factory=dict)
-    found: dict[str, Any] = field(default_factory=dict)
-
-    def ready(self, phase: str) -> None:
-        """Wait until every process has come this far, or ended; never less, as it may still compile.
-
-        The parent ends those that have not come this far in time.
-        """
-        (self.folder / f"{phase}.{self.name}").touch()
-        while len(list(self.folder.glob(f"{phase}.*"))) < self.n:
-            time.sleep(0.05)
-            if time.time() > self.end + GRACE_S:
-                raise TimeoutError(f"other processes had not {phase} at the end")
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """While no other process measures."""
-        import fcntl  # noqa: PLC0415 - not on every system, and only needed here
-
-        with (self.folder / "lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
-    def save(self) -> None:
-        """Write what is known so far."""
-        (self.folder / f"{self.name}.json").write_text(json.dumps(self.found, indent=1) + "\n")
-
-    def attempt(self, what: str, work: Callable[[], Any]) -> Any:
-        """The result of the work; None where it fails, and why is kept."""
-        try:
-            return work()
-        except Exception as error:  # noqa: BLE001 - one failing part must not cost the others
-            self.found.setdefault("failures", {})[what] = f"{type(error).__name__}: {error}"[:500]
-            traceback.print_exc()
-            return None
-        finally:
-            self.save()
-
-
-def timed_ms(run: Callable[[], Any], device: str) -> dict[str, float]:
-    """Milliseconds of an execution by the protocol: median, quartiles; on a GPU by CUDA events."""
-    import torch  # noqa: PLC0415 - the parent process starts without
-
-    rounds = []
-    for at in range(ROUNDS + 2):
-        executions = []
-        for _ in range(EXECUTIONS):
-            if device == "cuda":
-                start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                torch.cuda.synchronize()
-                start.record()
-                run()
-                end.record()
-                end.synchronize()
-                executions.append(start.elapsed_time(end))
-            else:
-                began = time.perf_counter_ns()
-                run()
-                executions.append((time.perf_counter_ns() - began) / 1e6)
-        if at >= 2:
-            rounds.append(statistics.median(executions))
-    low, middle, high = statistics.quantiles(rounds, n=4, method="inclusive")
-    return {"p25_ms": low, "median_ms": middle, "p75_ms": high}
-
-
-def kernel_ms(run: Callable[[], Any], executions: int = 5) -> dict[str, float]:
-    """Milliseconds of an execution's kernels on the GPU, by the first words of their names, by the profiler."""
-    import torch  # noqa: PLC0415
-
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as recording:
-        for _ in range(executions):
-            run()
-        torch.cuda.synchronize()
-    sums: dict[str, float] = {}
-    for event in recording.events():
-        if event.device_type == torch.autograd.DeviceType.CUDA:
-            name = event.name.removeprefix("void ").split("<")[0].split("(")[0][:80]
-            sums[name] = sums.get(name, 0.0) + event.device_time_total / 1000 / executions
-    return sums
-
-
-def compiled(network: Any, mode: str, x: Any) -> tuple[Any, float]:
-    """The model under torch.compile, run once; and the seconds that took."""
-    import torch  # noqa: PLC0415
-
-    # Every module here is compiled several times over; past eight, Dynamo would run it eager without a word.
-    config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings
-    config.recompile_limit = config.accumulated_recompile_limit = 4096
-    result = torch.compile(network, mode=None if mode == "default" else mode)
-    began = time.perf_counter()
-    result(x)
-    if x.is_cuda:
-        torch.cuda.synchronize()
-    return result, time.perf_counter() - began
-
-
-def study_model(stage: Stage, options: argparse.Namespace) -> None:
-    """Everything about one model."""
-    import torch  # noqa: PLC0415
-    from models import batch, model  # noqa: PLC0415
-
-    import tracelens as tl  # noqa: PLC0415
-
-    device, out = options.device, options.out
-    x = batch(options.batch, options.side, device)
-    eager = model(stage.name).to(device)
-    found = stage.found
-    found |= {"model": stage.name, "batch": options.batch, "side": options.side, "compile_s": {}, "e2e": {}}
-    traces = {kind: out / f"{stage.name}_{kind}.tracelens" for kind in ("eager", "compiled")}
-    with torch.no_grad():
-        runs = {"eager": eager} | capture_compiled(tl, stage, options, traces["compiled"], x)
-        with stage.alone():
-            stage.attempt("eager trace", lambda: capture_eager(tl, traces["eager"], eager, x))
-            for name, run in runs.items():
-                found["e2e"][name] = stage.attempt(f"time {name}", lambda r=run: timed_ms(lambda: r(x), device))
-            found["max_difference"] = float((runs["default"](x) - eager(x)).abs().max())
-            found["region_ns"] = stage.attempt("region", lambda: region_ns(tl, device))
-        stage.ready("timed")
-        custom = {}
-        for name, cost in (("custom", 0.0), ("custom_with_cost", (found["region_ns"] or 0.0) / 2)):
-            plan = out / f"{stage.name}_{name}.json"
-            found.setdefault("oracle", {})[name] = stage.attempt(
-                f"oracle {name}", lambda p=plan, c=cost: oracle(tl, traces, p, c)
-            )
-            if time.time() < stage.deadlines["planned"] - options.plan_s / 2:
-                custom[name] = stage.attempt(
-                    f"plan {name}", lambda n=name, p=plan: planned(tl, model(stage.name).to(device), p, (stage, n), x)
-                )
-        stage.ready("planned")
-        with stage.alone():
-            for name, run in custom.items():
-                if run is not None:
-                    found["e2e"][name] = stage.attempt(f"time {name}", lambda r=run: timed_ms(lambda: r(x), device))
-        stage.save()
-        stage.ready("measured")
-
-
-def compile_in(mode: str, stage: Stage, options: argparse.Namespace, x: Any, runs: dict[str, Any]) -> None:
-    """Add the model compiled in this mode to `runs`, where that succeeds, and how long it took to what was found."""
-    from models import model  # noqa: PLC0415
-
-    network = model(stage.name).to(options.device)
-    made = stage.attempt(f"compile {mode}", lambda: compiled(network, mode, x))
-    if made is not None:
-        runs[mode], stage.found["compile_s"][mode] = made
-
-
-def capture_compiled(tl: Any, stage: Stage, options: argparse.Namespace, path: Path, x: Any) -> dict[str, Any]:
-    """The model compiled in the modes that need no autotuning; three steps of the default one under the profiler."""
-    runs: dict[str, Any] = {}
-    with tl.capture(path, force=True, wait=2, warmup=1, active=3, compile_provenance=True) as recording:
-        for mode in SIDE_BY_SIDE if options.device == "cuda" else MODES[:1]:
-            compile_in(mode, stage, options, x, runs)
-        stage.ready("compiled")
-        with stage.alone():
-            for _ in range(6):
-                runs["default"](x)
-                recording.step()
-    return runs
-
-
-def capture_eager(tl: Any, path: Path, network: Any, x: Any) -> None:
-    """Three steps of the eager model under the profiler."""
-    with tl.capture(path, force=True, wait=2, warmup=1, active=3) as capture:
-        for _ in range(6):
-            network(x)
-            capture.step()
-
-
-def region_ns(tl: Any, device: str) -> float:
-    """What calling a compiled region costs the host: of a tiny one, over the same module's eager call."""
-    import torch  # noqa: PLC0415
-
-    x = torch.zeros(8, device=device)
-    eager, region = torch.nn.ReLU(), torch.nn.ReLU()
-    tl.plan.compile_module(region)
-    medians = []
-    for module in (eager, region):
-        times = []
-        for _ in range(220):
-            began = time.perf_counter_ns()
-            module(x)
-            times.append(time.perf_counter_ns() - began)
-        medians.append(statistics.median(times[20:]))
-    return medians[1] - medians[0]
-
-
-def oracle(tl: Any, traces: dict[str, Path], plan: Path, switch_cost_ns: float) -> dict[str, Any]:
-    """Theoretical speedups of every oracle, and the plan of one of them written to a file."""
-    base, other = tl.open(traces["eager"]), tl.open(traces["compiled"])
-    frame = tl.analyses.layer_oracle(base, other, switch_cost_ns=switch_cost_ns)
-    tl.make_plan(base, other, oracle=ORACLE, switch_cost_ns=switch_cost_ns).write(plan)
-    totals = frame.filter(frame["layer"] == "(total)")
-    choices = frame.filter((frame["oracle"] == ORACLE) & (frame["layer"] != "(total)"))["choice"].to_list()
-    return {
-        "switch_cost_ns": switch_cost_ns,
-        "n_eager": choices.count("eager"),
-        "n_compiled": choices.count("compiled"),
-        "totals": {row["oracle"]: row for row in totals.to_dicts()},
-    }
-
-
-def planned(tl: Any, network: Any, plan: Path, which: tuple[Stage, str], x: Any) -> Any:
-    """The model compiled as its plan says, run once."""
-    stage, name = which
-    began = time.perf_counter()
-    custom = tl.apply_plan(network, plan)
-    custom(x)
-    stage.found["compile_s"][name] = time.perf_counter() - began
-    return custom
-
-
-def autotune(stage: Stage, options: argparse.Namespace) -> None:
-    """One model in the modes that choose kernels by timing them; the second finds its choices in the cache."""
-    import torch  # noqa: PLC0415
-    from models import batch  # noqa: PLC0415
-
-    stage.found |= {"model": stage.name, "batch": options.batch, "side": options.side, "compile_s": {}, "e2e": {}}
-    # Threads compile the kernels to choose from: those of worker processes are compiled once more to be timed.
-    torch._inductor.config.compile_threads = 1  # noqa: SLF001 - the documented place of these settings
-    x = batch(options.batch, options.side, options.device)
-    runs: dict[str, Any] = {}
-    if options.tf32:
-        torch.set_float32_matmul_precision("high")
-    with torch.no_grad():
-        for mode in AUTOTUNED:
-            compile_in(mode, stage, options, x, runs)
-        stage.ready("compiled")
-        with stage.alone():
-            for mode, run in runs.items():
-                stage.found["e2e"][mode] = stage.attempt(
-                    f"time {mode}", lambda r=run: timed_ms(lambda: r(x), options.device)
-                )
-    if options.tf32:
-        for by_mode in (stage.found["compile_s"], stage.found["e2e"]):
-            by_mode |= {f"{mode}{TF32}": by_mode.pop(mode) for mode in list(by_mode)}
-    stage.save()
-    for phase in PHASES[1:]:
-        stage.ready(phase)
-
-
-def study_operations(stage: Stage, options: argparse.Namespace) -> None:
-    """Single operations, eager and compiled: matrix products, convolutions, blocks of convolutions."""
-    import torch  # noqa: PLC0415
-    from models import ON_CPU, operations  # noqa: PLC0415
-
-    rows = stage.found["operations"] = []
-    with torch.no_grad():
-        made = []
-        for kind, what, network, shape in operations(quick=options.quick):
-            device = "cpu" if kind == ON_CPU else options.device
-            eager = network.to(device).eval()
-            x = torch.randn(*shape, device=device)
-            result = stage.attempt(f"compile {kind} {what}", lambda n=eager, x=x: compiled(n, "default", x))
-            if result is not None:
-                made.append((kind, what, eager, result[0], x))
-        stage.ready("compiled")
-        with stage.alone():
-            for kind, what, eager, fast, x in made:
-                row = {"kind": kind, **what}
-                for name, run in (("eager", eager), ("compiled", fast)):
-                    times = timed_ms(lambda r=run, x=x: r(x), x.device.type)
-                    row[f"{name}_ms"] = times["median_ms"]
-                    row[f"{name}_quartiles_ms"] = [times["p25_ms"], times["p75_ms"]]
-                    if x.is_cuda:
-                        row[f"{name}_kernel_ms"] = kernel_ms(lambda r=run, x=x: r(x))
-                rows.append(row)
-        stage.save()
-    for phase in PHASES[1:]:
-        stage.ready(phase)
-
-
-def study_timings(stage: Stage, options: argparse.Namespace) -> None:
-    """Layers of models by every method and configuration that the folder lacks; after all that is timed above."""
-    import tracelens as tl  # noqa: PLC0415
-
-    for phase in PHASES:
-        stage.ready(phase)
-    from models import batch, model  # noqa: PLC0415
-
-    with stage.alone():
-        pairs = (("cuda", "triton"), ("interpreted", "cpp"))
-        for configurations, name in itertools.product(pairs[options.device == "cpu" :], options.timings):
-            path = options.out / f"{name}_timings_{configurations[0]}.tracelens"
-            if path.exists():
-                continue
-            if time.time() > stage.end - 30:
-                stage.found.setdefault("failures", {})[f"{name} {configurations}"] = "not tried: no time was left"
-                continue
-            x = batch(options.batch, options.side, "cpu")
-            protocol = tl.Protocol(rounds=ROUNDS if "cuda" in configurations else 3, executions=EXECUTIONS)
-            methods = ("e2e", "layer", "profiler", "cuda_event")
-            stage.attempt(
-                f"measure {name} {configurations}",
-                lambda n=name, c=configurations, x=x, p=protocol, m=methods, to=path: tl.measure(
-                    model(n), x, methods=m, configurations=c, protocol=p
-                ).write(to),
-            )
-    stage.save()
+SUBTRACTION = "subtraction_"
+"""Before the model's name, in the name of a process that does layer subtraction."""
 
 
 def versions() -> dict[str, Any]:
@@ -373,11 +50,16 @@ def main() -> None:
     parser.add_argument("--device", default="cuda", choices=("cuda", "cpu"))
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--side", type=int, default=224)
-    parser.add_argument("--minutes", type=float, default=9, help="start nothing after so long")
+    parser.add_argument(
+        "--minutes", type=float, default=9, help="start nothing after so long; with --all, of each part"
+    )
     parser.add_argument("--time-s", type=float, default=45, help="seconds that timing what was compiled may need")
     parser.add_argument("--plan-s", type=float, default=90, help="seconds that compiling as a plan says may need")
     parser.add_argument("--tune", action="store_true", help="only the modes that autotune, into the same folder")
     parser.add_argument("--tf32", action="store_true", help="with --tune: allow TF32 in matrix products too")
+    parser.add_argument("--subtract", action="store_true", help="only layer subtraction, into the same folder")
+    parser.add_argument("--all", action="store_true", help="everything, one part after the other, each in its minutes")
+    parser.add_argument("--modes", action="store_true", help="only some operations in every mode, into OUT")
     parser.add_argument("--models", nargs="*", default=None)
     parser.add_argument(
         "--timings", nargs="*", default=None, help="models whose layers are timed by every method, where OUT lacks them"
@@ -392,15 +74,28 @@ def main() -> None:
     options.timings = (["tiny"] if options.quick else ["alexnet"]) if options.timings is None else options.timings
     options.out = options.out.resolve()
     options.out.mkdir(parents=True, exist_ok=True)
-    if options.process is None:
+    if options.all:
+        repeat_all(options)
+    elif options.process is None:
         start_all(options)
     else:
         be_one(options)
 
 
+def repeat_all(options: argparse.Namespace) -> None:
+    """Every part that the page shows, in turn: each of them is a run of this script."""
+    chosen = ["--quick"] if options.quick else []
+    timings = ["--timings", *(["tiny"] if options.quick else options.models)]
+    parts = (timings, ["--tune", "--timings"], ["--subtract", "--timings"], ["--modes"])
+    tf32 = ["--tune", "--tf32", "--models", "resnet50", "--timings"]
+    for part in (*parts, *([] if options.quick else [tf32])):
+        command = [sys.executable, __file__, "--out", str(options.out), "--minutes", str(options.minutes), *chosen]
+        subprocess.run([*command, *part], check=True)
+
+
 def start_all(options: argparse.Namespace) -> None:
     """One process a model, one for the operations, one for the timings; side by side, or in turn where they tune."""
-    names = [*options.models, *([] if options.tune else ["operations"]), *(["timings"] if options.timings else [])]
+    names = process_names(options)
     end = time.time() + 60 * options.minutes
     for name in names:
         (options.out / f"{name}.json").unlink(missing_ok=True)
@@ -410,6 +105,15 @@ def start_all(options: argparse.Namespace) -> None:
         else:
             add_reasons(options, dict.fromkeys(together, "not tried: no time was left"))
     write_results(options, names)
+
+
+def process_names(options: argparse.Namespace) -> list[str]:
+    """What this run is to do, a process each."""
+    if options.subtract:
+        return [f"{SUBTRACTION}{name}" for name in options.models]
+    if options.modes:
+        return ["modes"]
+    return [*options.models, *([] if options.tune else ["operations"]), *(["timings"] if options.timings else [])]
 
 
 def start(options: argparse.Namespace, names: list[str], end: float) -> dict[str, Any]:
@@ -431,7 +135,7 @@ def start(options: argparse.Namespace, names: list[str], end: float) -> dict[str
 
 def deadlines(options: argparse.Namespace, end: float) -> dict[str, float]:
     """When each phase must be over, so that there is time left to measure in the next."""
-    if options.tune:
+    if options.tune or options.modes:
         return dict.fromkeys(PHASES, end)
     last = end - (options.time_s if options.timings else 0)
     plans = options.plan_s + options.time_s
@@ -474,6 +178,8 @@ def add_reasons(options: argparse.Namespace, reasons: dict[str, str]) -> None:
 
 def write_results(options: argparse.Namespace, names: list[str]) -> None:
     """results.json: what the processes found, added to what a run before this one left in the folder."""
+    from protocol import EXECUTIONS, ROUNDS  # noqa: PLC0415 - imports torch
+
     path = options.out / "results.json"
     before = json.loads(path.read_text())["parts"] if path.is_file() else {}
     files = {name: options.out / f"{name}.json" for name in names}
@@ -498,8 +204,7 @@ def be_one(options: argparse.Namespace) -> None:
     """The process of one model, of the operations, or of the timings."""
     name, n, end = options.process
     stage = Stage(options.out, name, int(n), float(end), deadlines(options, float(end)))
-    one_model = autotune if options.tune else study_model
-    work = {"operations": study_operations, "timings": study_timings}.get(name, one_model)
+    work = work_of(name, options)
     try:
         work(stage, options)
     finally:
@@ -507,6 +212,25 @@ def be_one(options: argparse.Namespace) -> None:
         # Whoever waits for this process must not wait for ever.
         for phase in PHASES:
             (options.out / f"{phase}.{name}").touch()
+
+
+def work_of(name: str, options: argparse.Namespace) -> Callable[[Stage, argparse.Namespace], None]:
+    """What the process of this name does; each of the modules imports torch, which the parent does not need."""
+    if name.startswith(SUBTRACTION):
+        from subtraction import study_subtraction  # noqa: PLC0415
+
+        return study_subtraction
+    if name in {"operations", "modes"}:
+        from measure_operations import study_modes, study_operations  # noqa: PLC0415
+
+        return study_operations if name == "operations" else study_modes
+    if name == "timings":
+        from measure_layers import study_timings  # noqa: PLC0415
+
+        return study_timings
+    from measure_models import autotune, study_model  # noqa: PLC0415
+
+    return autotune if options.tune else study_model
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from typing import Any
 
 import altair as alt
 import curves
-import polars as pl
 from figures import (
     EVEN,
     Run,
@@ -23,19 +22,11 @@ from figures import (
     spread,
 )
 from page import Figure, Finding, Section, listed, table
-from there import ABOUT_EVEN, CUSTOM, NAMES, ORACLE, OUT_OF_THE_BOX, SLOWER
-
-import tracelens as tl
+from there import ABOUT_EVEN, NAMES, OUT_OF_THE_BOX, SLOWER
 
 MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
-PLANS = {"custom": "no cost", "custom_with_cost": "measured cost"}
-THESIS_PLAN = "custom"
-"""Made as the thesis makes them: verdicts are on these."""
-ORACLES = ("best_of_two", "profile_timed", "dynamic")
 TF32 = "-tf32"
 """Behind a mode's name: with TF32 in matrix products, too."""
-GAIN = 1.02
-"""The least of the thesis's oracle speedups, to two digits."""
 
 
 def shown_modes(run: Run) -> tuple[str, ...]:
@@ -223,16 +214,35 @@ def not_measured(run: Run) -> Section:
             f"The layers of {listed([NAMES[model] for model in models])} were not timed in: {'; '.join(lacking)}."
             for lacking, models in curves.lacking(run).items()
         ]
-    blocks += [
-        (
-            "- Layer subtraction (sections 4.2.3 and 5.5.4) on the six models: it compiles a model anew for each "
-            "layer, up to 429 times; the thesis's own figures of it have no values in the text.\n"
-            "- Matrix products on the CPU beyond 4,096, where one takes seconds.\n"
-            "- torch 2.3 on a V100: nothing here says why it did what it did there.\n"
-            "- The thesis's batch size, which it does not say: 32 is our choice, and speedups depend on it."
-        )
-    ]
+    blocks.append("\n".join([*_not_subtracted(run), NOT_MEASURED]))
     return Section("What was not measured", blocks)
+
+
+NOT_MEASURED = """\
+- Convolutions, the CPU and NumPy in every mode (sections 5.3 and 5.4, Appendix Fig. 1): the run's time ended after
+  three matrix products. `samples/thesis/run.py --modes` measures them.
+- Layers one by one in other modes than the default (section 5.5.3).
+- Matrix products on the CPU beyond 4,096: one of 17,500 takes seconds, and there are 24 executions of each way.
+- What the thesis's trained predictor would say of a convolution (section 5.4.2): its inputs and training are not given.
+- Why a model's design should help or hinder (section 5.5.1: DenseNet bound by memory, SqueezeNet by its format, AlexNet
+  too simple; section 5.4.1: 1×1 fuse more cheaply): nothing captured here tells causes of that kind. What compiling
+  saves in each model stands in "Where the time went".
+- Data movement between eager and compiled layers, which the thesis did not measure either (section 6.3.3): the costs
+  here are of calls.
+- torch 2.3 on a V100: nothing here says why it did what it did there. The thesis's text has no values behind its
+  figures but those quoted, and no spreads.
+- Other batch sizes: the thesis does not say its own, 32 is our choice, and speedups depend on it."""
+
+
+def _not_subtracted(run: Run) -> list[str]:
+    lacking = [NAMES[model] for model in run.models() if model not in run.subtraction]
+    if not lacking:
+        return []
+    said = (
+        f"- Layer subtraction of {listed(lacking)} (sections 4.2.3 and 5.5.4): the beginnings of the model that had to "
+        "be compiled, 13 in DenseNet-121, were not ready in the time that the machine could be had for."
+    )
+    return [said]
 
 
 def _missing(run: Run) -> dict[tuple[str, ...], list[str]]:
@@ -243,127 +253,3 @@ def _missing(run: Run) -> dict[tuple[str, ...], list[str]]:
         if modes:
             found.setdefault(modes, []).append(model)
     return found
-
-
-def theory(run: Run) -> Section:
-    """Oracle speedups over the better of both runs."""
-    rows, gains, paid = [], {}, {}
-    for model, part in run.models().items():
-        free, costly = (part["oracle"][plan] for plan in PLANS)
-        gains[model] = free["totals"]["dynamic"]["speedup_over_best"]
-        paid[model] = over_best_that_pays(costly)
-        rows.append(
-            [
-                NAMES[model],
-                f"{ORACLE[model]:.3f}",
-                *(f"{free['totals'][kind]['speedup_over_best']:.3f}" for kind in ORACLES),
-                f"{costly['switch_cost_ns'] / 1000:.1f}",
-                f"{costly['totals']['dynamic']['speedup_over_best']:.3f}",
-                f"{paid[model]:.3f}",
-                *(f"{plan['n_eager']} / {plan['n_compiled']}" for plan in (free, costly)),
-            ]
-        )
-    enough = [model for model, gain in gains.items() if round(gain, 2) >= GAIN]
-    finding = Finding(
-        "Choosing the better of both for each layer gains 2 % or more, in theory, in every model",
-        "section 5.5.4, Table 5.1",
-        spread(ORACLE.values(), digits=3),
-        f"{spread(gains.values(), digits=3)}; so much in {listed([NAMES[m] for m in enough]) if enough else 'none'}",
-        len(enough) == len(gains),
-        "compiled layers win nearly everywhere, so a choice adds little: the columns of layers in the table below",
-    )
-    cost = Finding(
-        "An oracle whose changes between eager and compiled cost nothing is far from reality",
-        "section 5.5.4",
-        "said of its own Table 5.1",
-        f"with half of a region's measured cost a change, {spread(paid.values(), digits=3)} remain of "
-        f"{spread(gains.values(), digits=3)}",
-        all(round(gain, 2) < GAIN for gain in paid.values()),
-        'the last columns of the table in "In theory: the oracle"',
-    )
-    blocks = [
-        ("GPU time of kernels of each layer, from the two captures; speedup over the better of the whole eager and the "
-        "whole compiled run. The oracles' first three columns let a change between eager and compiled cost nothing, "
-        "as the thesis does. A change then costs half of what calling a compiled region was measured to cost the "
-        "host; the whole compiled model is entered and left once, so the last speedup charges it the same."),
-        table(
-            [
-                "model", "thesis", "best of two", "profile-timed", "dynamic", "cost of a change, µs",
-                "dynamic with cost", "over a whole that pays too", "layers eager / compiled", "the same, with cost",
-            ],
-            rows,
-        ),
-        ("How many layers each path runs in which way is in the last two columns. The thesis's text has its recurrence "
-        "charge data movement (section 4.3.2), but Figure 4.2, the recurrence itself, has no such term: without one "
-        "the best path takes the better of both for each layer, which is why the first three columns agree."),
-    ]  # fmt: skip
-    return Section("In theory: the oracle", blocks, [], [finding, cost])
-
-
-def over_best_that_pays(oracle: Mapping[str, Any]) -> float:
-    """The path's speedup where the whole compiled model, too, pays for being entered and left."""
-    total = oracle["totals"]["dynamic"]
-    best = min(total["base_ns"], total["other_ns"] + 2 * oracle["switch_cost_ns"])
-    return float(best / (total["chosen_ns"] + total["switch_ns"]))
-
-
-def custom(run: Run) -> Section:
-    """Plans applied and timed."""
-    rows, findings = [], []
-    for model, part in run.models().items():
-        ratios = [speedup(part, plan, base) for plan in PLANS for base in ("eager", "default")]
-        then = f"{CUSTOM[model]:.2f}" if model in CUSTOM else None
-        rows.append([NAMES[model], then, *ratios, f"{part['region_ns'] / 1000:.0f}"])
-        if model in CUSTOM:
-            here = "; ".join(f"{word}: {speedup(part, plan)}" for plan, word in PLANS.items())
-            claim = f"{NAMES[model]}'s custom configuration (changes cost nothing) beats eager"
-            why = 'each compiled region of its path is called by the host: the table in "Our plans, applied"'
-            held = is_faster(speedup(part, THESIS_PLAN))
-            findings.append(Finding(claim, "section 5.5.4, Appendix Fig. 4", str(then), here, held, why))
-    timed = {model: part for model, part in run.models().items() if model in CUSTOM}
-    below = {model: is_faster(speedup(part, THESIS_PLAN, "default")) for model, part in timed.items()}
-    findings.append(
-        Finding(
-            "Custom configurations stay below whole-model compilation",
-            "section 5.5.4",
-            "all three",
-            "; ".join(f"{NAMES[m]}: {_BELOW[answer]}" for m, answer in below.items()),
-            agree(None if answer is None else not answer for answer in below.values()),
-            'the table in "Our plans, applied"',
-        )
-    )
-    slow = sum(is_faster(speedup(part, plan)) is False for part in run.models().values() for plan in PLANS)
-    shorter = shorter_than_a_call(run)
-    blocks = [
-        (
-            "The oracle's plans, applied by `tl.apply_plan` and timed like the rest: with changes that cost nothing, "
-            "and with the measured cost. Speedups above 1 are better than what the column compares with."
-        ),
-        table(
-            ["model", "thesis, over eager"]
-            + [f"{word}, over {base}" for word in PLANS.values() for base in ("eager", "default")]
-            + ["call of a region, µs"],
-            rows,
-        ),
-        (
-            f"{slow} of {len(PLANS) * len(run.models())} plans are slower than eager. What a plan saves on the GPU it "
-            "pays on the host, once for each compiled region of its path: calling one costs what the last column "
-            f"says, and {100 * shorter:.0f} % of all layers have eager kernels shorter than that. Plans were timed "
-            "last, near the end of the time given to the run, and models bound by the host vary as said above, so a "
-            "plan that beats the default mode here is no proof."
-        ),
-    ]
-    return Section("Our plans, applied", blocks, [], findings)
-
-
-def shorter_than_a_call(run: Run) -> float:
-    """The share of all models' layers whose eager kernels take less time than calling a compiled region does."""
-    found: list[bool] = []
-    for model, part in run.models().items():
-        layers = tl.analyses.compare_layers(*run.pair(model)).filter(~pl.col("layer").str.starts_with("("))
-        times = layers["base_estimate_ns"].drop_nulls()
-        found += (times < part["region_ns"]).to_list()
-    return sum(found) / len(found)
-
-
-_BELOW = {True: "above", False: "below", None: "not to be told"}

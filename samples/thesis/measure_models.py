@@ -1,0 +1,140 @@
+"""Whole models: compiled, traced, timed, and as the oracle's plan compiles them."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from models import batch, model
+from protocol import compiled, region_ns, timed_ms
+from stage import PHASES, Stage
+
+import tracelens as tl
+
+MODES = ("default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+SIDE_BY_SIDE = MODES[:2]
+AUTOTUNED = MODES[2:]
+"""Modes that choose kernels by timing them: in a run of their own, a model at a time."""
+TF32 = "-tf32"
+"""Behind the mode's name: as convolutions by default, matrix products were computed in TF32."""
+ORACLE = "dynamic"
+
+
+def study_model(stage: Stage, options: argparse.Namespace) -> None:
+    """Everything about one model."""
+    device, out = options.device, options.out
+    x = batch(options.batch, options.side, device)
+    eager = model(stage.name).to(device)
+    found = stage.found
+    found |= {"model": stage.name, "batch": options.batch, "side": options.side, "compile_s": {}, "e2e": {}}
+    traces = {kind: out / f"{stage.name}_{kind}.tracelens" for kind in ("eager", "compiled")}
+    with torch.no_grad():
+        runs = {"eager": eager} | capture_compiled(stage, options, traces["compiled"], x)
+        with stage.alone():
+            stage.attempt("eager trace", lambda: capture_eager(traces["eager"], eager, x))
+            for name, run in runs.items():
+                found["e2e"][name] = stage.attempt(f"time {name}", lambda r=run: timed_ms(lambda: r(x), device))
+            found["max_difference"] = float((runs["default"](x) - eager(x)).abs().max())
+            found["region_ns"] = stage.attempt("region", lambda: region_ns(device))
+        stage.ready("timed")
+        custom = {}
+        for name, cost in (("custom", 0.0), ("custom_with_cost", (found["region_ns"] or 0.0) / 2)):
+            plan = out / f"{stage.name}_{name}.json"
+            found.setdefault("oracle", {})[name] = stage.attempt(
+                f"oracle {name}", lambda p=plan, c=cost: oracle(traces, p, c)
+            )
+            if time.time() < stage.deadlines["planned"] - options.plan_s / 2:
+                custom[name] = stage.attempt(
+                    f"plan {name}", lambda n=name, p=plan: planned(model(stage.name).to(device), p, (stage, n), x)
+                )
+        stage.ready("planned")
+        with stage.alone():
+            for name, run in custom.items():
+                if run is not None:
+                    found["e2e"][name] = stage.attempt(f"time {name}", lambda r=run: timed_ms(lambda: r(x), device))
+        stage.save()
+        stage.ready("measured")
+
+
+def compile_in(mode: str, stage: Stage, options: argparse.Namespace, x: Any, runs: dict[str, Any]) -> None:
+    """Add the model compiled in this mode to `runs`, where that succeeds, and how long it took to what was found."""
+    network = model(stage.name).to(options.device)
+    made = stage.attempt(f"compile {mode}", lambda: compiled(network, mode, x))
+    if made is not None:
+        runs[mode], stage.found["compile_s"][mode] = made
+
+
+def capture_compiled(stage: Stage, options: argparse.Namespace, path: Path, x: Any) -> dict[str, Any]:
+    """The model compiled in the modes that need no autotuning; three steps of the default one under the profiler."""
+    runs: dict[str, Any] = {}
+    with tl.capture(path, force=True, wait=2, warmup=1, active=3, compile_provenance=True) as recording:
+        for mode in SIDE_BY_SIDE if options.device == "cuda" else MODES[:1]:
+            compile_in(mode, stage, options, x, runs)
+        stage.ready("compiled")
+        with stage.alone():
+            for _ in range(6):
+                runs["default"](x)
+                recording.step()
+    return runs
+
+
+def capture_eager(path: Path, network: Any, x: Any) -> None:
+    """Three steps of the eager model under the profiler."""
+    with tl.capture(path, force=True, wait=2, warmup=1, active=3) as capture:
+        for _ in range(6):
+            network(x)
+            capture.step()
+
+
+def oracle(traces: dict[str, Path], plan: Path, switch_cost_ns: float) -> dict[str, Any]:
+    """Theoretical speedups of every oracle, and the plan of one of them written to a file."""
+    base, other = tl.open(traces["eager"]), tl.open(traces["compiled"])
+    frame = tl.analyses.layer_oracle(base, other, switch_cost_ns=switch_cost_ns)
+    tl.make_plan(base, other, oracle=ORACLE, switch_cost_ns=switch_cost_ns).write(plan)
+    totals = frame.filter(frame["layer"] == "(total)")
+    choices = frame.filter((frame["oracle"] == ORACLE) & (frame["layer"] != "(total)"))["choice"].to_list()
+    return {
+        "switch_cost_ns": switch_cost_ns,
+        "n_eager": choices.count("eager"),
+        "n_compiled": choices.count("compiled"),
+        "totals": {row["oracle"]: row for row in totals.to_dicts()},
+    }
+
+
+def planned(network: Any, plan: Path, which: tuple[Stage, str], x: Any) -> Any:
+    """The model compiled as its plan says, run once."""
+    stage, name = which
+    began = time.perf_counter()
+    custom = tl.apply_plan(network, plan)
+    custom(x)
+    stage.found["compile_s"][name] = time.perf_counter() - began
+    return custom
+
+
+def autotune(stage: Stage, options: argparse.Namespace) -> None:
+    """One model in the modes that choose kernels by timing them; the second finds its choices in the cache."""
+    stage.found |= {"model": stage.name, "batch": options.batch, "side": options.side, "compile_s": {}, "e2e": {}}
+    # Threads compile the kernels to choose from: those of worker processes are compiled once more to be timed.
+    torch._inductor.config.compile_threads = 1  # noqa: SLF001 - the documented place of these settings
+    x = batch(options.batch, options.side, options.device)
+    runs: dict[str, Any] = {}
+    if options.tf32:
+        torch.set_float32_matmul_precision("high")
+    with torch.no_grad():
+        for mode in AUTOTUNED:
+            compile_in(mode, stage, options, x, runs)
+        stage.ready("compiled")
+        with stage.alone():
+            for mode, run in runs.items():
+                stage.found["e2e"][mode] = stage.attempt(
+                    f"time {mode}", lambda r=run: timed_ms(lambda: r(x), options.device)
+                )
+    if options.tf32:
+        for by_mode in (stage.found["compile_s"], stage.found["e2e"]):
+            by_mode |= {f"{mode}{TF32}": by_mode.pop(mode) for mode in list(by_mode)}
+    stage.save()
+    for phase in PHASES[1:]:
+        stage.ready(phase)

@@ -1,0 +1,83 @@
+"""How a run is timed: the thesis's protocol, the GPU time of kernels, and what compiling took."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import tracelens as tl
+
+ROUNDS, EXECUTIONS = 10, 2
+"""The thesis's protocol: medians over ten rounds of two executions."""
+WARMUP_ROUNDS = 2
+
+
+def timed_ms(run: Callable[[], Any], device: str, n_rounds: int = ROUNDS) -> dict[str, float]:
+    """Milliseconds of an execution by the protocol: median, quartiles; on a GPU by CUDA events."""
+    rounds = []
+    for at in range(WARMUP_ROUNDS + n_rounds):
+        executions = []
+        for _ in range(EXECUTIONS):
+            if device == "cuda":
+                start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                torch.cuda.synchronize()
+                start.record()
+                run()
+                end.record()
+                end.synchronize()
+                executions.append(start.elapsed_time(end))
+            else:
+                began = time.perf_counter_ns()
+                run()
+                executions.append((time.perf_counter_ns() - began) / 1e6)
+        if at >= WARMUP_ROUNDS:
+            rounds.append(statistics.median(executions))
+    low, middle, high = statistics.quantiles(rounds, n=4, method="inclusive")
+    return {"p25_ms": low, "median_ms": middle, "p75_ms": high}
+
+
+def kernel_ms(run: Callable[[], Any], executions: int = 5) -> dict[str, float]:
+    """Milliseconds of an execution's kernels on the GPU, by the first words of their names, by the profiler."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as recording:
+        for _ in range(executions):
+            run()
+        torch.cuda.synchronize()
+    sums: dict[str, float] = {}
+    for event in recording.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            name = event.name.removeprefix("void ").split("<")[0].split("(")[0][:80]
+            sums[name] = sums.get(name, 0.0) + event.device_time_total / 1000 / executions
+    return sums
+
+
+def compiled(network: Any, mode: str, x: Any) -> tuple[Any, float]:
+    """The model under torch.compile, run once; and the seconds that took."""
+    # Every module here is compiled several times over; past eight, Dynamo would run it eager without a word.
+    config = torch._dynamo.config  # noqa: SLF001 - the documented place of these settings
+    config.recompile_limit = config.accumulated_recompile_limit = 4096
+    result = torch.compile(network, mode=None if mode == "default" else mode)
+    began = time.perf_counter()
+    result(x)
+    if x.is_cuda:
+        torch.cuda.synchronize()
+    return result, time.perf_counter() - began
+
+
+def region_ns(device: str) -> float:
+    """What calling a compiled region costs the host: of a tiny one, over the same module's eager call."""
+    x = torch.zeros(8, device=device)
+    eager, region = torch.nn.ReLU(), torch.nn.ReLU()
+    tl.plan.compile_module(region)
+    medians = []
+    for module in (eager, region):
+        times = []
+        for _ in range(220):
+            began = time.perf_counter_ns()
+            module(x)
+            times.append(time.perf_counter_ns() - began)
+        medians.append(statistics.median(times[20:]))
+    return medians[1] - medians[0]

@@ -1,0 +1,137 @@
+"""Layer subtraction (the thesis's section 4.2.3): the first n layers for every n; what the nth adds is its time.
+
+A layer here is what the thesis's figures of this method number: a child of the model, where a plain Sequential stands
+for its children. So blocks, such as SqueezeNet's Fire modules, are one layer each. Each prefix of the model is run
+eager, compiled as one region, and with those layers compiled, each as a region of its own, that were faster so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+import torch
+from models import batch, model
+from protocol import EXECUTIONS, ROUNDS, WARMUP_ROUNDS, compiled
+from stage import Stage
+
+import tracelens as tl
+
+
+def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
+    """One model: milliseconds of every prefix in three configurations, into MODEL_subtraction.parquet."""
+    name = stage.name.removeprefix("subtraction_")
+    network, x = model(name).to(options.device), batch(options.batch, options.side, options.device)
+    layers = list(layers_of(network))
+    with torch.no_grad():
+        eager = prefixes(network, layers)
+        began = time.perf_counter()
+        fast = [compiled(prefix, "default", x)[0] for prefix in prefixes(network, layers)]
+        stage.found |= {"model": name, "layers": layers, "prefixes_compile_s": time.perf_counter() - began}
+        stage.ready("compiled")
+        with stage.alone():
+            frame = measured({"eager": eager, "compiled": fast}, layers, x)
+        stage.found["custom"] = faster_compiled(frame)
+        frame = frame.with_columns(turn=0)
+        file = options.out / f"{name}_subtraction.parquet"
+        frame.write_parquet(file, compression_level=19)
+        stage.ready("timed")
+        custom = stage.attempt("custom", lambda: customised(network, layers, stage.found["custom"], x))
+        stage.ready("planned")
+        with stage.alone():
+            if custom is not None:
+                # The others once more beside it: a machine's pace may have changed since.
+                again = {"eager": eager, "compiled": fast, "custom": custom}
+                frame = pl.concat([frame, measured(again, layers, x).with_columns(turn=1)])
+            frame.write_parquet(file, compression_level=19)
+    stage.save()
+    stage.ready("measured")
+
+
+def layers_of(network: Any, above: str = "") -> Iterator[str]:
+    """Paths of the model's children, in order; a plain Sequential stands for its children."""
+    for name, child in network.named_children():
+        path = f"{above}{name}"
+        if type(child) is torch.nn.Sequential:
+            yield from layers_of(child, f"{path}.")
+        else:
+            yield path
+
+
+def prefixes(network: Any, layers: Sequence[str]) -> list[Any]:
+    """Modules that run the first n layers, and hand out what the rest would need; the last one runs the whole model.
+
+    What a model does between two layers, such as flattening, belongs to the later one. Raises ValueError where the
+    layers are not called in order, once each: then a difference is no layer's time.
+    """
+
+    class Tracer(torch.fx.Tracer):
+        def is_leaf_module(self, _: torch.nn.Module, module_qualified_name: str) -> bool:
+            return module_qualified_name in layers
+
+    nodes = list(Tracer().trace(network).nodes)
+    calls = [node for node in nodes if node.op == "call_module"]
+    if [node.target for node in calls] != list(layers):
+        raise ValueError(f"expected calls of {layers}, found {[node.target for node in calls]}")
+    ends = [nodes.index(call) for call in calls[:-1]] + [len(nodes) - 2]
+    return [torch.fx.GraphModule(network, _up_to(nodes, end)) for end in ends]
+
+
+def _up_to(nodes: Sequence[Any], end: int) -> Any:
+    """The graph up to and with the node at that place; what later nodes need is its output."""
+    graph, new = torch.fx.Graph(), {}
+    for node in nodes[: end + 1]:
+        new[node] = graph.node_copy(node, new.__getitem__)
+    later = set(nodes[end + 1 :])
+    graph.output(tuple(new[node] for node in new if later.intersection(node.users)))
+    return graph
+
+
+def measured(runs: Mapping[str, Sequence[Any]], layers: Sequence[str], x: Any) -> pl.DataFrame:
+    """A row a configuration, layer and execution: nanoseconds, by the wall clock, from an idle device until it is idle.
+
+    In each round every prefix of every configuration takes its turn, so that drift meets all of them alike.
+    """
+    wait = torch.cuda.synchronize if x.is_cuda else (lambda: None)
+    rows = []
+    for at in range(WARMUP_ROUNDS + ROUNDS):
+        for configuration, of in runs.items():
+            for execution in range(EXECUTIONS):
+                for order, (layer, run) in enumerate(zip(layers, of, strict=True)):
+                    wait()
+                    began = time.perf_counter_ns()
+                    run(x)
+                    wait()
+                    duration = time.perf_counter_ns() - began
+                    if at >= WARMUP_ROUNDS:
+                        rows.append((configuration, order, layer, at - WARMUP_ROUNDS, execution, duration))
+    columns = ["configuration", "layer_order", "layer", "round", "execution", "until_ns"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def faster_compiled(frame: pl.DataFrame) -> list[str]:
+    """The layers whose time by subtraction, the median over all executions, is less compiled than eager."""
+    by: dict[str, dict[str, float]] = {}
+    for (configuration,), part in frame.group_by("configuration"):
+        untils = part.group_by("layer", "layer_order").agg(pl.col("until_ns").median()).sort("layer_order")
+        times = [0.0, *untils["until_ns"]]
+        by[str(configuration)] = {
+            layer: after - before for layer, (before, after) in zip(untils["layer"], pairwise(times), strict=True)
+        }
+    return [layer for layer, ns in by["eager"].items() if by["compiled"][layer] < ns]
+
+
+def customised(network: Any, layers: Sequence[str], chosen: Sequence[str], x: Any) -> list[Any]:
+    """The prefixes of a copy of the model in which the chosen layers are compiled, each a region; run once."""
+    copied = copy.deepcopy(network)
+    for layer in chosen:
+        tl.plan.compile_module(copied.get_submodule(layer))
+    made = prefixes(copied, layers)
+    for prefix in made:
+        prefix(x)
+    return made
