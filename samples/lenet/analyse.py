@@ -20,14 +20,14 @@ import there  # noqa: E402
 from charts import figures  # noqa: E402
 from levels import KINDS  # noqa: E402
 from net import SIZES  # noqa: E402
-from page import Finding, table  # noqa: E402
+from page import Finding, listed, table  # noqa: E402
 from rows import Row, Run, read  # noqa: E402
 from verdicts import CELLS, findings, quartiles  # noqa: E402
 
 NOTICE = "<!-- Written by samples/lenet/analyse.py from samples/lenet/captures; edit those instead. -->"
 TITLE = "# One small network at every level of API"
 WORDS = {True: "holds", False: "**no longer**", None: "cannot be told"}
-DEVICES = {"cuda": "GPU", "host": "CPU beside the GPU", "cpu": "CPU of another machine"}
+DEVICES = {"cuda": "GPU", "cpu": "CPU"}
 
 
 def main() -> None:
@@ -57,7 +57,7 @@ def page(run: Run, folder: str) -> str:
         "## Kernels and launches", *kernels(run),
         "## Calls between a level and cuDNN", *depths(run), drawn["length_and_time"],
         "## What was not measured", not_measured(run),
-        "## Commands", COMMANDS,
+        "## Commands", commands(run),
     ]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
@@ -138,8 +138,9 @@ def times(run: Run) -> Iterable[str]:
         "all calls of 10 rounds of 200, or as many as fit in the time of a round (the least number of calls is "
         "beside). With copies: from images in the host's memory to logits there. `predict` copies by itself, so its "
         "call is the time with copies. First: the first inference in its process of that network and batch, with "
-        "copies; compilers and libraries prepare in it. C++ levels are called from Python through ctypes, by the same "
-        "clock."
+        "copies; compilers and libraries prepare in it. Earlier: the median call (of `predict` with copies) of 15 in a "
+        "short run on another machine of the kind; quartiles are those of one process, and another may differ by more. "
+        "C++ levels are called from Python through ctypes, by the same clock."
     )
     for device, label in DEVICES.items():
         for size, batch in CELLS:
@@ -147,17 +148,20 @@ def times(run: Run) -> Iterable[str]:
             if not levels:
                 continue
             yield f"**{label}, {size} network, {batch} image{'s' if batch > 1 else ''}**"
-            heads = ["level", "call, ms", "with copies, ms", "first, ms", "calls"]
+            earlier = ["earlier, ms"] if device == "cuda" else []
+            heads = ["level", "call, ms", "with copies, ms", "first, ms", "calls", *earlier]
             yield table(heads, [_time_row(run, device, level, (size, batch)) for level in levels])
 
 
 def _time_row(run: Run, device: str, level: str, cell: tuple[str, int]) -> list[Any]:
     row = run.row(device, level, *cell)
     if row is None:
-        return [KINDS[level].label, "not measured", "not measured", None, None]
+        return [KINDS[level].label, "not measured", "not measured", None, None, None]
     n = min(time["n"] for time in (row.get("call"), row["copies"]) if time)
     call = quartiles(row["call"]) if "call" in row else "copies by itself"
-    return [KINDS[level].label, call, quartiles(row["copies"]), f"{row['first_ms']:,.1f}", f"{n:,}"]
+    made = [KINDS[level].label, call, quartiles(row["copies"]), f"{row['first_ms']:,.1f}", f"{n:,}"]
+    earlier = run.earlier.get(f"{level} {cell[0]} {cell[1]}") if device == "cuda" else None
+    return made if earlier is None else [*made, f"{earlier:.3f}"]
 
 
 def kernels(run: Run) -> Iterable[str]:
@@ -198,6 +202,37 @@ def depths(run: Run) -> Iterable[str]:
         why = "no stack" if not one else "another thread" if one["calls"] is None else one["calls"]
         rows.append([KINDS[level].label, f"`{one['symbol']}`" if one else None, why, one.get("frames")])
     yield table(["level", "comes to", "calls", "frames of the whole stack"], rows)
+    yield from same_kernels(run)
+
+
+def same_kernels(run: Run) -> Iterable[str]:
+    """Levels that run the very same kernels: between them only the way there differs."""
+    levels = [name for name in run.levels("cuda") if run.kernels.get(name) == run.kernels.get("libtorch")]
+    if "libtorch" not in run.kernels or len(levels) < 2:
+        return
+    yield (
+        f"Does depth cost time? {listed([KINDS[name].label for name in levels])} run the same "
+        f"{run.rows['cuda', 'libtorch', 'large', 1]['kernels']:g} kernels an inference, by name (`trace_…`, one image, "
+        "larger network), and differ in the way to them alone:"
+    )
+    rows = []
+    for name in levels:
+        row, one = run.row("cuda", name) or {}, run.depths.get(name, {})
+        kernel_time, earlier = f"{row['kernel_ms'] * 1e3:.1f}", f"{run.earlier[f'{name} large 1']:.3f}"
+        rows.append([KINDS[name].label, one.get("calls"), kernel_time, quartiles(row["call"]), earlier])
+    yield table(["level", "calls", "kernel time, µs", "call, ms", "earlier, ms"], rows)
+    if all(name in run.depths for name in levels):
+        ordered = sorted(levels, key=lambda name: run.depths[name]["calls"])
+        long = [run.rows["cuda", name, "large", 1]["call"]["median_ms"] for name in ordered]
+        short = [run.earlier[f"{name} large 1"] for name in ordered]
+        agree = [medians == sorted(medians) for medians in (long, short)]
+        words = {
+            (True, True): "Both runs' medians are in the order of the calls.",
+            (True, False): "The long run's medians are in the order of the calls, the earlier run's are not.",
+            (False, True): "The earlier run's medians are in the order of the calls, the long run's are not.",
+            (False, False): "Neither run's medians are in the order of the calls.",
+        }
+        yield words[agree[0], agree[1]]
 
 
 def not_measured(run: Run) -> str:
@@ -215,14 +250,22 @@ NOT_MEASURED = """\
 - cuDNN, CUDA graphs and torch.compile's reduce-overhead on the CPU: they are the GPU's.
 - The source's programs as they were: cuDNN without dense layers, trained weights, and the accuracy of any of them.
 - Training, half precision, TF32, and energy.
-- TensorFlow beside the GPU. Its rows are of another machine; orders within one machine's table may be compared, heights
-  between machines not."""
+- CPU and GPU in one machine. The CPU rows are of another one, of 2 cores that other programs share; orders within a
+  machine's tables may be compared, heights between the two not.
+- Stacks of the small network: its calls are those of the large one."""
 
-COMMANDS = """\
-```
-python samples/lenet/run.py --out out/lenet --device cuda --debuggers 5
-python samples/lenet/run.py --out out/lenet --device cpu
-```"""
+
+def commands(run: Run) -> str:
+    """What took the captures."""
+    about = run.about["cpu"]
+    threads = "".join(f"{name}={n} " for name, n in about["versions"].items() if name == "OMP_NUM_THREADS")
+    return (
+        "```\npython samples/lenet/run.py --out out/lenet --device cuda --quick --debuggers 5\npython "
+        f"samples/lenet/run.py --out out/lenet --device cuda --parts build,levels --seconds 0.9\n{threads}python "
+        f"samples/lenet/run.py --out out/lenet --device cpu --seconds {about['seconds']:g}\n```\n\nThe first gave "
+        "traces and stacks, the second the times on the GPU, on two machines of one kind on the same day. The first "
+        "ran in steps: the levels in Python while those in C++ were compiled, then these, then the debuggers."
+    )
 
 
 if __name__ == "__main__":

@@ -26,6 +26,11 @@ def on_the_gpu(trace: tl.Trace) -> dict[str, float]:
     }
 
 
+def kernel_names(trace: tl.Trace) -> list[str]:
+    """The kernels of the trace by name, in the order of the names."""
+    return trace.kernels["name"].cast(pl.String).sort().to_list()
+
+
 def depth(trace: tl.Trace) -> dict[str, Any] | None:
     """Calls from the level's `infer` to the function that the debugger stopped in first, and that function.
 

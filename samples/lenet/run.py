@@ -44,7 +44,8 @@ class Driver:
         self.options = options
         self.out: Path = options.out.resolve()
         self.end = time.monotonic() + 60 * options.minutes
-        self.found: dict[str, Any] = {"versions": versions(options.device), "rows": [], "failures": {}, "absent": {}}
+        about = {"versions": versions(options.device), "seconds": options.seconds}
+        self.found: dict[str, Any] = about | {"rows": [], "failures": {}, "absent": {}}
         (self.out / "logs").mkdir(parents=True, exist_ok=True)
 
     @property

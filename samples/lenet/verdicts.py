@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import there
 from levels import KINDS
-from page import Finding, listed
+from page import Finding, count
 from rows import Row, Run
 
 CRITICAL = {
@@ -20,7 +20,8 @@ CELLS = [(size, batch) for size in ("large", "small") for batch in (1, 128)]
 
 def findings(run: Run) -> list[Finding]:
     """All verdicts, in the order of the issue's list."""
-    return [shrinks(run), gpu_beats_cpu(run), higher_is_slower(run), *keras_slowest(run), naive(run), *overhead(run)]
+    length = [low_is_longest(run), keras_is_shortest(run)]
+    return [*length, gpu_beats_cpu(run), higher_is_slower(run), *keras_slowest(run), naive(run), *overhead(run)]
 
 
 def slower(one: Row | None, other: Row | None) -> bool | None:
@@ -47,66 +48,84 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
     return products / spread if spread else 0.0
 
 
-def shrinks(run: Run) -> Finding:
-    """Code length along the ladder: no level longer than one below it, of those that the source compared."""
-    lines = {name: run.lengths[name].lines for name in ("cudnn", "tf_ops", "keras_tensorflow_predict")}
-    holds = lines["cudnn"] > lines["tf_ops"] >= lines["keras_tensorflow_predict"]
-    said = ", ".join(f"{KINDS[name].label} {n}" for name, n in lines.items())
-    why = (
-        "from cuDNN to any framework the code shrinks by three quarters or more; among the Python levels a few lines "
-        "decide, and Keras's are not the fewest: a line a layer, and most lines hold no more than its name. By "
-        f"statements Keras is shortest ({run.lengths['keras_tensorflow_predict'].statements}). Counted by "
-        "`code_length.py`"
+def low_is_longest(run: Run) -> Finding:
+    """Whether cuDNN's code is longer than every framework's, by lines and by statements."""
+    claim, where, then = there.SHRINKS
+    frameworks = [name for name in run.lengths if not name.startswith("cudnn")]
+    by_lines = max(frameworks, key=lambda name: run.lengths[name].lines)
+    mine, longest = run.lengths["cudnn"], run.lengths[by_lines]
+    holds = mine.lines > longest.lines and mine.statements > max(run.lengths[name].statements for name in frameworks)
+    said = f"cuDNN {mine.lines} lines, the longest in a framework {longest.lines} ({KINDS[by_lines].label})"
+    why = "counted by `code_length.py`: the network and its inference, of one network at all levels"
+    return Finding(f"{claim}: cuDNN's is longest", where, then, said, holds, why)
+
+
+def keras_is_shortest(run: Run) -> Finding:
+    """Whether Keras's code is shorter than TensorFlow's, by lines and by statements; null where they disagree."""
+    claim, where, then = there.SHRINKS
+    low, high = run.lengths["tf_ops"], run.lengths["keras_tensorflow_predict"]
+    verdicts = {high.lines < low.lines, high.statements < low.statements}
+    said = (
+        f"Keras {high.lines} lines in {high.statements} statements, TensorFlow op by op {low.lines} in {low.statements}"
     )
-    return Finding(*there.SHRINKS, f"{said} lines of the network and its inference", holds, why)
+    why = "Keras has a statement for the whole network, which takes a line a layer; counted by `code_length.py`"
+    return Finding(f"{claim}: Keras's is shorter than TensorFlow's", where, then, said, _agreed(verdicts), why)
+
+
+def _agreed(verdicts: set[bool]) -> bool | None:
+    return verdicts.pop() if len(verdicts) == 1 else None
 
 
 def gpu_beats_cpu(run: Run) -> Finding:
-    """Every level's time of one image on the GPU against the same level's on the processor beside it."""
-    wins: dict[bool | None, list[str]] = {True: [], False: [], None: []}
-    for size in SIZES:
-        for level in run.levels("host"):
-            if run.row("cuda", level, size):
-                one, other = (run.time(device, level, size, copies=True) for device in ("host", "cuda"))
-                wins[slower(one, other)].append(f"{KINDS[level].label} ({size})")
-    total = sum(map(len, wins.values()))
-    if not total:
-        return Finding(*there.GPU_BEATS_CPU, "not measured in one machine", None, "heights of two do not compare")
-    said = (
-        f"one image with copies: the GPU is faster in {len(wins[True])} of {total} rows, slower in {len(wins[False])}"
-    )
-    if wins[False]:
-        said += f": {listed(wins[False])}"
-    holds = False if wins[False] else None if wins[None] else True
-    why = (
-        "one image is too little work: kernels run in a small part of the call (table of kernels), and launching them "
-        "and copying takes the rest; TensorFlow has no row on the GPU"
-    )
-    return Finding(*there.GPU_BEATS_CPU, said, holds, "TensorFlow has no row on the GPU" if holds else why)
+    """How often a level's inference takes less time on the GPU; no verdict, as the CPU is another machine's."""
+    wins: dict[bool | None, int] = {True: 0, False: 0, None: 0}
+    slow = []
+    for size, batch in CELLS:
+        for level in set(run.levels("cpu")) & set(run.levels("cuda")):
+            one, other = (run.time(device, level, size, batch, copies=True) for device in ("cpu", "cuda"))
+            wins[slower(one, other)] += 1
+            slow += [(size, batch)] if slower(one, other) is False else []
+    said = f"with copies, faster on the GPU in {wins[True]} of {sum(wins.values())} rows, slower in {wins[False]}"
+    if slow:
+        cells = [cell for cell in CELLS if cell in slow]
+        said += ": " + "; ".join(f"{slow.count((s, n))} with {count(n, 'image')} by the {s} network" for s, n in cells)
+    why = "CPU and GPU are of two machines, and TensorFlow has no row on the GPU: no verdict"
+    return Finding(*there.GPU_BEATS_CPU, said, None, why)
 
 
 def higher_is_slower(run: Run) -> Finding:
-    """Rank correlation of depth and latency over the levels on the GPU; its range over the quartiles."""
-    levels = [name for name in run.levels("cuda") if calls_of(run, name) is not None and run.time("cuda", name)]
+    """Rank correlation of depth and latency over the levels on the GPU, with copies and without; both must agree."""
+    told, verdicts = [], []
+    for copies in (True, False):
+        times = {name: time for name in run.levels("cuda") if (time := run.time("cuda", name, copies=copies))}
+        columns = [{name: time[column] for name, time in times.items()} for column in QUARTILES]
+        text, verdict = by_depth(run, columns)
+        told.append(f"{'with' if copies else 'without'} copies {text}")
+        verdicts.append(verdict)
+    said = f"rank correlation (Spearman) of calls to the library and the time of one image: {'; '.join(told)}"
+    why = "`stack_…` and the table of times; `predict` has no time without copies"
+    return Finding(*there.HIGHER_IS_SLOWER, said, verdicts[0] if len(set(verdicts)) == 1 else None, why)
+
+
+QUARTILES = ("median_ms", "p25_ms", "p75_ms")
+
+
+def by_depth(run: Run, columns: Sequence[Mapping[str, float]]) -> tuple[str, bool | None]:
+    """Rank correlations of the levels' depths and their values, the first of them the one to quote.
+
+    Beside the words: whether all are beyond what chance gives, False beyond it the other way, else null.
+    """
+    levels = [name for name in columns[0] if calls_of(run, name) is not None]
     if len(levels) not in CRITICAL:
-        return Finding(*there.HIGHER_IS_SLOWER, f"{len(levels)} levels have both depth and time", None)
+        return f"of {len(levels)} levels: too few or too many", None
     depths = [calls_of(run, name) or 0 for name in levels]
-    found = {}
-    for column in ("p25_ms", "median_ms", "p75_ms"):
-        times = [(run.time("cuda", name) or {})[column] for name in levels]
-        found[column] = rank_correlation(depths, times)
+    found = [rank_correlation(depths, [column[name] for name in levels]) for column in columns]
     limit = CRITICAL[len(levels)]
-    is_clear = min(found.values()) > limit or max(found.values()) < limit
-    holds = found["median_ms"] > limit if is_clear else None
-    said = (
-        f"Spearman's rank correlation of calls to the library and the time of one image: {found['median_ms']:.2f} over "
-        f"{len(levels)} levels ({min(found.values()):.2f} to {max(found.values()):.2f} over the quartiles)"
+    text = (
+        f"{found[0]:.2f} over {len(levels)} levels ({min(found):.2f} to {max(found):.2f} over the quartiles; chance "
+        f"alone gives {limit:.2f} in 5 % of cases)"
     )
-    without = [KINDS[name].label for name in run.levels("cuda") if name not in levels]
-    why = f"chance alone gives {limit:.2f} in 5 % of cases; rows `stack_…` and the table of times below"
-    if without:
-        why += f". Without {listed(without)}: no time without copies, or no depth"
-    return Finding(*there.HIGHER_IS_SLOWER, said, holds, why)
+    return text, True if min(found) > limit else False if max(found) < -limit else None
 
 
 def calls_of(run: Run, level: str) -> int | None:
@@ -169,6 +188,9 @@ def naive(run: Run) -> Finding:
     said = f"one image, larger network: a call an operation {quartiles(plain)} ms, fused calls {quartiles(fused)}" + (
         f"; JAX jit, whose XLA is also TensorFlow's compiler, {quartiles(jit)}" if jit else ""
     )
+    small = [run.time("cuda", name, "small") for name in ("cudnn", "cudnn_fused")]
+    if small[0] and small[1]:
+        said += f"; smaller network: a call an operation {quartiles(small[0])}, fused calls {quartiles(small[1])}"
     if behind is False:
         why = "the naive program is no longer behind: `cudnn` and `jax_jit` in the table of times"
         return Finding(*there.NAIVE, said, holds=False, why=why)
@@ -183,25 +205,21 @@ def quartiles(time: Mapping[str, float]) -> str:
 
 def overhead(run: Run) -> Iterable[Finding]:
     """Share of an inference in which kernels run; and what a CUDA graph saves of the same kernels."""
-    shares = {}
+    shares: dict[str, list[float]] = {}
     for name in run.levels("cuda"):
         row, time = run.row("cuda", name) or {}, run.time("cuda", name)
         if time and row.get("kernel_ms"):
-            shares[name] = row["kernel_ms"] / time["median_ms"]
+            shares[name] = [row["kernel_ms"] / time[column] for column in QUARTILES]
     if not shares:
         return
     low, high = min(shares, key=lambda name: shares[name]), max(shares, key=lambda name: shares[name])
+    text, holds = by_depth(run, [{name: 1 - share[at] for name, share in shares.items()} for at in range(3)])
     said = (
-        f"one image, larger network: kernels run in {shares[low]:.0%} ({KINDS[low].label}) to {shares[high]:.0%} "
-        f"({KINDS[high].label}) of the time"
+        f"one image, larger network, without copies: kernels run in {shares[low][0]:.0%} ({KINDS[low].label}) to "
+        f"{shares[high][0]:.0%} ({KINDS[high].label}) of the time; rank correlation of calls to the library and the "
+        f"share without kernels {text}"
     )
-    with_depth = [name for name in shares if calls_of(run, name) is not None]
-    holds, why = None, "time of kernels over time of the call, per level in the table of times"
-    if len(with_depth) in CRITICAL:
-        depths = [calls_of(run, name) or 0 for name in with_depth]
-        found = rank_correlation(depths, [1 - shares[name] for name in with_depth])
-        holds = found > CRITICAL[len(with_depth)]
-        why += f"; rank correlation of depth and the share without kernels {found:.2f} over {len(with_depth)} levels"
+    why = "time of kernels over time of the call, per level in the table of kernels"
     yield Finding(*there.OVERHEAD, said, holds, why)
     yield from _graphs(run)
 
