@@ -14,6 +14,8 @@ from verdicts import calls_of
 NAMES = [kind.label for kind in KINDS.values()]
 DEVICES = {"cuda": "GPU", "cpu": "CPU"}
 COLORS = ["#4c78a8", "#f58518"]
+SIDES = {"right": ("left", 8, 0), "below": ("left", 8, 11), "left": ("right", -8, 0)}
+"""Where a name may stand: its alignment, and how far it is moved."""
 
 
 def figures(run: Run) -> list[Figure]:
@@ -49,7 +51,7 @@ def times(run: Run) -> Figure:
             legend=alt.Legend(orient="top"),
         ),
     )
-    scale = alt.Scale(type="log", nice=False)
+    scale = alt.Scale(type="log", nice=False, padding=8)
     points = base.mark_point(filled=True, size=45).encode(x=alt.X("ms:Q", title="ms an inference", scale=scale))
     rules = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title="ms an inference", scale=scale), x2="high:Q")
     chart = (
@@ -67,12 +69,14 @@ def times(run: Run) -> Figure:
 def length_and_time(run: Run) -> Figure:
     """Code length against latency; the colour is the number of calls to the library."""
     values: list[dict[str, Any]] = []
-    for name in sorted(run.levels("cuda"), key=lambda name: -run.lengths[name].lines):
-        time, calls = run.time("cuda", name) or run.time("cuda", name, copies=True), calls_of(run, name)
-        if time:
-            about = {"level": KINDS[name].label, "lines": run.lengths[name].lines, "ms": time["median_ms"]}
-            side = {"side": "left" if any(_overlap(about, other) for other in values) else "right"}
-            values.append(about | side | {"low": time["p25_ms"], "high": time["p75_ms"], "calls": calls})
+    for name in run.levels("cuda"):
+        if time := run.time("cuda", name) or run.time("cuda", name, copies=True):
+            about = {"level": KINDS[name].label, "lines": run.lengths[name].lines, "calls": calls_of(run, name)}
+            values.append(about | {"ms": time["median_ms"], "low": time["p25_ms"], "high": time["p75_ms"]})
+    values.sort(key=lambda value: (-value["lines"], -value["ms"]))
+    for at, value in enumerate(values):
+        taken = {other["side"] for other in values[:at] if _is_near(value, other)}
+        value["side"] = next((side for side in SIDES if side not in taken), "right")
     base = alt.Chart(alt.InlineData(values=values)).encode(
         x=alt.X("lines:Q", title="lines of code", scale=alt.Scale(type="log", domain=[5, 300]))
     )
@@ -83,13 +87,13 @@ def length_and_time(run: Run) -> Figure:
         y=y, color=alt.Color("calls:Q", title="calls to the library", scale=colors)
     )
     rules = base.mark_rule().encode(y=alt.Y("low:Q", title=title, scale=scale), y2="high:Q")
-    right, left = (
-        base.mark_text(align=align, dx=dx, fontSize=10)
+    texts = [
+        base.mark_text(align=align, dx=dx, dy=dy, fontSize=10)
         .transform_filter(alt.datum.side == side)
         .encode(y=y, text="level:N")
-        for side, align, dx in (("right", "left", 8), ("left", "right", -8))
-    )
-    chart = (rules + points + right + left).properties(width=640, height=380)
+        for side, (align, dx, dy) in SIDES.items()
+    ]
+    chart = alt.layer(rules, points, *texts).properties(width=640, height=380)
     caption = (
         "Lines of code against the time of one image on the GPU (larger network, without copies but for `predict`), "
         "both logarithmic; the colour is the number of calls from the level's inference to cuDNN or the graph's launch."
@@ -97,7 +101,7 @@ def length_and_time(run: Run) -> Figure:
     return Figure("length_and_time", chart, caption)
 
 
-def _overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether the names would overlap to the right of their points."""
-    near = abs(math.log10(one["ms"] / other["ms"])) < 0.09
-    return near and other["side"] == "right" and abs(math.log10(one["lines"] / other["lines"])) < 0.4
+def _is_near(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether their names would overlap on one side of the points."""
+    distances = [abs(math.log10(one[name] / other[name])) for name in ("ms", "lines")]
+    return distances[0] < 0.09 and distances[1] < 0.4

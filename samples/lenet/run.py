@@ -71,6 +71,8 @@ class Driver:
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         made = {**os.environ, **environment(name, self.options.device), "PYTHONPATH": os.pathsep.join(paths)}
         made["TORCHINDUCTOR_CACHE_DIR"] = str(self.out / "logs" / f"inductor_{name}")  # a first call compiles
+        if self.options.quick:
+            made.setdefault("OMP_NUM_THREADS", "1")  # threads that wait for each other take long on a busy machine
         if name.startswith("cudnn"):
             made["LD_LIBRARY_PATH"] = os.pathsep.join(map(str, folders("lib")))
         if name.startswith("keras_torch"):
