@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 INSTALL_TORCH = -m pip install --quiet --retries 1 --timeout 15 --index-url $(TORCH_INDEX) $(TORCH)
 
-.PHONY: demo test pytest test-lowest sanitized fuzz check docs study thesis cross-layer clean
+.PHONY: demo test pytest test-lowest sanitized fuzz check docs study thesis cross-layer advisor lenet bench clean
 
 demo: $(VENV)/installed
 	$(BIN)/tracelens demo
@@ -67,6 +67,10 @@ thesis: $(VENV)/installed
 # The cross-layer page from all bundled captures; samples/cross_layer/language.py takes its own on a machine with a GPU.
 cross-layer: $(VENV)/installed
 	$(BIN)/python samples/cross_layer/analyse.py
+
+# LeNet's page from its captures; samples/lenet/run.py takes those.
+lenet: $(VENV)/installed
+	$(BIN)/python samples/lenet/analyse.py
 
 # Takes half an hour and 3 GB of disk; BENCH=--quick tries it out, BENCH=--large adds a trace of 2 GB.
 bench: $(VENV)/installed-for-bench

@@ -1,0 +1,46 @@
+"""What the captures of a level say: time and number of its kernels, launches, and calls between it and cuDNN."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import polars as pl
+from levels import PROFILED
+
+import tracelens as tl
+
+LAUNCHES = r"(?i)launch"
+ENTRY = re.compile(r"(^|[.:>])infer$")
+
+
+def on_the_gpu(trace: tl.Trace) -> dict[str, float]:
+    """Kernel time in ms, kernels and launching calls of one inference; `unlinked`: kernels of no call in the trace."""
+    calls = trace.api_calls.filter(pl.col("api").str.contains(LAUNCHES))
+    return {
+        "kernel_ms": trace.kernels["duration_ns"].sum() / PROFILED / 1e6,
+        "kernels": trace.kernels.height / PROFILED,
+        "launches": calls.height / PROFILED,
+        "unlinked": trace.kernels.filter(pl.col("api_call_id").is_null()).height / PROFILED,
+        "copies_on_device": (trace.memcpys.height + trace.memsets.height) / PROFILED,
+    }
+
+
+def kernel_names(trace: tl.Trace) -> list[str]:
+    """The kernels of the trace by name, in the order of the names."""
+    return trace.kernels["name"].cast(pl.String).sort().to_list()
+
+
+def depth(trace: tl.Trace) -> dict[str, Any] | None:
+    """Calls from the level's `infer` to the function that the debugger stopped in first, and that function.
+
+    `entry`: the frame they are counted from, null where the stack lacks it, as on another thread than Python's.
+    """
+    found = []
+    for row in trace.stacks.iter_rows(named=True):
+        frames = trace.frames.filter(stack_id=row["stack_id"]).sort("level")
+        entries = [level for level, name in frames.select("level", "function").iter_rows() if ENTRY.search(name)]
+        total = max(entries) if entries else None
+        found.append({"symbol": row["symbol"], "calls": total, "frames": frames.height, "python": row["python_frames"]})
+    # Of a function that calls another of these, the outer one is what the level calls.
+    return min(found, key=lambda one: (one["calls"] is None, one["calls"] or one["frames"]), default=None)

@@ -1,0 +1,98 @@
+"""How long each level's code is: what stands in its file between `begin LEVEL …` and `end`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from levels import HERE, KINDS
+
+_BEGIN = re.compile(r"\s*(?:#|//) begin (.+)")
+_END = re.compile(r"\s*(?:#|//) end\s*")
+_IMPORT = re.compile(r"\s*(?:import |from \S+ import |#include|using namespace )")
+_CPP_TEXT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Length:
+    """Of the marked code: lines without blank ones, comments, docstrings and imports; statements; bytes as it stands.
+
+    Statements are Python's own by its grammar, and in C++ semicolons. `file_bytes`: of the whole file.
+    """
+
+    lines: int
+    statements: int
+    n_bytes: int
+    file_bytes: int
+
+
+def of_level(name: str) -> Length:
+    """The length of a level's code."""
+    kind = KINDS[name]
+    return of_text((HERE / kind.file).read_text(), kind.part, is_python=kind.file.endswith(".py"))
+
+
+def of_text(text: str, part: str, *, is_python: bool) -> Length:
+    """The length of the parts of a file that are marked with this name."""
+    lines = text.split("\n")
+    marked = set(_marked(lines, part))
+    if not marked:
+        raise ValueError(f"no code is marked `begin {part}`")
+    n_bytes = sum(len(lines[at].encode()) + 1 for at in marked)
+    if is_python:
+        counted, statements = _python(text, marked)
+    else:
+        counted, statements = _cpp(text, marked)
+    return Length(counted, statements, n_bytes, len(text.encode()))
+
+
+def _marked(lines: list[str], part: str) -> Iterator[int]:
+    """The lines, counted from 0, of all parts marked with the name; markers themselves are none."""
+    is_wanted, opened = False, None
+    for at, line in enumerate(lines):
+        if found := _BEGIN.fullmatch(line):
+            if opened is not None:
+                raise ValueError(f"line {at + 1}: the part begun in line {opened + 1} has no end")
+            is_wanted, opened = part in found[1].split(), at
+        elif _END.fullmatch(line):
+            if opened is None:
+                raise ValueError(f"line {at + 1}: an end without a begin")
+            is_wanted, opened = False, None
+        elif is_wanted:
+            yield at
+    if opened is not None:
+        raise ValueError(f"the part begun in line {opened + 1} has no end")
+
+
+def _python(text: str, marked: set[int]) -> tuple[int, int]:
+    tree = ast.parse(text)
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and node.lineno - 1 in marked]
+    left_out = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) or _is_text(node)]
+    skipped = {at for node in left_out for at in range(node.lineno - 1, node.end_lineno or node.lineno)}
+    lines = text.split("\n")
+    counted = [at for at in marked - skipped if lines[at].strip() and not lines[at].lstrip().startswith("#")]
+    return len(counted), len(nodes) - len(left_out)
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Whether it is a docstring."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _cpp(text: str, marked: set[int]) -> tuple[int, int]:
+    # Comments go, and what stands in quotes, but for the ends of lines within.
+    bare = _CPP_TEXT.sub(lambda found: '""' if found[0][0] == '"' else "\n" * found[0].count("\n"), text).split("\n")
+    counted = [bare[at] for at in marked if bare[at].strip() and not _IMPORT.match(bare[at])]
+    return len(counted), sum(line.count(";") for line in counted)
+
+
+def main() -> None:
+    """Print the lengths of all levels."""
+    for name in KINDS:
+        print(f"{name:26} {of_level(name)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""The measurements of all levels, from what run.py wrote and from the captures beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from captured import depth, kernel_names, on_the_gpu
+from code_length import Length, of_level
+from levels import KINDS
+
+import tracelens as tl
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that was measured. `rows`: by device, level, size and batch; `depths`: calls to cuDNN by level.
+
+    `kernels`: names of the kernels of ten inferences of one image by the larger network, by level. `earlier`:
+    median milliseconds of a short run on another machine of the kind, by `LEVEL SIZE BATCH`.
+    """
+
+    about: Mapping[str, Mapping[str, Any]]
+    rows: Mapping[tuple[str, str, str, int], Row]
+    depths: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    lengths: Mapping[str, Length] = field(default_factory=dict)
+    kernels: Mapping[str, list[str]] = field(default_factory=dict)
+    earlier: Mapping[str, float] = field(default_factory=dict)
+
+    def levels(self, device: str) -> list[str]:
+        """The levels that have rows there, from the lowest on."""
+        return [name for name in KINDS if (device, name, "large", 1) in self.rows]
+
+    def row(self, device: str, level: str, size: str = "large", batch: int = 1) -> Row | None:
+        """One row, null where it was not measured."""
+        return self.rows.get((device, level, size, batch))
+
+    def time(self, device: str, level: str, size: str = "large", batch: int = 1, *, copies: bool = False) -> Row | None:
+        """Quartiles of an inference's milliseconds, with the copies or without; null where not measured."""
+        row = self.row(device, level, size, batch)
+        return row.get("copies" if copies else "call") if row else None
+
+
+def read(folder: Path) -> Run:
+    """The measurements in a folder of captures; kernels and calls of one image are those of its traces and stacks."""
+    about, rows = {}, {}
+    for path in (folder / "cuda.json", folder / "cpu.json"):
+        about[path.stem] = json.loads(path.read_text())
+        for row in about[path.stem]["rows"]:
+            rows[path.stem, row["level"], row["size"], row["batch"]] = row
+    traces = {path.stem.removeprefix("trace_"): tl.open(path) for path in sorted(folder.glob("trace_*.tracelens"))}
+    for level, trace in traces.items():
+        rows["cuda", level, "large", 1].update(on_the_gpu(trace))
+    found = {
+        path.stem.removeprefix("stack_"): depth(tl.open(path)) for path in sorted(folder.glob("stack_*.tracelens"))
+    }
+    depths = {level: one for level, one in found.items() if one}
+    kernels = {level: kernel_names(trace) for level, trace in traces.items()}
+    earlier = json.loads((folder / "earlier.json").read_text())
+    return Run(about, rows, depths, {name: of_level(name) for name in KINDS}, kernels, earlier)
