@@ -66,6 +66,14 @@ def test_kernels_outside_of_marked_steps_do_not_count() -> None:
     assert "No step is marked in other" in notes(marked, unmarked, found)[-1]
 
 
+def test_without_steps_totals_compare_only_as_many_kernels() -> None:
+    kernel = {"duration_ns": 10, "step": None}
+    base, less, same = (make_trace(kernels=[kernel] * n) for n in (34, 30, 34))
+    columns = ["speedup", "n_base", "n_other", "outcome"]
+    assert compare_layers(base, less).select(columns).row(0) == (None, 34, 30, "unclear")
+    assert compare_layers(base, same).select(columns).row(0) == (1.0, 34, 34, "unclear")
+
+
 def test_measured_layers_with_the_range_of_their_quartiles() -> None:
     found = compare_layers(MEASURED, MEASURED)
     columns = ["layer", "method", "base_configuration", "other_configuration", "compile_mode", "phase", "speedup",

@@ -72,7 +72,14 @@ COMPARE_LAYERS = Table(
         ),
         *_times("base"),
         *_times("other"),
-        Column("speedup", F64, "Estimate in base over that in other; above 1, other is faster.", "1", nullable=True),
+        Column(
+            "speedup",
+            F64,
+            "Estimate in base over that in other; above 1, other is faster. Null where one marks no steps and they ran "
+            "another number of kernels.",
+            "1",
+            nullable=True,
+        ),
         Column(
             "speedup_low",
             F64,

@@ -11,6 +11,7 @@ from tracelens.analyses.analysis import Analysis as Analysis
 # In the order in which the report shows them.
 # isort: off
 from tracelens.analyses.verdict import verdict as verdict
+from tracelens.analyses.compare_setup import compare_setup as compare_setup
 from tracelens.analyses.time_breakdown import time_breakdown as time_breakdown
 from tracelens.analyses.idle_gaps import idle_gaps as idle_gaps
 from tracelens.analyses.time_by_range import time_by_range as time_by_range

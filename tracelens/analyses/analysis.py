@@ -20,7 +20,8 @@ class Analysis:
     `shown`: the columns that people need first, all where there is none; a narrow terminal drops the last ones, HTML
     has the others after them, CSV and JSON have all as they are declared. `charts` takes the resulting frame.
     `takes_base`: the trace compared with, where there is one, is passed as `base`. `of_host`: it reads all spans, for
-    what a trace without kernels is asked; a report on one with kernels has it where it is named.
+    what a trace without kernels is asked; a report on one with kernels has it where it is named. `of_one_program`: it
+    matches what two runs of one program have in common, and is not run on others. `is_judged`: it takes `rules`.
     """
 
     question: str
@@ -32,6 +33,8 @@ class Analysis:
     is_pair: bool = False
     takes_base: bool = False
     of_host: bool = False
+    of_one_program: bool = False
+    is_judged: bool = False
 
     @property
     def name(self) -> str:

@@ -49,14 +49,15 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
     splits = _ratio("base_low_ns", "other_high_ns"), _ratio("base_high_ns", "other_low_ns")
     spreads = [_ratio("base_value", pl.col("base_value") + pl.col(bound)) for bound in ("high", "low")]
     is_split = pl.col("method") == "kernels"
+    same_work = ~is_split | all(map(_marks_steps, (base, other))) | (pl.col("n_base") == pl.col("n_other"))
     frame = frame.with_columns(
-        speedup=estimates,
+        speedup=pl.when(same_work).then(estimates),
         speedup_low=pl.when(is_split).then(pl.min_horizontal(splits[0], spreads[0])).otherwise(spreads[0]),
         speedup_high=pl.when(is_split).then(pl.max_horizontal(splits[1], spreads[1])).otherwise(spreads[1]),
         saved_ns=pl.col("base_estimate_ns") - pl.col("other_estimate_ns"),
     )
     clear = pl.when(pl.col("outcome") == "faster").then(splits[0] > 1).otherwise(splits[1] < 1)
-    unclear = pl.col("outcome").is_in(["faster", "slower"]) & is_split & ~clear.fill_null(value=True)
+    unclear = pl.col("outcome").is_in(["faster", "slower"]) & is_split & ~clear.fill_null(value=False)
     frame = frame.with_columns(
         outcome=pl.when(unclear).then(pl.lit("unclear")).otherwise("outcome"),
         reason=pl.when(unclear).then(pl.lit("within the split of fused kernels")).otherwise("reason"),
@@ -134,7 +135,8 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         if not all(steps):
             where = "either trace" if not any(steps) else "base" if not steps[0] else "other"
             found.append(
-                f"No step is marked in {where}, so the whole trace counts as one: compare only runs of equal length."
+                f"No step is marked in {where}, so the whole trace counts as one: there is a speedup only where both ran "
+                "as many kernels."
             )
     return found
 
@@ -217,4 +219,6 @@ ANALYSIS = Analysis(
     ),
     charts=_charts,
     is_pair=True,
+    of_one_program=True,
+    is_judged=True,
 )  # fmt: skip

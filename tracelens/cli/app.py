@@ -191,6 +191,8 @@ def report(  # noqa: PLR0913 - one parameter an option
     built = build_report(trace, base, names)
     for one, target in wanted:
         write_report(built, one, target, rows)
+    if built.refused is not None:
+        raise SourceError(built.refused)
 
 
 def _format(name: str | None, out: Path | None) -> Format:
