@@ -135,8 +135,8 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         if not all(steps):
             where = "either trace" if not any(steps) else "base" if not steps[0] else "other"
             found.append(
-                f"No step is marked in {where}, so the whole trace counts as one: there is a speedup only where both ran "
-                "as many kernels."
+                f"No step is marked in {where}, so the whole trace counts as one: there is a speedup only "
+                "where both ran as many kernels."
             )
     return found
 
