@@ -64,7 +64,9 @@ def test_each_difference_is_a_line_with_what_it_invalidates() -> None:
         "graphs": ("none", "replayed"),
     }
     said = notes(base, other, compare_setup(base, other))
-    assert "Another gpu: NVIDIA A100 in base, NVIDIA H200 in other. This invalidates every time; nothing is" in said[0]
+    assert (
+        "differ in gpu: NVIDIA A100 in base, NVIDIA H200 in other; this invalidates every time; nothing is" in said[0]
+    )
     assert said[-1] == "Not told by both captures: driver, software, profiler, options."
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.analyses import ANALYSES, Analysis
+from tracelens.derive.comparing.gate import Verdict
 from tracelens.derive.comparing.judging import DEFAULT, Rules
 from tracelens.derive.comparing.same_work import unrelated
 from tracelens.errors import MissingTableError, UsageError
@@ -37,7 +38,7 @@ class Report:
     """What a view draws: the trace, what it is compared with, and the sections in the analyses' order.
 
     `is_asked`: the sections were asked for by name, so that each is drawn, with an answer or without.
-    `refused` says why the two are not compared, where they are of two programs.
+    `refused` says why the two are not compared, where they are of two programs; `gate` what was asked with --fail-on.
     """
 
     trace: Trace
@@ -45,6 +46,7 @@ class Report:
     sections: list[Section]
     is_asked: bool = False
     refused: str | None = None
+    gate: list[Verdict] | None = None
 
     @property
     def title(self) -> str:

@@ -41,7 +41,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     refused = unrelated(base, other)
     found = [f"{refused[0].upper()}{refused[1:]}."] if refused else []
     found += [
-        f"Another {what}: {one} in base, {two} in other. This invalidates {why}."
+        f"The runs differ in {what}: {one} in base, {two} in other; this invalidates {why}."
         for what, one, two, why in frame.filter(status="differs").select("what", "base", "other", "invalidates").rows()
         if what != "program"
     ]

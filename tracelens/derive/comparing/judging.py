@@ -55,7 +55,7 @@ def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
     rules: Rules = DEFAULT,
     *,
     whole: pl.Expr | None = None,
-    tick: float = 0.0,
+    tick: float | pl.Expr = 0.0,
     refusal: str | None = None,
 ) -> pl.DataFrame:
     """A row a key of either side: the key, base_value, other_value, n_base_values, n_other_values, low, high, outcome.
