@@ -40,7 +40,7 @@ _ABSENT = "only one of the runs has it"
 class Verdict:
     """What a gate says: `value` is compared with `limit` and lies, at 95 %, between `low` and `high`.
 
-    Shares are of base; else ns, bytes or calls a step. unclear: nothing could be judged.
+    Shares are of base; else ns, bytes or calls a step. unclear: nothing could be judged. `outcome` is that of `judge`.
     """
 
     expr: str
@@ -50,10 +50,11 @@ class Verdict:
     low: float | None
     high: float | None
     reason: str
+    outcome: str = UNCLEAR
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON has it."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "outcome"}
 
 
 @pairs_ranks
@@ -190,4 +191,4 @@ def _verdict(one: Expression, rows: pl.DataFrame) -> Verdict:
     of = ", ".join(word for word in place if word)
     reason = f"{of}: {said}" if of else said
     verdict = (UNCLEAR, PASSED, FAILED)[row["state"]]
-    return Verdict(one.text, verdict, row["value"], one.limit, row["low"], row["high"], reason)
+    return Verdict(one.text, verdict, row["value"], one.limit, row["low"], row["high"], reason, row["outcome"])
