@@ -189,11 +189,23 @@ def test_twice_the_bytes_fail(capsys: pytest.CaptureFixture[str], tmp_path: Path
 
 
 def test_an_empty_trace_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    empty = tmp_path / "empty.json"
+    empty, host = tmp_path / "empty.json", str(tmp_path / "host.tracelens")
     empty.write_text('{"schemaVersion": 1, "traceEvents": []}')
-    assert report(str(empty), "--against", PINNED, "--fail-on", "gpu_time > +5%") == 1
-    assert report(PINNED, "--against", str(empty), "--fail-on", "gpu_time > +5%") == 1
-    assert capsys.readouterr().out == ""
+    make_trace(spans=[{"kind": "op", "name": "aten::mm"}]).write(host)
+    asked = ["--section", "compare_setup", "--fail-on", "gpu_time > +5%"]
+    assert report(str(empty), "--against", PINNED, *asked) == 1
+    assert "the trace has no events" in capsys.readouterr().err
+    assert report(host, "--against", PINNED, *asked) == 1
+    assert report(PINNED, "--against", host, *asked) == 1
+    assert capsys.readouterr().err.count("no kernels, so no gate can be judged") == 2
+
+
+def test_two_programs_are_shown_and_no_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    alexnet = str(SAMPLES / "alexnet_eager.pt.trace.json.gz")
+    assert report(alexnet, "--against", PINNED, "--section", "compare_setup", "--fail-on", "gpu_time > +5%") == 1
+    told = capsys.readouterr()
+    assert "Did the two runs do the same work?" in told.out
+    assert "no gate can be judged" in told.err
 
 
 def test_what_cannot_be_judged_passes_loudly_unless_strict(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import typer
 
 from tracelens.cli.io import Sources, Step, emit, keep_sources, open_any, tell, warn, write_report
 from tracelens.derive.comparing.expressions import Expression, ExpressionError, parse
-from tracelens.derive.comparing.gate import FAILED, UNCLEAR, evaluate
+from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict, evaluate
 from tracelens.derive.comparing.judging import DEFAULT, Rules
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report, build_report, check_sections
@@ -96,8 +96,7 @@ def report(  # noqa: PLR0913 - one parameter an option
     keep_sources([*sources, *(against or [])], [html, out, summary])
     runs, bases = _runs(sources, against or [], step)
     rules = Rules(min_effect, bases[1:], runs[1:], across_devices)
-    with _marking():
-        verdicts = evaluate(bases[0], runs[0], gates, rules=rules) if gates else None
+    verdicts, blocked = _evaluated(runs, bases, gates, rules)
     built = replace(build_report(runs[0], bases[0] if bases else None, names, rules), gate=verdicts)
     for one, target in wanted:
         write_report(built, one, target, rows)
@@ -105,7 +104,22 @@ def report(  # noqa: PLR0913 - one parameter an option
         shown = built if not names else build_report(runs[0], bases[0], SUMMARISED, rules)
         emit(to_summary(replace(shown, gate=verdicts)), summary)
         tell(f"wrote {summary}")
+    if blocked is not None:
+        raise blocked
     _conclude(built, strict=strict)
+
+
+def _evaluated(
+    runs: Sequence[Trace], bases: Sequence[Trace], gates: Sequence[Expression], rules: Rules
+) -> tuple[list[Verdict] | None, SourceError | None]:
+    """What the gates find; or why they cannot be judged, to be raised when all there is was shown."""
+    if not gates:
+        return None, None
+    with _marking():
+        try:
+            return evaluate(bases[0], runs[0], gates, rules=rules), None
+        except SourceError as error:
+            return None, error
 
 
 def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Expression]:
