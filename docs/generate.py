@@ -28,7 +28,8 @@ def cli_page() -> str:
         NOTICE,
         (
             "Standard output holds results only; progress, warnings and errors go to standard error. "
-            "Exit codes: 0 done; 1 bad input or a failed tool (`check`: losses or errors); 2 usage; 130 interrupted."
+            "Exit codes: 0 done; 1 bad input or a failed tool (`check`: losses or errors); 2 usage; "
+            "3 a gate failed (`report --fail-on`); 130 interrupted."
         ),
     ]
     for name, command in _commands(typer.main.get_command(app), "tracelens"):

@@ -22,12 +22,14 @@ SENTENCE = re.compile(r"^\w.*\.$", re.DOTALL)
 
 @pytest.fixture(scope="module")
 def samples() -> list[Trace]:
-    """A trace of every kind of sample: eager with modules, training with copies, stacks, measured times."""
+    """A trace of every kind of sample: eager with modules, training with copies, stacks, timings, memory, paths."""
     return [
         torch_trace("alexnet_eager"),
         torch_trace("resnet50_train_f64_pageable"),
         collected(SAMPLES / "stacks" / "h200_torch211_cudnn_v8.txt"),
         MEASURED,
+        make_trace(allocations=[{"size_bytes": 8, "allocated_bytes": 8}]),
+        Trace.open(SAMPLES / "thesis" / "captures" / "alexnet_eager.tracelens"),
     ]
 
 

@@ -13,6 +13,7 @@ from tests.cases import make_trace
 from tests.test_layer_oracle import BASE, OTHER
 from tests.test_timing_methods import MEASURED, timing
 from tracelens.cli.app import app, main
+from tracelens.derive.comparing.planned import planned_steps
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.plan import make_plan
 
@@ -30,6 +31,25 @@ def test_a_plan_follows_the_oracle() -> None:
     dear = make_plan(BASE, OTHER, switch_cost_ns=11)
     assert (dear.compile, dear.disable) == (("",), ())
     assert make_plan(BASE, OTHER, oracle="best_of_two", switch_cost_ns=11).compile == free.compile
+
+
+@pytest.mark.parametrize(
+    ("percent", "said"),
+    [
+        (70, "by -30.0% (-30.0% to -30.0%): it helps."),
+        (130, "by +30.0% (+30.0% to +30.0%): it does harm."),
+        (100, "by +0.0% (-0.0% to +0.0%): no difference can be told: device 0: less than the least effect."),
+    ],
+)
+def test_a_plans_steps_are_measured_against_those_of_base(percent: int, said: str) -> None:
+    base, planned = (
+        make_trace(
+            kernels=[{"step": at, "duration_ns": 10, "start_ns": at * step} for at in range(3)],
+            steps=[{"step": at, "duration_ns": step, "start_ns": at * step} for at in range(3)],
+        )
+        for step in (10**8, percent * 10**6)
+    )
+    assert planned_steps(base, planned) == f"A step of the measured plan differs from one of base {said}"
 
 
 def test_what_no_plan_can_be_made_of() -> None:

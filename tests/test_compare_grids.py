@@ -41,7 +41,7 @@ def test_eager_against_fused() -> None:
     found = COMPARE_GRIDS.check(compare_grids(base, other))
     columns = ["match", "name", "primitive", "base_grid_x", "other_grid_x", "speedup", "speedup_per_call"]
     assert found.select(columns).rows() == [
-        ("kernel", "gemm", "gemm", 132, 264, 4.0, 2.0),  # 4000 over 1000; 2000 a call over 1000
+        ("kernel", "gemm", "gemm", 132, 264, None, 2.0),  # two calls against one: 2000 a call over 1000
         ("primitive", None, "elementwise", None, None, 2.0, 1.0),  # 800 over 400; 400 a call over 400
         ("only_base", None, "layout", None, None, None, None),
         ("only_other", None, "fused", None, None, None, None),
@@ -77,17 +77,25 @@ def test_ranks_count_together_and_missing_grids_match() -> None:
     base = trace_of(kernel("k", 10, rank=0) | unknown, kernel("k", 30, rank=1) | unknown)
     (row,) = compare_grids(base, trace_of(kernel("k", 10) | unknown)).to_dicts()
     assert (row["match"], row["base_n_calls"], row["base_n_blocks"], row["n_blocks_ratio"]) == ("kernel", 2, None, None)
-    assert (row["speedup"], row["speedup_per_call"]) == (4.0, 2.0)
+    assert (row["speedup"], row["speedup_per_call"]) == (None, 2.0)
 
 
 def test_notes_say_what_is_comparable() -> None:
-    base = trace_of(kernel("k", 75, grid=2, step=0), kernel("a", 25, step=1))
-    other = trace_of(kernel("k", 50, grid=3, step=0), kernel("b", 50, step=0))
-    found = notes(base, other, compare_grids(base, other))
-    assert found[0].startswith("Kernels in both traces: 1, 75.0% of kernel time in base and 50.0% in other; 1 with ")
-    assert found[1] == "Base holds 2 steps and other 1: speedup compares sums, so read speedup_per_call."
-    alone = trace_of(kernel("k", 1))
-    assert "mark no steps" in notes(alone, alone, compare_grids(alone, alone))[1]
+    base = trace_of(kernel("k", 75, grid=2), kernel("a", 25))
+    other = trace_of(kernel("k", 50, grid=3), kernel("b", 50))
+    (said,) = notes(base, other, compare_grids(base, other))
+    assert said.startswith("Kernels in both traces: 1, 75.0% of kernel time in base and 50.0% in other; 1 with ")
+
+
+def test_totals_compare_only_what_was_called_as_often() -> None:
+    """34 calls against 30 in captures of equal length: the second did less."""
+    base, other = trace_of(*[kernel("k", 10)] * 34), trace_of(*[kernel("k", 10)] * 30)
+    (row,) = compare_grids(base, other).to_dicts()
+    assert (row["speedup"], row["speedup_per_call"], row["base_n_calls"], row["other_n_calls"]) == (None, 1.0, 34, 30)
+    assert "1 kernels were called more often in one" in notes(base, other, compare_grids(base, other))[1]
+    steps: list[dict[str, Any]] = [{"step": 0, "duration_ns": 400}]
+    marked = [make_trace(kernels=[kernel("k", 10)] * n, steps=steps) for n in (34, 30)]
+    assert compare_grids(*marked)["speedup"].to_list() == [34 / 30]
 
 
 def test_kernels_are_needed_in_both() -> None:

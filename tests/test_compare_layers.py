@@ -30,8 +30,8 @@ def run(steps: int, *times: tuple[str | None, int], **tables: Any) -> Trace:
     return make_trace(layers=layers, spans=spans, kernels=kernels, **tables)
 
 
-BASE = run(2, ("conv", 600), ("bn", 300), ("fc", 100), (None, 50))
-OTHER = run(1, ("conv", 200), ("fc", 125), (None, 75))
+BASE = run(4, ("conv", 6000), ("bn", 3000), ("fc", 1000), (None, 500))
+OTHER = run(3, ("conv", 2000), ("fc", 1250), (None, 750))
 
 
 def test_times_a_step_and_speedups() -> None:
@@ -39,10 +39,10 @@ def test_times_a_step_and_speedups() -> None:
     columns = ["layer", "class_name", "match", "base_estimate_ns", "other_estimate_ns", "speedup", "saved_ns",
                "outcome"]  # fmt: skip
     assert found.select(columns).rows() == [
-        ("conv", "Conv2d", "both", 600, 200, 3.0, 400, "faster"),
-        ("fc", "Linear", "both", 100, 125, 0.8, -25, "slower"),
-        ("(unattributed)", None, "both", 50, 75, 50 / 75, -25, "slower"),
-        ("bn", "BatchNorm2d", "only_base", 300, None, None, None, None),
+        ("conv", "Conv2d", "both", 6000, 2000, 3.0, 4000, "faster"),
+        ("fc", "Linear", "both", 1000, 1250, 0.8, -250, "slower"),
+        ("(unattributed)", None, "both", 500, 750, 500 / 750, -250, "slower"),
+        ("bn", "BatchNorm2d", "only_base", 3000, None, None, None, None),
     ]
     assert set(found["method"]) == {"kernels"}
     assert found.select("n_base", "n_other").row(0) == (1, 1)
@@ -51,11 +51,11 @@ def test_times_a_step_and_speedups() -> None:
 def test_the_finding_in_words() -> None:
     said = " ".join(notes(BASE, OTHER, compare_layers(BASE, OTHER)))
     assert "of 2 layers and phases in both, 1 are faster in other, 1 slower, 0 unclear" in said
-    assert "0.001 ms in base and 0.000 ms in other, a speedup of 2.15" in said  # 700 over 325
+    assert "0.007 ms in base and 0.003 ms in other, a speedup of 2.15" in said  # 7000 over 3250
     assert "most of all fc (0.80)" in said
     assert "1 layers and phases are in base only, 0 in other only" in said
-    assert "4.8% of base's kernel time belongs to no layer." in said  # 50 of 1050
-    assert "18.8% of other's" in said  # 75 of 400
+    assert "4.8% of base's kernel time belongs to no layer." in said  # 500 of 10,500
+    assert "18.8% of other's" in said  # 750 of 4000
 
 
 def test_kernels_outside_of_marked_steps_do_not_count() -> None:
@@ -66,22 +66,45 @@ def test_kernels_outside_of_marked_steps_do_not_count() -> None:
     assert "No step is marked in other" in notes(marked, unmarked, found)[-1]
 
 
+def test_without_steps_totals_compare_only_as_many_kernels() -> None:
+    kernel = {"duration_ns": 10, "step": None}
+    base, less, same = (make_trace(kernels=[kernel] * n) for n in (34, 30, 34))
+    columns = ["speedup", "n_base", "n_other", "outcome"]
+    assert compare_layers(base, less).select(columns).row(0) == (None, 34, 30, "unclear")
+    assert compare_layers(base, same).select(columns).row(0) == (1.0, 34, 34, "unclear")
+
+
 def test_measured_layers_with_the_range_of_their_quartiles() -> None:
     found = compare_layers(MEASURED, MEASURED)
     columns = ["layer", "method", "base_configuration", "other_configuration", "compile_mode", "phase", "speedup",
                "speedup_low", "speedup_high", "outcome"]  # fmt: skip
     assert found.select(columns).rows() == [
-        ("conv", "layer", "interpreted", "cpp", "default", "forward", 55 / 20, 52.5 / 20, 57.5 / 20, "faster"),
-        ("fc", "layer", "interpreted", "cpp", "default", "forward", 0.5, 0.5, 0.5, "slower"),
+        ("conv", "layer", "interpreted", "cpp", "default", "forward", 55 / 20, None, None, "unclear"),
+        ("fc", "layer", "interpreted", "cpp", "default", "forward", 0.5, None, None, "unclear"),
     ]
     assert found["base_evidence"].to_list() == ["measured: layer, synchronised"] * 2
 
 
-def test_a_range_that_spans_1_is_unclear() -> None:
-    base = make_trace(timings=timing("layer", 10, 10, 20, 20, module_path="fc"))
-    other = make_trace(timings=timing("layer", 12, 12, 12, 12, module_path="fc", configuration="cpp"))
-    row = compare_layers(base, other).row(0, named=True)
-    assert (row["speedup"], row["speedup_low"], row["outcome"]) == (15 / 12, 10 / 12, "unclear")
+def measured(*durations: int, **more: Any) -> Trace:
+    return make_trace(timings=timing("layer", *durations, module_path="fc", **more))
+
+
+def test_measured_layers_are_judged_by_what_their_rounds_took() -> None:
+    # Two executions a round: base's rounds have the medians 10, 11, 12, the others' 20, 21, 22 and 10, 12, 14.
+    base = measured(10, 10, 11, 11, 12, 12)
+    slower = measured(20, 20, 21, 21, 22, 22, configuration="cpp")
+    near = measured(10, 10, 12, 12, 14, 14, configuration="cpp")
+    rows = [compare_layers(base, other).row(0, named=True) for other in (slower, near)]
+    assert [(row["speedup"], row["outcome"]) for row in rows] == [(11 / 21, "slower"), (11 / 12, "unclear")]
+    assert [row["speedup_low"] < row["speedup"] < row["speedup_high"] for row in rows] == [True, True]
+    assert rows[0]["speedup_high"] < 1 < rows[1]["speedup_high"]
+    assert [row["reason"] for row in rows] == [None, "within the spread"]
+
+
+def test_two_values_have_no_spread() -> None:
+    row = compare_layers(measured(10, 10), measured(20, 20, configuration="cpp")).row(0, named=True)
+    assert (row["outcome"], row["speedup_low"]) == ("unclear", None)
+    assert row["reason"] == "fewer than three steps (or runs) on a side"
 
 
 @pytest.mark.parametrize(

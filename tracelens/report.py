@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.analyses import ANALYSES, Analysis
+from tracelens.derive.comparing.gate import Verdict
+from tracelens.derive.comparing.judging import DEFAULT, Rules
+from tracelens.derive.comparing.same_work import unrelated
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace
 from tracelens.trace.checking import blame_rows
@@ -34,13 +37,16 @@ class Section:
 class Report:
     """The input of every view: a trace, the trace it is compared with, and sections in the order of the analyses.
 
-    `is_asked`: the sections were asked for by name, so each is drawn even without an answer.
+    `is_asked`: the sections were asked for by name, so that each is drawn, with an answer or without.
+    `refused` says why the two are not compared, where they are of two programs; `gate` what was asked with --fail-on.
     """
 
     trace: Trace
     base: Trace | None
     sections: list[Section]
     is_asked: bool = False
+    refused: str | None = None
+    gate: list[Verdict] | None = None
 
     @property
     def title(self) -> str:
@@ -77,14 +83,21 @@ def check_sections(names: Sequence[str], *, has_base: bool) -> None:
         raise UsageError(f"{', '.join(needs_base)} compares two traces; name the other one with --against")
 
 
-def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] = ()) -> Report:
-    """Run the named analyses, or all that apply, over the trace.
+def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] = (), rules: Rules = DEFAULT) -> Report:
+    """Run the named analyses (all that apply, where none is named) over the trace.
 
     Raises UsageError as `check_sections` does.
     """
     check_sections(names, has_base=base is not None)
     chosen = [a for a in ANALYSES.values() if (a.name in names if names else _applies(a, trace, base))]
-    return Report(trace, base, [run_section(analysis, trace, base) for analysis in chosen], bool(names))
+    refused = unrelated(base, trace) if base is not None and any(a.of_one_program for a in chosen) else None
+    sections = [
+        Section(analysis, analysis.result.empty(), [], refused)
+        if refused and analysis.of_one_program
+        else run_section(analysis, trace, base, rules)
+        for analysis in chosen
+    ]
+    return Report(trace, base, sections, bool(names), refused)
 
 
 def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
@@ -92,12 +105,13 @@ def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
     return (base is not None or not analysis.is_pair) and not (analysis.of_host and trace.has("kernels"))
 
 
-def run_section(analysis: Analysis, trace: Trace, base: Trace | None = None) -> Section:
+def run_section(analysis: Analysis, trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Section:
     """Run one analysis; a table that is missing becomes the section's `missing` text, not an error."""
     traces = (base, trace) if analysis.is_pair else (trace,)
+    more = ({"base": base} if analysis.takes_base else {}) | ({"rules": rules} if analysis.is_judged else {})
     try:
         with blame_rows(*(one for one in (base, trace) if one is not None)):
-            frame = analysis.run(*traces, base=base) if analysis.takes_base else analysis.run(*traces)
+            frame = analysis.run(*traces, **more)
             return Section(analysis, frame, analysis.notes(*traces, frame) if analysis.notes else [])
     except MissingTableError as error:
         return Section(analysis, analysis.result.empty(), [], str(error))

@@ -110,8 +110,9 @@ def layers(run: Run) -> Section:
         (
             "Layers of both runs, matched by module path, by GPU time of kernels, eager over compiled. A fused "
             "kernel is split over its layers, so a layer's time has a range; unclear are those whose range of "
-            "speedups holds 1. Very large speedups are layers that vanish in a neighbour's kernel. Quartiles in "
-            "brackets; losers with their speedup, those that lose most first."
+            "speedups holds 1, and those that differ by less than 1 % or than their steps do. Very large speedups are "
+            "layers that vanish in a neighbour's kernel. Quartiles in brackets; losers with their speedup, "
+            "those that lose most first."
         ),
         table(["model", "layers", "faster", "unclear", "slower", "median speedup", "layers that lose"], rows),
     ]

@@ -117,7 +117,8 @@ COMPARE_GRIDS = Table(
         Column(
             "speedup",
             F64,
-            "Total duration in base over that in other; above 1, other is faster.",
+            "Total duration in base over that in other: above 1 means that other takes less time. Null of a kernel "
+            "that was called more often in one, and not in as many steps.",
             "1",
             nullable=True,
         ),

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tracelens.schemas.layers import TIMINGS
-from tracelens.schemas.results.common import PHASE, RANK
+from tracelens.schemas.results.common import OUTCOME, PHASE, RANK, REASON
 from tracelens.storage.table import Column, Table
 
 I64, F64, STR = pl.Int64, pl.Float64, pl.String
@@ -68,18 +68,26 @@ COMPARE_LAYERS = Table(
         Column("match", STR, "Whether both have the layer.", values=("both", "only_base", "only_other", "unknown")),
         *_times("base"),
         *_times("other"),
-        Column("speedup", F64, "Estimate in base over that in other; above 1, other is faster.", "1", nullable=True),
-        Column("speedup_low", F64, "Least time in base over most in other.", "1", nullable=True),
-        Column("speedup_high", F64, "Most time in base over least in other.", "1", nullable=True),
-        Column("saved_ns", F64, "Estimate in base less that in other; below 0, the layer loses.", nullable=True),
         Column(
-            "outcome",
-            STR,
-            "faster or slower in other if the whole range of the speedup is above or below 1, unclear if it spans 1; "
-            "null for layers of one side only.",
+            "speedup",
+            F64,
+            "Estimate in base over that in other; above 1, other is faster. Null where one marks no steps and they ran "
+            "another number of kernels.",
+            "1",
             nullable=True,
-            values=("faster", "slower", "unclear"),
         ),
+        Column(
+            "speedup_low",
+            F64,
+            "Least speedup, of the ratio of medians over the steps (or executions), for all rows together at 95 %; and "
+            "within the split of fused kernels. Null where too few were measured.",
+            "1",
+            nullable=True,
+        ),
+        Column("speedup_high", F64, "Largest speedup, likewise.", "1", nullable=True),
+        Column("saved_ns", F64, "Estimate in base less that in other; below 0, the layer loses.", "ns", nullable=True),
+        OUTCOME,
+        REASON,
     ),
 )
 

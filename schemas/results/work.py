@@ -129,7 +129,8 @@ COMPARE_COPIES = Table(
         Column(
             "speedup",
             pl.Float64,
-            "Duration in base over duration in other; above 1, other is faster.",
+            "Duration in base over duration in other; above 1, other is faster. Null where they copied another "
+            "number of times, and not in as many steps.",
             "1",
             nullable=True,
         ),

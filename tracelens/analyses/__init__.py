@@ -11,12 +11,15 @@ from tracelens.analyses.analysis import Analysis as Analysis
 # In the order in which the report shows them.
 # isort: off
 from tracelens.analyses.verdict import verdict as verdict
+from tracelens.analyses.compare_setup import compare_setup as compare_setup
 from tracelens.analyses.time_breakdown import time_breakdown as time_breakdown
 from tracelens.analyses.idle_gaps import idle_gaps as idle_gaps
+from tracelens.analyses.compare_time import compare_time as compare_time
 from tracelens.analyses.time_by_range import time_by_range as time_by_range
 from tracelens.analyses.layer_attribution import layer_attribution as layer_attribution
 from tracelens.analyses.layer_host_time import layer_host_time as layer_host_time
 from tracelens.analyses.compare_layers import compare_layers as compare_layers
+from tracelens.analyses.compare_blocks import compare_blocks as compare_blocks
 from tracelens.analyses.layer_oracle import layer_oracle as layer_oracle
 from tracelens.analyses.timing_methods import timing_methods as timing_methods
 from tracelens.analyses.dispatch_depth import dispatch_depth as dispatch_depth
@@ -25,10 +28,13 @@ from tracelens.analyses.kernel_grids import kernel_grids as kernel_grids
 from tracelens.analyses.compare_grids import compare_grids as compare_grids
 from tracelens.analyses.copy_cost import copy_cost as copy_cost
 from tracelens.analyses.compare_copies import compare_copies as compare_copies
+from tracelens.analyses.compare_memory import compare_memory as compare_memory
 from tracelens.analyses.top_kernels import top_kernels as top_kernels
+from tracelens.analyses.compare_kernels import compare_kernels as compare_kernels
 from tracelens.analyses.top_ops import top_ops as top_ops
 from tracelens.analyses.cross_layer import cross_layer as cross_layer
 from tracelens.analyses.compare_cross_layer import compare_cross_layer as compare_cross_layer
+from tracelens.analyses.compare_ops import compare_ops as compare_ops
 from tracelens.analyses.threads import threads as threads
 from tracelens.analyses.launch_delay import launch_delay as launch_delay
 from tracelens.analyses.data_quality import data_quality as data_quality

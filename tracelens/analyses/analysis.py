@@ -15,12 +15,13 @@ from tracelens.storage.table import Table
 class Analysis:
     """An analysis, as the report, the views, the documentation and the tests use it.
 
-    `run` takes one Trace, or (base, other) where `is_pair`. `notes` takes the same and the resulting frame, and returns
-    the finding in words, plus what the reader must know to trust it: plain text, a sentence or two an entry. `shown`:
-    the columns that people need first, or all if empty; a narrow terminal drops the last ones, HTML appends the others,
-    CSV and JSON have all as they are declared. `charts` takes the resulting frame. `takes_base`: the trace to compare
-    with, if any, is passed as `base`. `of_host`: it reads all spans and is meant for traces without kernels; a report
-    on a trace with kernels has it only where it is named.
+    `run` takes one Trace, or (base, other) where `is_pair`. `notes` takes the same and the resulting frame, and gives
+    the finding in words, plus whatever the reader must know to trust it; plain text, one sentence or two an entry.
+    `shown`: the columns that people need first, all where there is none; a narrow terminal drops the last ones, HTML
+    has the others after them, CSV and JSON have all as they are declared. `charts` takes the resulting frame.
+    `takes_base`: the trace compared with, where there is one, is passed as `base`. `of_host`: it reads all spans, for
+    what a trace without kernels is asked; a report on one with kernels has it where it is named. `of_one_program`: it
+    matches what two runs of one program have in common, and is not run on others. `is_judged`: it takes `rules`.
     """
 
     question: str
@@ -32,6 +33,8 @@ class Analysis:
     is_pair: bool = False
     takes_base: bool = False
     of_host: bool = False
+    of_one_program: bool = False
+    is_judged: bool = False
 
     @property
     def name(self) -> str:

@@ -8,6 +8,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.derive.comparing.same_work import same_steps
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COMPARE_COPIES
@@ -29,9 +30,10 @@ def compare_copies(base: Trace, other: Trace) -> pl.DataFrame:
     sized = [pl.col(f"n_calls_{which}") - pl.col(f"n_unsized_{which}") for which in sides]
     each = [pl.col(f"size_{which}_bytes") / n for which, n in zip(sides, sized, strict=True)]
     both = (pl.col("n_calls_base") > 0) & (pl.col("n_calls_other") > 0)
+    same = both & (same_steps(base, other) | (pl.col("n_calls_base") == pl.col("n_calls_other")))
     frame = frame.with_columns(
         size_ratio=pl.when((sized[0] > 0) & (sized[1] > 0)).then(each[0] / each[1]),
-        speedup=pl.when(both & (pl.col("duration_other_ns") > 0)).then(
+        speedup=pl.when(same & (pl.col("duration_other_ns") > 0)).then(
             pl.col("duration_base_ns") / pl.col("duration_other_ns")
         ),
     )
@@ -63,7 +65,7 @@ def _side(trace: Trace, which: str) -> pl.DataFrame:
 @says_ranks
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
     """The comparison in words."""
-    needed = ("speedup", "size_ratio", "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s")
+    told = ("size_ratio", "bandwidth_base_bytes_per_s", "bandwidth_other_bytes_per_s")
     unsized = [
         f"Rank {row['rank']}, {row['direction']}: {row['n_unsized_base']:,} copies in base and "
         f"{row['n_unsized_other']:,} in other have no known size; bytes and bandwidths are those of the others."
@@ -74,15 +76,21 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa:
         f"{_bytes_a_copy(row, 'other')} in other (ratio {row['size_ratio']:.2f}), at "
         f"{row['bandwidth_base_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_base']}) against "
         f"{row['bandwidth_other_bytes_per_s'] / 1e9:.1f} GB/s ({row['memory_other']}); all copies take "
-        f"{row['duration_base_ns'] / 1e6:.3f} ms in base and {row['duration_other_ns'] / 1e6:.3f} ms in other: a "
-        f"speedup of {row['speedup']:.2f}."
-        for row in frame.drop_nulls(needed).iter_rows(named=True)
+        f"{row['duration_base_ns'] / 1e6:.3f} ms in base and {row['duration_other_ns'] / 1e6:.3f} ms in other: "
+        f"{_speedup(row)}."
+        for row in frame.drop_nulls(told).iter_rows(named=True)
     ]
 
 
 def _bytes_a_copy(row: dict[str, Any], which: str) -> str:
     n_sized = row[f"n_calls_{which}"] - row[f"n_unsized_{which}"]
     return f"{row[f'size_{which}_bytes'] / n_sized:,.0f} bytes a copy"
+
+
+def _speedup(row: dict[str, Any]) -> str:
+    if row["speedup"] is None:
+        return f"{row['n_calls_base']:,} copies against {row['n_calls_other']:,}, so the times do not compare"
+    return f"a speedup of {row['speedup']:.2f}"
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
@@ -109,4 +117,5 @@ ANALYSIS = Analysis(
     ),
     charts=_charts,
     is_pair=True,
+    of_one_program=True,
 )  # fmt: skip

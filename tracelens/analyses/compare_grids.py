@@ -6,6 +6,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import TOP, Bars, Chart, SplitBars
+from tracelens.derive.comparing.same_work import same_steps
 from tracelens.derive.kernels.grids import SHAPE, by_grid
 from tracelens.schemas.results.grids import COMPARE_GRIDS
 from tracelens.trace import Trace
@@ -31,7 +32,12 @@ def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
             *_means("other"),
         )
         .with_columns(
-            speedup=_ratio("duration_total_ns"),
+            # A primitive's kernels may have been fused into fewer.
+            speedup=pl.when(
+                (pl.col("match") != "kernel")
+                | same_steps(base, other)
+                | (pl.col("base_n_calls") == pl.col("other_n_calls"))
+            ).then(_ratio("duration_total_ns")),
             speedup_per_call=_ratio("duration_mean_ns"),
             n_blocks_ratio=_ratio("n_blocks"),
         )
@@ -57,14 +63,11 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
         f"{matched['other']} in other; {changed['name'].n_unique()} with another grid or block."
     )
     found = [summary]
-    steps = [trace.select("kernels", "step")["step"].drop_nulls().n_unique() for trace in (base, other)]
-    if not any(steps):
+    unequal = frame.filter((pl.col("match") == "kernel") & (pl.col("base_n_calls") != pl.col("other_n_calls"))).height
+    if unequal and not same_steps(base, other):
         found.append(
-            "The traces mark no steps: speedup compares sums, so it is fair only where both did the same work."
-        )
-    elif steps[0] != steps[1]:
-        found.append(
-            f"Base holds {steps[0]} steps and other {steps[1]}: speedup compares sums, so read speedup_per_call."
+            f"{unequal:,} kernels were called more often in one, and not for as many steps: only speedup_per_call "
+            "compares them."
         )
     return found
 
@@ -160,4 +163,5 @@ ANALYSIS = Analysis(
     ),
     charts=_charts,
     is_pair=True,
+    of_one_program=True,
 )  # fmt: skip

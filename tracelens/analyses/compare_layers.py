@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import TOP, Bars, Chart, Density, named
-from tracelens.derive.layers.layer_pairs import layer_pairs
-from tracelens.derive.layers.layer_times import are_numbered, both_kernel_times
+from tracelens.derive.comparing.judging import DEFAULT, TICK_NS, Rules, judge
+from tracelens.derive.comparing.per_step import layer_values, of_runs
+from tracelens.derive.comparing.same_work import not_judged
+from tracelens.derive.layers.layer_pairs import Way, executions, layer_pairs, measured_ways
+from tracelens.derive.layers.layer_times import are_numbered, both_kernel_times, measured_times
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.layers import COMPARE_LAYERS
 from tracelens.trace import Trace
 
 _WAY = ("method", "base_configuration", "other_configuration", "compile_mode")
+_KEY = ("rank", "layer", "phase")
+_NONE = pl.lit(None, pl.String)
 _NAMED_LOSERS = 3
 
 
 @pairs_ranks
-def compare_layers(base: Trace, other: Trace) -> pl.DataFrame:
+def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
     """A row for each layer, phase and way of timing, by way, then longest in base first; layers of one side come last.
 
-    Kernel times are those of a step, or of the whole trace where no step is marked. Raises MissingTableError where the
-    two have no way of timing in common: neither kernels nor layers measured by the same method.
+    Kernel times are a step's (the whole trace's where no step is marked), measured ones an execution's. Each way's rows
+    are judged together, see `judge`; a layer whose fused kernels may be split so that it is faster, or else slower, is
+    unclear. Raises MissingTableError where the two have no way of timing in common: neither kernels nor layers measured
+    by the same method.
     """
     pairs = layer_pairs(base, other, both_kernel_times(base, other))
     if pairs.is_empty():
@@ -30,24 +40,30 @@ def compare_layers(base: Trace, other: Trace) -> pl.DataFrame:
             "compare_layers needs the table kernels, or timings of layers by the same method, in both traces; "
             "tracelens collect torch of a run on a GPU gives the first, tracelens collect timings the second"
         )
-    outcome = (
-        pl.when(pl.col("match") != "both")
-        .then(None)
-        .when(pl.col("speedup_low") > 1)
-        .then(pl.lit("faster"))
-        .when(pl.col("speedup_high") < 1)
-        .then(pl.lit("slower"))
-        .otherwise(pl.lit("unclear"))
+    pairs = COMPARE_LAYERS.without("speedup", "speedup_low", "speedup_high", "saved_ns", "outcome", "reason").conform(
+        pairs
     )
-    frame = pairs.with_columns(
-        speedup=_ratio("base_estimate_ns", "other_estimate_ns"),
-        speedup_low=_ratio("base_low_ns", "other_high_ns"),
-        speedup_high=_ratio("base_high_ns", "other_low_ns"),
+    judged = pl.concat(_judged(base, other, rules), how="diagonal")
+    frame = pairs.join(judged, on=[*_WAY, *_KEY], how="left", nulls_equal=True, maintain_order="left")
+    estimates = _ratio("base_estimate_ns", "other_estimate_ns")
+    splits = _ratio("base_low_ns", "other_high_ns"), _ratio("base_high_ns", "other_low_ns")
+    spreads = [_ratio("base_value", pl.col("base_value") + pl.col(bound)) for bound in ("high", "low")]
+    is_split = pl.col("method") == "kernels"
+    same_work = ~is_split | all(map(_marks_steps, (base, other))) | (pl.col("n_base") == pl.col("n_other"))
+    frame = frame.with_columns(
+        speedup=pl.when(same_work).then(estimates),
+        speedup_low=pl.when(is_split).then(pl.min_horizontal(splits[0], spreads[0])).otherwise(spreads[0]),
+        speedup_high=pl.when(is_split).then(pl.max_horizontal(splits[1], spreads[1])).otherwise(spreads[1]),
         saved_ns=pl.col("base_estimate_ns") - pl.col("other_estimate_ns"),
     )
-    frame = COMPARE_LAYERS.conform(frame.with_columns(outcome=outcome))
+    clear = pl.when(pl.col("outcome") == "faster").then(splits[0] > 1).otherwise(splits[1] < 1)
+    unclear = pl.col("outcome").is_in(["faster", "slower"]) & is_split & ~clear.fill_null(value=False)
+    frame = frame.with_columns(
+        outcome=pl.when(unclear).then(pl.lit("unclear")).otherwise("outcome"),
+        reason=pl.when(unclear).then(pl.lit("within the split of fused kernels")).otherwise("reason"),
+    )
     order = pl.col("method").replace_strict({"kernels": 0}, default=1, return_dtype=pl.Int64)
-    return frame.sort(
+    return COMPARE_LAYERS.conform(frame).sort(
         order,
         *_WAY,
         pl.col("match") != "both",
@@ -59,9 +75,34 @@ def compare_layers(base: Trace, other: Trace) -> pl.DataFrame:
     )
 
 
-def _ratio(above: str, below: str) -> pl.Expr:
-    """The quotient of two times; null where either is null or not above 0, as a difference of noisy times can be."""
-    return pl.when((pl.col(above) > 0) & (pl.col(below) > 0)).then(pl.col(above) / pl.col(below))
+def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
+    """The judgement of each layer, see `judge`: a frame for each way of timing."""
+    runs = (base, *rules.base_runs), (other, *rules.other_runs)
+    refusal = not_judged(base, other, rules)
+    found = []
+    if base.has("kernels") and other.has("kernels"):
+        one, two = (of_runs(side, layer_values) for side in runs)
+        frame = judge(one, two, _KEY, rules, tick=TICK_NS, refusal=refusal)
+        found.append(frame.with_columns(method=pl.lit("kernels"), **dict.fromkeys(_WAY[1:], _NONE)))
+    for ways in measured_ways(measured_times(base), measured_times(other)):
+        one, two = (_executions(side, way) for side, way in zip(runs, ways, strict=True))
+        frame = judge(one, two, _KEY, rules, refusal=refusal)
+        way = (ways[0].variant[0], ways[0].configuration, ways[1].configuration, ways[1].compile_mode)
+        found.append(
+            frame.with_columns(pl.lit(word, pl.String).alias(name) for name, word in zip(_WAY, way, strict=True))
+        )
+    return found
+
+
+def _executions(runs: Sequence[Trace], way: Way) -> pl.DataFrame:
+    """Executions of each layer; of several traces each is a run, of one each of its rounds."""
+    return executions(runs[0], way) if len(runs) == 1 else of_runs(runs, partial(executions, way=way))
+
+
+def _ratio(above: str, below: str | pl.Expr) -> pl.Expr:
+    """The quotient of two times; null where either is none, or not above 0 as differences of noisy times can be."""
+    one, two = pl.col(above), pl.col(below) if isinstance(below, str) else below
+    return pl.when((one > 0) & (two > 0)).then(one / two)
 
 
 @says_ranks
@@ -90,11 +131,12 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     kernels = frame.filter(pl.col("method") == "kernels")
     if kernels.height:
         found += [_unplaced(kernels, which) for which in ("base", "other")]
-        steps = [trace.select("kernels", "step")["step"].count() > 0 for trace in (base, other)]
+        steps = [_marks_steps(trace) for trace in (base, other)]
         if not all(steps):
             where = "either trace" if not any(steps) else "base" if not steps[0] else "other"
             found.append(
-                f"No step is marked in {where}, so the whole trace counts as one: compare only runs of equal length."
+                f"No step is marked in {where}, so the whole trace counts as one: there is a speedup only "
+                "where both ran as many kernels."
             )
     return found
 
@@ -169,8 +211,14 @@ ANALYSIS = Analysis(
     notes=notes,
     shown=(
         "rank", "layer", "class_name", "phase", "method", "other_configuration", "compile_mode", "base_estimate_ns",
-        "other_estimate_ns", "speedup", "speedup_low", "speedup_high", "outcome", "match",
+        "other_estimate_ns", "speedup", "speedup_low", "speedup_high", "outcome", "match", "reason",
     ),
     charts=_charts,
     is_pair=True,
+    of_one_program=True,
+    is_judged=True,
 )  # fmt: skip
+
+
+def _marks_steps(trace: Trace) -> bool:
+    return trace.select("kernels", "step")["step"].count() > 0

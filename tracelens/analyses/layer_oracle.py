@@ -226,4 +226,5 @@ ANALYSIS = Analysis(
     ),
     charts=_charts,
     is_pair=True,
+    of_one_program=True,
 )  # fmt: skip

@@ -8,7 +8,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
-from tracelens.derive.layers.planned import planned_outcome
+from tracelens.derive.comparing.planned import planned_outcome
 from tracelens.schemas.results.layers import TIMING_METHODS
 from tracelens.trace import Trace
 

@@ -20,15 +20,15 @@ from tracelens.analyses import ANALYSES
 from tracelens.cli import collect as cli_collect
 from tracelens.cli import doctor
 from tracelens.cli import plan as cli_plan
-from tracelens.cli.io import Step, drop_output, emit, keep_sources, open_any, screen, tell, write_report
+from tracelens.cli import report as cli_report
+from tracelens.cli.io import Sources, drop_output, emit, open_any, screen, tell, write_report
 from tracelens.errors import SourceError, TracelensError, UsageError
-from tracelens.report import build_report, check_sections
+from tracelens.report import build_report
 from tracelens.schemas import TABLES
 from tracelens.trace.checking import problems
 from tracelens.trace.combine import installed_version
 from tracelens.views.describe import describe, listing
 from tracelens.views.formats import FORMATS
-from tracelens.views.formats.format import Format
 from tracelens.views.formats.text import frame_to_text
 from tracelens.views.values import printable
 
@@ -75,7 +75,7 @@ app = typer.Typer(
     cls=_Guarded,
     name="tracelens",
     help="Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask what layers cost.",
-    epilog="Exit codes: 0 done; 1 bad input or a failed tool (check: losses or errors); 2 usage.",
+    epilog="Exit codes: 0 done; 1 bad input or a failed tool (check: losses or errors); 2 usage; 3 a gate failed.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -83,20 +83,13 @@ app = typer.Typer(
 )
 app.add_typer(cli_collect.app)
 
-Sources = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="TRACE",
-        help="A trace directory, or the sources of one run, collected in memory; - is a torch trace on standard input.",
-    ),
-]
-
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit; on SIGTERM clean up first, and exit with the code of a signal."""
     gc.freeze()  # imported modules stay to the end; collecting among them takes a tenth of the time of `--help`
     signal.signal(signal.SIGTERM, _terminate)
     words, command = split_command(sys.argv[1:] if arguments is None else arguments)
+    words = repeat_against(words)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -123,6 +116,21 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return words[:at], words[at + 1 :]
 
 
+def repeat_against(words: Sequence[str]) -> list[str]:
+    """The words with `--against` before each of the bases that follow it, as a shell's pattern gives several.
+
+    Only after the traces: what follows the first base of `report --against BASE TRACE` is the trace.
+    """
+    found: list[str] = []
+    for word in words:
+        named = [one for one in found if not one.startswith("-")]
+        is_next = found[-2:-1] == ["--against"] and not word.startswith("-") and "--" not in found
+        if is_next and named[:1] == ["report"] and found.index("--against") > found.index("report") + 1:
+            found.append("--against")
+        found.append(word)
+    return found
+
+
 def _show_version(wanted: bool) -> None:
     if wanted:
         emit(f"tracelens {installed_version()}\n")
@@ -139,75 +147,7 @@ def options(
     """Options that stand before the command."""
 
 
-@app.command()
-def report(  # noqa: PLR0913 - one parameter an option
-    sources: Sources,
-    *,
-    against: Annotated[
-        Path | None, typer.Option(metavar="BASE", help="Trace or source to compare with; speedups are BASE / TRACE.")
-    ] = None,
-    section: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Show this section only; repeat for several.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a self-contained HTML page.")] = None,
-    form: Annotated[
-        str | None,
-        typer.Option(
-            "--format",
-            metavar="|".join(FORMATS),
-            help="What to print: by default what the ending of --out says, else text, unless --html is given.",
-        ),
-    ] = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Rows a table, in formats for people; by default "
-            f"{', '.join(f'{form.rows} in {form.name}' for form in FORMATS.values() if form.rows)}, all in others.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write there, not to standard output; needed by "
-            f"{', '.join(form.name for form in FORMATS.values() if not form.is_text)}.",
-        ),
-    ] = None,
-    step: Step = None,
-) -> None:
-    """Answer every question that a trace can, the verdict first."""
-    names = section or []
-    wanted: list[tuple[Format, Path | None]] = [(FORMATS["html"], html)] if html is not None else []
-    if html is None or form is not None or out is not None:
-        wanted.append((_format(form, out), out))
-    check_sections(names, has_base=against is not None)
-    for one, target in wanted:
-        one.check(names, target)
-    keep_sources([*sources, *([against] if against else [])], [html, out])
-    trace = open_any(sources, step)
-    base = open_any([against], step) if against is not None else None
-    built = build_report(trace, base, names)
-    for one, target in wanted:
-        write_report(built, one, target, rows)
-
-
-def _format(name: str | None, out: Path | None) -> Format:
-    """The named format, else the one of the file's ending, else text. Raises UsageError for unknown ones."""
-    if name is not None:
-        if name not in FORMATS:
-            raise UsageError(f"no format is called {name}; the formats are {', '.join(FORMATS)}")
-        return FORMATS[name]
-    if out is None or not out.suffix:
-        return FORMATS["text"]
-    by_ending = {ending: one for one in FORMATS.values() for ending in one.endings}
-    if out.suffix.lower() not in by_ending:
-        known = ", ".join(sorted(by_ending))
-        raise UsageError(f"{out}: no format ends in {out.suffix}; the endings are {known} (or say --format)")
-    return by_ending[out.suffix.lower()]
-
-
+app.command()(cli_report.report)
 app.command()(cli_plan.plan)
 
 

@@ -41,6 +41,15 @@ Step = Annotated[
 ]
 
 
+Sources = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="TRACE",
+        help="A trace directory, or the sources of one run, collected in memory; - is a torch trace on standard input.",
+    ),
+]
+
+
 def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
     """The trace in a directory, or the sources collected in memory; `step` replaces its marks of steps.
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from tracelens.cli.io import emit, keep_sources, open_any, tell, warn
+from tracelens.derive.comparing.planned import planned_outcome, planned_steps
 from tracelens.derive.layers.compilation import other_device
-from tracelens.derive.layers.planned import planned_outcome
 from tracelens.plan import Plan, make_plan
 from tracelens.schemas.results.layers import ORACLES
 
@@ -41,9 +41,15 @@ def plan(  # noqa: PLR0913 - one parameter an option
         str | None,
         typer.Option(metavar="NAME", help="Times to use: kernels, cuda_event, layer, subtraction or profiler."),
     ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TRACE", help="A run with the plan applied: say whether its steps are faster than BASE's."
+        ),
+    ] = None,
 ) -> None:
     """Write which submodules to compile and which to leave eager, for tl.apply_plan(model, FILE)."""
-    keep_sources([base, other], [out])
+    keep_sources([base, other, *([measured] if measured else [])], [out])
     opened = open_any([base])
     compiled = opened if base.resolve() == other.resolve() else open_any([other])
     made = make_plan(opened, compiled, oracle=oracle, switch_cost_ns=switch_cost_ns, method=method)
@@ -52,8 +58,12 @@ def plan(  # noqa: PLR0913 - one parameter an option
     devices = other_device(opened, compiled)
     if devices is not None:
         warn(devices)
-    for sentence in planned_outcome(opened, compiled):
-        tell(sentence)
+    applied = [] if measured is None else [open_any([measured])]
+    for said in planned_outcome(*applied, opened, compiled):
+        tell(said)
+    for run in applied:
+        if run.has("kernels"):
+            tell(planned_steps(opened, run))
     if out is not None:
         tell(f"wrote {out}: apply it with tl.apply_plan(model, {str(out)!r})")
 

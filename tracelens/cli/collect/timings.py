@@ -13,7 +13,7 @@ import typer
 
 from tracelens.cli.collect.request import Force, Out, tell_of
 from tracelens.cli.io import progress, tell
-from tracelens.derive.layers.planned import PLANNED, planned_outcome
+from tracelens.derive.comparing.planned import PLANNED, planned_outcome
 from tracelens.errors import SourceError, TracelensError, UsageError
 from tracelens.measuring import CONFIGURATIONS, METHODS, Protocol, measure
 from tracelens.plan import Plan, apply_plan

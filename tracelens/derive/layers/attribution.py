@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from tracelens.derive.events.sites import accumulation_and_roots, only_in_wrapper
@@ -38,15 +40,7 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
     """
     ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
     replays = base if base is not None and base.has("kernels") and has_replays(trace) else None
-    if trace.has("provenance") or replays is not None:
-        parts = place_parts(trace)
-        if replays is not None:
-            parts = place_replays(parts, trace, replays, place_parts(replays))
-        parts = parts.filter(_in_steps(trace)) if in_steps else parts
-        placed = parts.with_columns(n=pl.lit(1, pl.Int64))
-    else:
-        located = _kinds(trace, in_steps=in_steps)
-        placed = name_layers(located, trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
+    placed = _placed_work(trace, in_steps=in_steps, replays=replays)
     sums = placed.group_by(*_KEY, "evidence", "library", "primitive")
     sorts = sums.agg(pl.col("duration_ns", *bounds, "n").sum())
     by_evidence = sorts.group_by(*_KEY, "evidence").agg(ns.sum()).sort("duration_ns", "evidence", descending=True)
@@ -72,16 +66,34 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
     return LAYER_ATTRIBUTION.conform(frame)
 
 
-def _kinds(trace: Trace, *, in_steps: bool) -> pl.DataFrame:
-    """The columns of _KIND with time and number `n` of their kernels; `in_steps` leaves out those outside of steps."""
+def layer_step_times(trace: Trace) -> pl.DataFrame:
+    """Time of each layer's and phase's kernels by step: rank, layer, phase, step, duration_ns."""
+    placed = _placed_work(trace, in_steps=True, replays=None, key=("step",))
+    return placed.group_by("rank", "layer", "phase", "step").agg(pl.col("duration_ns").sum())
+
+
+def _placed_work(trace: Trace, *, in_steps: bool, replays: Trace | None, key: Sequence[str] = ()) -> pl.DataFrame:
+    """Kernels, parts or kinds of them (told apart by `key` too) with layer, phase, evidence, times and number n."""
+    if not trace.has("provenance") and replays is None:
+        kinds = _kinds(trace, in_steps=in_steps, more=key)
+        return name_layers(kinds, trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
+    parts = place_parts(trace)
+    if replays is not None:
+        parts = place_replays(parts, trace, replays, place_parts(replays))
+    parts = parts.filter(_in_steps(trace)) if in_steps else parts
+    return parts.with_columns(n=pl.lit(1, pl.Int64))
+
+
+def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.DataFrame:
+    """The columns of _KIND and `more` with time and number `n` of their kernels; `in_steps` leaves out the others."""
     measures = [pl.col("duration_ns").sum(), pl.len().cast(pl.Int64).alias("n")]
     if not trace.has("sites") or _knows_nodes(trace):
         located = _located(trace)
         located = located.filter(_in_steps(trace)) if in_steps else located
-        return located.group_by(_KIND).agg(measures)
+        return located.group_by(*_KIND, *more).agg(measures)
     key = ["rank", "site_id", "library", "primitive", "link", "is_communication"]
     kernels = trace.select("kernels", *key, "duration_ns", "step")
-    kinds = kernels.lazy().group_by(*key, in_step=pl.col("step").is_not_null()).agg(measures).collect()
+    kinds = kernels.lazy().group_by(*key, *more, in_step=pl.col("step").is_not_null()).agg(measures).collect()
     marked = kinds.filter("in_step")["rank"].unique()
     kinds = kinds.filter(pl.col("in_step") | ~pl.col("rank").is_in(marked.implode())) if in_steps else kinds
     sites = trace.select("sites", "rank", "site_id", "is_root", "accumulates", "module_path", "phase")

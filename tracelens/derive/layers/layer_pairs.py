@@ -33,7 +33,7 @@ def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFram
     if kernels is not None:
         parts.append(_joined(*kernels).with_columns(method=pl.lit("kernels")))
     sides = measured_times(base), measured_times(other)
-    for one, two in _measured_pairs(*(_ways(side) for side in sides)):
+    for one, two in measured_ways(*sides):
         joined = _joined(_of(sides[0], one), _of(sides[1], two))
         parts.append(
             joined.with_columns(
@@ -44,6 +44,18 @@ def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFram
             )
         )
     return pl.concat(parts, how="diagonal") if parts else pl.DataFrame()
+
+
+def measured_ways(base: pl.DataFrame, other: pl.DataFrame) -> list[tuple[Way, Way]]:
+    """The ways of measuring that are compared, of two frames that `measured_times` gives."""
+    return _measured_pairs(_ways(base), _ways(other))
+
+
+def executions(trace: Trace, way: Way) -> pl.DataFrame:
+    """Every execution of a layer measured in that way, warm-up left out: rank, layer, phase, run (the round), value."""
+    rows = trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path").is_not_null())
+    rows = _of(rows.rename({"module_path": "layer", "duration_ns": "value"}), way)
+    return rows.select(*_KEY, run=pl.col("round").cast(pl.Int64), value=pl.col("value").cast(pl.Float64))
 
 
 def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -39,6 +39,10 @@ def pairs_ranks(compare: Callable[Concatenate[Trace, Trace, _P], _T]) -> Callabl
     def paired(base: Trace, other: Trace, /, *args: _P.args, **more: _P.kwargs) -> _T:
         if one_rank_each(base, other):
             base = _as_rank(base, other.manifest.ranks[0])
+            rules: Any = more.get("rules")
+            if rules is not None:
+                runs = [[_as_rank(run, other.manifest.ranks[0]) for run in side] for side in rules.more_runs]
+                more["rules"] = replace(rules, base_runs=runs[0], other_runs=runs[1])
         return compare(base, other, *args, **more)
 
     return paired

@@ -14,11 +14,14 @@ from tracelens.views.formats.format import Format
 def to_json(report: Report) -> str:
     """Every row under the result's column names; times are integer nanoseconds, NaN and infinity are null.
 
-    A section without an answer has no rows and gives the reason under "missing"; "base" is there for a comparison.
+    A section without an answer has no rows and says why under "missing"; "base" is there when two traces are compared,
+    and "gate" with --fail-on.
     """
     document: dict[str, Any] = {"trace": _trace(report.trace)}
     if report.base is not None:
         document["base"] = _trace(report.base)
+    if report.gate is not None:
+        document["gate"] = _finite([verdict.as_dict() for verdict in report.gate])
     document["sections"] = {section.analysis.name: _section(section) for section in report.sections}
     return json.dumps(document, indent=1, allow_nan=False, default=str) + "\n"
 

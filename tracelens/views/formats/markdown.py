@@ -17,42 +17,44 @@ def to_markdown(report: Report, rows: int | None = None) -> str:
 
     Sections without an answer are a line each at the end.
     """
-    parts = [f"# {_escape(report.title)}", *(_section(s, rows) for s in report.to_read())]
+    parts = [f"# {escape(report.title)}", *(_section(s, rows) for s in report.to_read())]
     unanswered = report.unanswered()
     if unanswered:
-        parts.append(f"## {UNANSWERED}\n\n{_bullets(unanswered)}")
+        parts.append(f"## {UNANSWERED}\n\n{bullets(unanswered)}")
     return "\n\n".join(parts) + "\n"
 
 
 def _section(section: Section, rows: int | None) -> str:
-    parts = [f"## {_escape(section.analysis.question)}"]
+    parts = [f"## {escape(section.analysis.question)}"]
     if section.absent is not None:
-        parts.append(_escape(section.absent))
+        parts.append(escape(section.absent))
     else:
-        parts.append(_table(section, rows))
+        parts.append(table(section, rows))
         if rows is not None and section.frame.height > rows:
             parts.append(f"{rows:,} of {section.frame.height:,} rows.")
     if section.notes:
-        parts.append(_bullets(section.notes))
+        parts.append(bullets(section.notes))
     return "\n\n".join(parts)
 
 
-def _bullets(lines: list[str]) -> str:
-    return "\n".join(f"- {_escape(line)}" for line in lines)
+def bullets(lines: list[str]) -> str:
+    """A list, a line an item."""
+    return "\n".join(f"- {escape(line)}" for line in lines)
 
 
-def _table(section: Section, rows: int | None) -> str:
+def table(section: Section, rows: int | None) -> str:
+    """The section's first rows, all where `rows` is None, with the columns that people need."""
     shown = show(section.analysis.result, section.frame, useful(section), rows)
     lines = [
-        [_escape(column.heading) for column in shown],
+        [escape(column.heading) for column in shown],
         ["---:" if column.is_number else "---" for column in shown],
-        *([_escape(cell) for cell in row] for row in zip(*(column.cells for column in shown), strict=True)),
+        *([escape(cell) for cell in row] for row in zip(*(column.cells for column in shown), strict=True)),
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _escape(text: str) -> str:
-    """The text with everything escaped that Markdown, its HTML, or a mention would act on."""
+def escape(text: str) -> str:
+    """The text with nothing in it that Markdown, its HTML, or a mention would act on."""
     plain = _SPECIAL.sub(r"\\\1", printable(text)).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return plain.replace("@", "&#64;").replace("://", "&#58;//")
 

@@ -1,0 +1,247 @@
+"""`report --fail-on`: what gates ask, what they find, and the exit codes."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cases import make_trace
+from tracelens.cli.app import main, repeat_against
+from tracelens.derive.comparing.expressions import ExpressionError, parse
+from tracelens.derive.comparing.gate import Verdict, evaluate
+from tracelens.derive.comparing.judging import FEW, SMALL, Rules
+from tracelens.errors import SourceError
+from tracelens.trace import Trace
+
+SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "torch"
+PINNED, PAGEABLE, DOUBLE = (
+    str(SAMPLES / f"resnet50_train_{kind}.pt.trace.json.gz") for kind in ("f32_pinned", "f32_pageable", "f64_pageable")
+)
+Row = dict[str, Any]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("gpu_time > +5%", ("metric", "gpu_time", "", "share", 0.05)),
+        ("step_time>+3%", ("metric", "step_time", "", "share", 0.03)),
+        ("layer:layer1.*:duration > +10%", ("layer", "layer1.*", "duration", "share", 0.1)),
+        ("kernel:*gemm*:count > 0", ("kernel", "*gemm*", "count", "most", 0)),
+        ("kernel:at::*<float>*:duration > +1.5 us", ("kernel", "at::*<float>*", "duration", "more", 1500)),
+        ("exposed_copy > 1 ms", ("metric", "exposed_copy", "", "most", 1e6)),
+        ("memory_peak > +2%", ("metric", "memory_peak", "", "share", 0.02)),
+        ("h2d_bytes > +1 MiB", ("metric", "h2d_bytes", "", "more", 2**20)),
+        (" kernels > 12 ", ("metric", "kernels", "", "most", 12)),
+    ],
+)
+def test_expressions(text: str, found: tuple[object, ...]) -> None:
+    one = parse(text)
+    assert (one.kind, one.name, one.measure, one.form, one.limit) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "marked", "said"),
+    [
+        ("gpu_tme > +5%", "gpu_tme", "no measure is called 'gpu_tme'; near: gpu_time"),
+        ("gpu_time", "", "expected > and a limit"),
+        ("gpu_time > fast", "fast", "expected a limit"),
+        ("gpu_time > ", "", "expected a limit"),
+        ("gpu_time > 5%", "5%", "write +5%"),
+        ("gpu_time > 5", "5", "the units are ns, us, µs, ms, s"),
+        ("h2d_bytes > 5 ms", "5 ms", "the units are B, kB, MB"),
+        ("kernels > 5 ms", "5 ms", "the units are none"),
+        ("layr:x:duration > +1%", "layr", "near: layer, kernel, op"),
+        ("layer:x:count > 1", "count", "expected layer:PATTERN:duration, found 'count'"),
+        ("kernel:gemm > 1", "gemm", "expected kernel:PATTERN:duration or count"),
+        ("> +1%", ">", "no measure is called ''"),
+        ("gpu_time > -5%", "-5%", "expected a limit"),
+    ],
+)
+def test_errors_mark_what_is_wrong(text: str, marked: str, said: str) -> None:
+    with pytest.raises(ExpressionError, match=re.escape(said)) as error:
+        parse(text)
+    shown, caret = error.value.marks
+    begin, end = caret.index("^"), caret.rindex("^") + 1
+    assert shown == f"  {text}"
+    assert shown[begin:end].strip() == marked
+
+
+def run(*kernels: int, steps: int = 3, copied: int = 100, **names: int) -> Trace:
+    """Steps of a kernel of each duration, of layers 0, 1, …, and of kernels by name; and a copy of so many bytes."""
+    spans: list[Row] = [
+        {"name": "op", "kind": "op", "module_path": f"layer1.{at}", "phase": "forward"} for at in range(len(kernels))
+    ]
+    work: list[Row] = [
+        {"name": "k", "span_id": at, "duration_ns": ns, "step": step}
+        for step in range(steps)
+        for at, ns in enumerate(kernels)
+    ]
+    work += [{"name": name, "duration_ns": ns, "step": step} for step in range(steps) for name, ns in names.items()]
+    copies: list[Row] = [
+        {"direction": "h2d", "size_bytes": copied, "duration_ns": 50, "step": at} for at in range(steps)
+    ]
+    layers: list[Row] = [{"module_path": row["module_path"], "class_name": "Conv2d"} for row in spans]
+    return make_trace(spans=spans, kernels=work, memcpys=copies, layers=layers)
+
+
+def verdicts(base: Trace, other: Trace, *texts: str, rules: Rules | None = None) -> list[Verdict]:
+    return evaluate(base, other, [parse(text) for text in texts], rules=rules or Rules())
+
+
+def test_values_limits_and_intervals() -> None:
+    found = verdicts(
+        run(10_000, 10_000), run(10_000, 20_000, copied=150),
+        "gpu_time > +49%", "gpu_time > +51%", "gpu_time > +9 us", "gpu_time > 31 us", "h2d_bytes > +10%",
+        "layer:layer1.*:duration > +10%", "layer:layer1.0:duration > +10%",
+    )  # fmt: skip
+    assert [(one.verdict, one.value, one.limit) for one in found] == [
+        ("failed", 0.5, 0.49),
+        ("passed", 0.5, 0.51),
+        ("failed", 10_000, 9_000),
+        ("passed", 30_000, 31_000),
+        ("failed", 0.5, 0.1),
+        ("failed", 1.0, 0.1),
+        ("passed", 0.0, 0.1),
+    ]
+    assert all(one.low is not None and one.high is not None for one in found)
+    assert found[4].low == found[4].high == 0.5  # bytes have no clock
+    assert "layer1.1 forward" in found[5].reason
+
+
+def test_kernels_count_where_base_has_none() -> None:
+    base, other = run(10_000), run(10_000, a_gemm_b=500)
+    failed, passed, none = verdicts(
+        base, other, "kernel:*gemm*:count > 0", "kernel:k:count > 0", "kernel:*conv*:count > 0"
+    )
+    assert (failed.verdict, failed.value) == ("failed", 1)
+    assert (passed.verdict, passed.value, passed.reason) == ("passed", 1, f"beyond the limit, but {SMALL}")
+    assert (none.verdict, none.value) == ("passed", 0)
+
+
+def test_only_what_is_judged_worse_fails() -> None:
+    base = make_trace(kernels=[{"name": "k", "step": at, "duration_ns": ns} for at, ns in enumerate((100, 190, 40))])
+    other = make_trace(kernels=[{"name": "k", "step": at, "duration_ns": ns} for at, ns in enumerate((130, 40, 220))])
+    (one,) = verdicts(base, other, "gpu_time > +5%")
+    assert (one.verdict, one.value, one.reason) == ("passed", 0.3, "beyond the limit, but within the spread")
+
+
+def test_too_few_steps_pass_and_say_so() -> None:
+    two, one = run(10_000, steps=2), run(30_000, steps=2)
+    (found,) = verdicts(two, one, "gpu_time > +5%")
+    assert (found.verdict, found.value, found.reason) == ("unclear", 2.0, f"beyond the limit, but {FEW}")
+    rules = Rules(base_runs=[run(10_001, steps=1)] * 2, other_runs=[run(30_001, steps=1)] * 2)
+    (found,) = verdicts(run(10_000, steps=1), run(30_000, steps=1), "gpu_time > +5%", rules=rules)
+    assert found.verdict == "failed"
+
+
+def test_what_only_one_recorded_is_unclear() -> None:
+    (one,) = verdicts(run(10), run(10), "memory_peak > +2%")
+    assert (one.verdict, one.value) == ("unclear", None)
+    assert "profile_memory=True" in one.reason
+
+
+def test_nothing_passes_for_lack_of_kernels_or_of_a_comparison() -> None:
+    gate = parse("gpu_time > +5%")
+    with pytest.raises(SourceError, match="no kernels, so no gate can be judged"):
+        evaluate(run(10), make_trace(), [gate])
+    with pytest.raises(SourceError, match="are two programs"):
+        evaluate(make_trace(kernels=[{"name": "a", "duration_ns": 5}]), run(10), [gate])
+    two = [make_trace(devices=[{"name": name}], kernels=[{"duration_ns": 5}]) for name in ("A100", "H200")]
+    with pytest.raises(SourceError, match="two kinds of GPU"):
+        evaluate(two[0], two[1], [gate])
+    assert evaluate(two[0], two[1], [gate], rules=Rules(across_devices=True))
+
+
+def report(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["report", *words])
+    return int(str(ended.value.code or 0))
+
+
+def test_equal_runs_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    every = ["gpu_time > +5%", "step_time > +3%", "exposed_copy > 1 ms", "kernel:*gemm*:count > 0", "idle > +1%"]
+    asked = [word for text in every for word in ("--fail-on", text)]
+    assert report(PINNED, "--against", PINNED, "--section", "compare_setup", "--strict", *asked) == 0
+    assert capsys.readouterr().err.count("gate passed") == len(every)
+
+
+def test_twice_the_bytes_fail(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    summary = tmp_path / "summary.md"
+    asked = ["--section", "compare_copies", "--fail-on", "h2d_bytes > +50%", "--summary", str(summary)]
+    assert report(DOUBLE, "--against", PAGEABLE, *asked, "--format", "json") == 3
+    told = capsys.readouterr()
+    (gate,) = json.loads(told.out)["gate"]
+    assert gate == {
+        "expr": "h2d_bytes > +50%",
+        "verdict": "failed",
+        "value": 1.0,
+        "limit": 0.5,
+        "low": 1.0,
+        "high": 1.0,
+        "reason": "more than in base",
+    }
+    assert "gate failed: h2d_bytes > +50%" in told.err
+    said = summary.read_text()
+    assert "**1 of 1 gates failed.**" in said
+    assert "The runs differ in dtypes" in said
+
+
+def test_an_empty_trace_is_no_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    empty, host = tmp_path / "empty.json", str(tmp_path / "host.tracelens")
+    empty.write_text('{"schemaVersion": 1, "traceEvents": []}')
+    make_trace(spans=[{"kind": "op", "name": "aten::mm"}]).write(host)
+    asked = ["--section", "compare_setup", "--fail-on", "gpu_time > +5%"]
+    assert report(str(empty), "--against", PINNED, *asked) == 1
+    assert "the trace has no events" in capsys.readouterr().err
+    assert report(host, "--against", PINNED, *asked) == 1
+    assert report(PINNED, "--against", host, *asked) == 1
+    assert capsys.readouterr().err.count("no kernels, so no gate can be judged") == 2
+
+
+def test_two_programs_are_shown_and_no_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    alexnet = str(SAMPLES / "alexnet_eager.pt.trace.json.gz")
+    assert report(alexnet, "--against", PINNED, "--section", "compare_setup", "--fail-on", "gpu_time > +5%") == 1
+    told = capsys.readouterr()
+    assert "Did the two runs do the same work?" in told.out
+    assert "no gate can be judged" in told.err
+
+
+def test_what_cannot_be_judged_passes_loudly_unless_strict(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [PINNED, "--against", PINNED, "--section", "compare_setup", "--fail-on", "memory_peak > +2%"]
+    assert report(*asked) == 0
+    assert "1 of 1 gates could not be judged" in capsys.readouterr().err
+    assert report(*asked, "--strict") == 1
+
+
+def test_a_caret_and_near_names_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report("x", "--against", "y", "--fail-on", "gpu_tim > +5%") == 2
+    first, caret, error = capsys.readouterr().err.splitlines()
+    assert (first, caret) == ("  gpu_tim > +5%", "  ^^^^^^^")
+    assert "near: gpu_time" in error
+    assert report(PINNED, "--against", PINNED, "--fail-on", "layer:nope*:duration > +5%") == 2
+    assert "        ^^^^^" in capsys.readouterr().err
+    assert report("x", "--fail-on", "gpu_time > +5%") == 2
+    assert "--against" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (["report", "n1", "n2", "--against", "o1", "o2", "--strict"], ["o1", "o2"]),
+        (["report", "n1", "--against", "o1", "--against", "o2"], ["o1", "o2"]),
+        (["report", "--against", "o1", "n1"], ["o1"]),
+        (["report", "n1", "--against", "o1", "--html", "x.html"], ["o1"]),
+    ],
+)
+def test_several_bases_follow_one_option(words: list[str], found: list[str]) -> None:
+    after = repeat_against(words)
+    assert [after[at + 1] for at, word in enumerate(after) if word == "--against"] == found
+
+
+def test_each_path_is_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--section", "compare_kernels", "--format", "json"]
+    assert report(PINNED, PAGEABLE, DOUBLE, "--against", PAGEABLE, PINNED, PINNED, *asked) == 0
+    rows = json.loads(capsys.readouterr().out)["sections"]["compare_kernels"]["rows"]
+    assert {row["outcome"] for row in rows} <= {"unclear", None}

@@ -1,0 +1,84 @@
+"""The workflow that docs/gate.md shows: its commands are taken from there, and run in a repository of two branches."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+SAMPLES = ROOT / "samples" / "torch"
+PROFILED = "import shutil, sys; shutil.copy({sample!r}, sys.argv[1])\n"
+"""Stands in for a program on a GPU: the trace that it would have taken."""
+
+
+def commands() -> list[str]:
+    """The lines of the workflow that a shell runs."""
+    page = (ROOT / "docs" / "gate.md").read_text()
+    (workflow,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    return re.findall(r"^ +- run: (.+)$", workflow, re.MULTILINE)
+
+
+def git(folder: Path, *words: str) -> None:
+    told = ["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", *told, *words], cwd=folder, check=True, capture_output=True)
+
+
+def checkout(folder: Path, base: str, new: str) -> Path:
+    """A clone whose branch profiles as `new` does, and whose origin's main as `base`."""
+    origin = folder / "origin"
+    origin.mkdir()
+    git(origin, "init")
+    for kind, branch in ((base, "main"), (new, "change")):
+        sample = str(SAMPLES / f"resnet50_train_{kind}.pt.trace.json.gz")
+        git(origin, "checkout", "-B", branch)
+        (origin / "profile_step.py").write_text(PROFILED.format(sample=sample))
+        git(origin, "add", ".")
+        git(origin, "commit", "--allow-empty", "-m", branch)
+    git(folder, "clone", "--branch", "change", str(origin), "work")
+    return folder / "work"
+
+
+def tools(folder: Path) -> Path:
+    """A folder of programs: this Python, this tracelens, and a pip that only says what it was asked to install."""
+    made = folder / "bin"
+    made.mkdir()
+    lines = {
+        "python": f'exec {sys.executable} "$@"',
+        "tracelens": f'exec {sys.executable} -m tracelens "$@"',
+        "pip": 'echo "$@"',
+    }
+    for name, line in lines.items():
+        (made / name).write_text(f"#!/bin/sh\n{line}\n")
+        (made / name).chmod(0o755)
+    return made
+
+
+@pytest.mark.skipif(shutil.which("git") is None or shutil.which("bash") is None, reason="needs git and bash")
+@pytest.mark.parametrize(
+    ("base", "new", "code", "said"),
+    [
+        ("f32_pageable", "f32_pinned", 0, "0 of 2 gates failed"),
+        ("f32_pageable", "f64_pageable", 3, "1 of 2 gates failed"),
+    ],
+)
+def test_the_documented_workflow(tmp_path: Path, base: str, new: str, code: int, said: str) -> None:
+    work, summary = checkout(tmp_path, base, new), tmp_path / "summary.md"
+    path = f"{tools(tmp_path)}{os.pathsep}{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "GITHUB_BASE_REF": "main", "GITHUB_STEP_SUMMARY": str(summary)}
+    environment["PYTHONPATH"] = str(ROOT)
+    lines = commands()
+    (name,) = re.findall(r'^name = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    assert lines[0] == f"pip install {name}"
+    ended = [
+        subprocess.run(
+            ["bash", "-e", "-c", line], cwd=work, env=environment, capture_output=True, text=True, check=False
+        )
+        for line in lines
+    ]
+    assert [one.returncode for one in ended] == [*[0] * (len(lines) - 1), code], [one.stderr for one in ended]
+    assert said in summary.read_text()
+    assert (work / "report.html").stat().st_size > 10_000

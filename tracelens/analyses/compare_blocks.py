@@ -1,0 +1,71 @@
+"""Repeated blocks of a model in two runs, rolled up by the pattern of their paths."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis
+from tracelens.derive.comparing.judging import DEFAULT, TICK_NS, Rules
+from tracelens.derive.comparing.per_step import layer_work
+from tracelens.derive.comparing.rows import compare_rows, outcomes_in_words
+from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.comparing import COMPARE_BLOCKS
+from tracelens.trace import Trace
+
+_KEY = ["rank", "pattern", "layer", "phase"]
+
+
+@pairs_ranks
+def compare_blocks(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
+    """A row a rank, pattern and phase, and one of each of its layers beneath; the pattern with most time first.
+
+    Raises MissingTableError where a run has no kernels, or no path has a number.
+    """
+    for trace in (base, other):
+        trace.require("compare_blocks", "kernels")
+    found = compare_rows(base, other, _KEY, _blocks, rules, TICK_NS)
+    within = ["rank", "pattern", "phase"]
+    members = pl.col("layer").drop_nulls().n_unique().over("rank", "pattern")
+    found = found.with_columns(members=members).filter(pl.col("members") > 1)
+    if found.is_empty():
+        raise MissingTableError(
+            "compare_blocks needs kernels of layers whose paths differ in a number only, as layers.0 and layers.1; "
+            "tracelens collect torch -- COMMAND records paths"
+        )
+    n_layers = pl.when(pl.col("layer").is_null()).then("members").otherwise(1)
+    most = pl.max_horizontal("base_ns", "other_ns")
+    return COMPARE_BLOCKS.conform(
+        found.with_columns(n_layers=n_layers).sort(
+            most.max().over(within), *within, pl.col("layer").is_not_null(), most,
+            descending=[True, False, False, False, False, True], maintain_order=True,
+        )
+    )  # fmt: skip
+
+
+def _blocks(trace: Trace) -> pl.DataFrame:
+    """Time of each layer whose path has a number, and, layer null, of each pattern, by step."""
+    pattern = pl.col("layer").str.replace_all(r"(^|\.)\d+\b", "${1}*")
+    layers = layer_work(trace).with_columns(pattern=pattern).filter(pl.col("pattern") != pl.col("layer"))
+    return pl.concat([layers.with_columns(layer=pl.lit(None, pl.String)), layers])
+
+
+@says_ranks
+def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
+    """How many were judged."""
+    return [outcomes_in_words(frame.filter(pl.col("layer").is_null()), "repeated blocks, by phase")]
+
+
+ANALYSIS = Analysis(
+    "Which repeated blocks does the other run make faster, and which slower?",
+    COMPARE_BLOCKS,
+    compare_blocks,
+    notes=notes,
+    shown=(
+        "rank", "pattern", "layer", "phase", "n_layers", "base_ns", "other_ns", "speedup", "outcome", "speedup_low",
+        "speedup_high", "reason",
+    ),
+    is_pair=True,
+    of_one_program=True,
+    is_judged=True,
+)  # fmt: skip

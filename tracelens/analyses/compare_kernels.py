@@ -1,0 +1,49 @@
+"""Kernels of two runs by name: added, removed, faster and slower."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.derive.comparing.judging import DEFAULT, TICK_NS, Rules
+from tracelens.derive.comparing.per_step import kernel_work
+from tracelens.derive.comparing.rows import compare_rows, outcomes_in_words
+from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
+from tracelens.schemas.results.comparing import COMPARE_KERNELS
+from tracelens.trace import Trace
+
+
+@pairs_ranks
+def compare_kernels(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
+    """A row a rank and kernel name, most time first. Raises MissingTableError where a run has no kernels."""
+    for trace in (base, other):
+        trace.require("compare_kernels", "kernels")
+    return COMPARE_KERNELS.conform(compare_rows(base, other, ("rank", "name"), kernel_work, rules, TICK_NS))
+
+
+@says_ranks
+def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
+    """How many were judged."""
+    return [outcomes_in_words(frame, "kernel names")]
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    parts = {"base_ns": "base", "other_ns": "this trace"}
+    return [SplitBars("GPU time by kernel", frame, named(frame, "name"), parts, stacked=False)]
+
+
+ANALYSIS = Analysis(
+    "Which kernels were added, removed, or changed?",
+    COMPARE_KERNELS,
+    compare_kernels,
+    notes=notes,
+    shown=(
+        "rank", "name", "change", "base_n_calls", "other_n_calls", "base_ns", "other_ns", "speedup", "speedup_per_call",
+        "outcome", "speedup_low", "speedup_high", "reason",
+    ),
+    charts=_charts,
+    is_pair=True,
+    of_one_program=True,
+    is_judged=True,
+)  # fmt: skip

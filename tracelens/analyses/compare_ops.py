@@ -1,0 +1,58 @@
+"""Ops of two runs by name: added, removed, faster and slower."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.derive.comparing.judging import DEFAULT, TICK_NS, Rules
+from tracelens.derive.comparing.per_step import op_work
+from tracelens.derive.comparing.rows import compare_rows, outcomes_in_words
+from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.comparing import COMPARE_OPS
+from tracelens.trace import Trace
+
+
+@pairs_ranks
+def compare_ops(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.DataFrame:
+    """A row a rank and op name, most time first. Raises MissingTableError where a run has no ops."""
+    for trace in (base, other):
+        trace.require("compare_ops", "spans")
+    work = partial(op_work, on_device=base.has("kernels") and other.has("kernels"))
+    found = compare_rows(base, other, ("rank", "name"), work, rules, TICK_NS)
+    if found.is_empty():
+        raise MissingTableError(
+            "compare_ops needs op spans, and these traces have none; tracelens collect torch gives them"
+        )
+    return COMPARE_OPS.conform(found)
+
+
+@says_ranks
+def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all pair notes take these
+    """How many were judged."""
+    return [outcomes_in_words(frame, "op names")]
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    parts = {"base_ns": "base", "other_ns": "this trace"}
+    return [SplitBars("Time by op", frame, named(frame, "name"), parts, stacked=False)]
+
+
+ANALYSIS = Analysis(
+    "Which ops were added, removed, or changed?",
+    COMPARE_OPS,
+    compare_ops,
+    notes=notes,
+    shown=(
+        "rank", "name", "change", "base_n_calls", "other_n_calls", "base_ns", "other_ns", "speedup", "speedup_per_call",
+        "outcome", "speedup_low", "speedup_high", "reason",
+    ),
+    charts=_charts,
+    is_pair=True,
+    of_one_program=True,
+    is_judged=True,
+)  # fmt: skip

@@ -1,0 +1,61 @@
+"""Differences between two runs in machine, software and work, and the comparisons that each invalidates."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis
+from tracelens.derive.comparing.same_work import INVALIDATES, facts, unrelated
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.comparing import COMPARE_SETUP
+from tracelens.trace import Trace
+
+_RAN = ("kernels", "spans", "timings", "stacks")
+
+
+def compare_setup(base: Trace, other: Trace) -> pl.DataFrame:
+    """A row a property of the runs, what differs first. Raises MissingTableError where one recorded nothing."""
+    if not all(any(trace.has(name) for name in _RAN) for trace in (base, other)):
+        raise MissingTableError(
+            "compare_setup needs kernels, ops, timings or stacks in both traces; tracelens collect torch gives "
+            "the first two"
+        )
+    rows = [
+        (what, one, two, status := _status(one, two), INVALIDATES[what] if status == "differs" else None)
+        for what, one, two in facts(base, other)
+    ]
+    frame = COMPARE_SETUP.conform(
+        pl.DataFrame(rows, schema=COMPARE_SETUP.names, orient="row", infer_schema_length=None)
+    )
+    return frame.sort(pl.col("status") != "differs", maintain_order=True)
+
+
+def _status(one: str | None, two: str | None) -> str:
+    if one is None or two is None:
+        return "unknown"
+    return "same" if one == two else "differs"
+
+
+def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
+    """A sentence for each difference on what it invalidates, and one on what no capture tells."""
+    refused = unrelated(base, other)
+    found = [f"{refused[0].upper()}{refused[1:]}."] if refused else []
+    found += [
+        f"The runs differ in {what}: {one} in base, {two} in other; this invalidates {why}."
+        for what, one, two, why in frame.filter(status="differs").select("what", "base", "other", "invalidates").rows()
+        if what != "program"
+    ]
+    unknown = frame.filter(status="unknown")["what"].to_list()
+    if unknown:
+        found.append(f"Not told by both captures: {', '.join(unknown)}.")
+    return found
+
+
+ANALYSIS = Analysis(
+    "Did the two runs do the same work?",
+    COMPARE_SETUP,
+    compare_setup,
+    notes=notes,
+    shown=("what", "status", "base", "other", "invalidates"),
+    is_pair=True,
+)

@@ -1,0 +1,184 @@
+"""`tracelens report`: every question that a trace answers, and a comparison with its gates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracelens.cli.io import Sources, Step, emit, keep_sources, open_any, tell, warn, write_report
+from tracelens.derive.comparing.expressions import Expression, ExpressionError, parse
+from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict, evaluate
+from tracelens.derive.comparing.judging import DEFAULT, Rules
+from tracelens.errors import SourceError, UsageError
+from tracelens.report import Report, build_report, check_sections
+from tracelens.trace import Trace
+from tracelens.views.formats import FORMATS
+from tracelens.views.formats.format import Format
+from tracelens.views.summary import SUMMARISED, gate_lines, to_summary
+
+EXIT_UNJUDGED, EXIT_GATE = 1, 3
+
+
+def report(  # noqa: PLR0913 - one parameter an option
+    sources: Sources,
+    *,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="BASE",
+            help="Trace or source to compare with; speedups are BASE / TRACE. Several TRACEs are then runs of "
+            "one program, and several BASEs of the other.",
+        ),
+    ] = None,
+    section: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Show this section only; repeat for several.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a self-contained HTML page.")] = None,
+    form: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            metavar="|".join(FORMATS),
+            help="What to print: by default what the ending of --out says, else text, unless --html is given.",
+        ),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Rows a table, in formats for people; by default "
+            f"{', '.join(f'{form.rows} in {form.name}' for form in FORMATS.values() if form.rows)}, all in others.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write there, not to standard output; needed by "
+            f"{', '.join(form.name for form in FORMATS.values() if not form.is_text)}.",
+        ),
+    ] = None,
+    step: Step = None,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="EXPR",
+            help="Exit with 3 where the run is judged worse than BASE by more than this: gpu_time > +5%, exposed_copy "
+            "> 1 ms, layer:layer1.*:duration > +10%; repeat for several.",
+        ),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where a gate could not be judged.")] = False,
+    summary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write gates, differences and what was judged as Markdown.")
+    ] = None,
+    min_effect: Annotated[
+        float, typer.Option(min=0, metavar="F", help="Least difference that counts, as a share of BASE.")
+    ] = DEFAULT.min_effect,
+    across_devices: Annotated[
+        bool, typer.Option("--across-devices", help="Judge runs on two kinds of GPU all the same.")
+    ] = False,
+) -> None:
+    """Answer every question that a trace can, the verdict first."""
+    names = section or []
+    wanted: list[tuple[Format, Path | None]] = [(FORMATS["html"], html)] if html is not None else []
+    if html is None or form is not None or out is not None:
+        wanted.append((_format(form, out), out))
+    check_sections(names, has_base=bool(against))
+    gates = _gates(fail_on or [], has_base=bool(against), needs_base=summary is not None or strict)
+    for one, target in wanted:
+        one.check(names, target)
+    keep_sources([*sources, *(against or [])], [html, out, summary])
+    runs, bases = _runs(sources, against or [], step)
+    rules = Rules(min_effect, bases[1:], runs[1:], across_devices)
+    verdicts, blocked = _evaluated(runs, bases, gates, rules)
+    built = replace(build_report(runs[0], bases[0] if bases else None, names, rules), gate=verdicts)
+    for one, target in wanted:
+        write_report(built, one, target, rows)
+    if summary is not None:
+        shown = built if not names else build_report(runs[0], bases[0], SUMMARISED, rules)
+        emit(to_summary(replace(shown, gate=verdicts)), summary)
+        tell(f"wrote {summary}")
+    if blocked is not None:
+        raise blocked
+    _conclude(built, strict=strict)
+
+
+def _evaluated(
+    runs: Sequence[Trace], bases: Sequence[Trace], gates: Sequence[Expression], rules: Rules
+) -> tuple[list[Verdict] | None, SourceError | None]:
+    """The gates' results, or the error why they cannot be judged, to be raised after the report is shown."""
+    if not gates:
+        return None, None
+    with _marking():
+        try:
+            return evaluate(bases[0], runs[0], gates, rules=rules), None
+        except SourceError as error:
+            return None, error
+
+
+def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Expression]:
+    """The expressions of --fail-on. Raises UsageError, after the expression with a caret under what is wrong."""
+    if not has_base and (texts or needs_base):
+        raise UsageError("--fail-on, --strict and --summary are of a comparison; name the base with --against")
+    with _marking():
+        return [parse(text) for text in texts]
+
+
+def _runs(sources: Sequence[Path], against: Sequence[Path], step: str | None) -> tuple[list[Trace], list[Trace]]:
+    """The runs of the program and those of its base: of a comparison each path is one."""
+    if not against:
+        return [open_any(sources, step)], []
+    return [open_any([path], step) for path in sources], [open_any([path], step) for path in against]
+
+
+def _conclude(report: Report, *, strict: bool) -> None:
+    """Say what the gates found, and exit as they demand. Raises SourceError where the two were not compared."""
+    if report.refused is not None:
+        raise SourceError(report.refused)
+    if report.gate is None:
+        return
+    for line in gate_lines(report.gate):
+        tell(f"gate {line}")
+    verdicts = [one.verdict for one in report.gate]
+    if FAILED in verdicts:
+        raise typer.Exit(EXIT_GATE)
+    if UNCLEAR in verdicts:
+        n = verdicts.count(UNCLEAR)
+        warn(
+            f"{n} of {len(verdicts)} gates could not be judged; profile three steps or more, or give several runs"
+            + ("" if strict else "; --strict makes this a failure")
+        )
+        if strict:
+            raise typer.Exit(EXIT_UNJUDGED)
+
+
+@contextmanager
+def _marking() -> Iterator[None]:
+    """Show the expression with its caret before the error on it."""
+    try:
+        yield
+    except ExpressionError as error:
+        for mark in error.marks:
+            tell(mark)
+        raise
+
+
+def _format(name: str | None, out: Path | None) -> Format:
+    """The format that was named, else the one that the file's ending says, else text. Raises UsageError for others."""
+    if name is not None:
+        if name not in FORMATS:
+            raise UsageError(f"no format is called {name}; the formats are {', '.join(FORMATS)}")
+        return FORMATS[name]
+    if out is None or not out.suffix:
+        return FORMATS["text"]
+    by_ending = {ending: one for one in FORMATS.values() for ending in one.endings}
+    if out.suffix.lower() not in by_ending:
+        known = ", ".join(sorted(by_ending))
+        raise UsageError(f"{out}: no format ends in {out.suffix}; the endings are {known} (or say --format)")
+    return by_ending[out.suffix.lower()]

@@ -1,0 +1,132 @@
+"""The expression of a gate, as in `--fail-on "gpu_time > +5%"`, parsed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal, TypeAlias
+
+from tracelens.derive.comparing.per_step import CAUSE_PARTS
+from tracelens.errors import UsageError
+
+Form: TypeAlias = Literal["share", "more", "most"]
+
+TIME, BYTES, COUNT = "time", "bytes", "count"
+DIRECTIONS = ("h2d", "d2h", "d2d", "p2p")
+METRICS = {
+    "gpu_time": TIME,
+    "step_time": TIME,
+    "compute": TIME,
+    "exposed_communication": TIME,
+    "exposed_copy": TIME,
+    "idle": TIME,
+    **dict.fromkeys(CAUSE_PARTS, TIME),
+    "memory_peak": BYTES,
+    "memory_reserved": BYTES,
+    **{f"{direction}_bytes": BYTES for direction in DIRECTIONS},
+    **{f"{direction}_time": TIME for direction in DIRECTIONS},
+    "kernels": COUNT,
+}
+"""Measures of a whole step that a gate can name, with their units."""
+MEASURES = {"layer": ("duration",), "kernel": ("duration", "count"), "op": ("duration", "count")}
+"""Measures of the layers, kernels and ops that a pattern matches."""
+UNITS: dict[str, dict[str, float]] = {
+    TIME: {"ns": 1, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9},
+    BYTES: {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30},
+    COUNT: {"": 1},
+}
+_LIMIT = re.compile(r"(?P<sign>\+?)\s*(?P<number>\d+(\.\d+)?)\s*(?P<unit>\S*)")
+_EXAMPLE = "as in gpu_time > +5%, exposed_copy > 1 ms or layer:layer1.*:duration > +10%"
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A gate: `kind` is metric, layer, kernel or op; `name` the metric or the pattern; `measure` what of it.
+
+    `limit` is a share of base (form share), what other may have more (more), or may have at all (most); in ns, bytes or
+    calls.
+    """
+
+    text: str
+    kind: str
+    name: str
+    measure: str
+    form: Form
+    limit: float
+
+    @property
+    def counted_in(self) -> str:
+        """TIME, BYTES or COUNT."""
+        return METRICS[self.name] if self.kind == "metric" else {"duration": TIME, "count": COUNT}[self.measure]
+
+
+class ExpressionError(UsageError):
+    """An expression that cannot be understood; `marks` is it with a caret beneath what is wrong, a line each."""
+
+    def __init__(self, text: str, at: slice, message: str) -> None:
+        """Say what is wrong with the part of the text."""
+        super().__init__(f"--fail-on: {message}")
+        begin, end, _ = at.indices(len(text))
+        self.marks = (f"  {text}", f"  {' ' * begin}{'^' * max(end - begin, 1)}")
+
+
+def near(word: str, known: list[str]) -> str:
+    """The names nearest to a word, in words."""
+    found = get_close_matches(word, known, n=3, cutoff=0.3) or known[:3]
+    return f"near: {', '.join(found)}" if found else "there is none"
+
+
+def parse(text: str) -> Expression:
+    """The expression. Raises ExpressionError, a UsageError, where it is none."""
+    left, sign, right = text.rpartition(">")
+    if not sign:
+        raise ExpressionError(text, slice(len(text.rstrip()), None), f"expected > and a limit, {_EXAMPLE}")
+    target = left.strip()
+    begin = len(left) - len(left.lstrip())
+    kind, name, measure = _target(text, target, begin)
+    counted_in = METRICS[name] if kind == "metric" else {"duration": TIME, "count": COUNT}[measure]
+    form, limit = _limit(text, len(left) + 1, right, counted_in)
+    return Expression(text, kind, name, measure, form, limit)
+
+
+def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:
+    """kind, name and measure."""
+    kind, colon, rest = target.partition(":")
+    if not colon:
+        if target not in METRICS:
+            at = slice(begin, begin + max(len(target), 1))
+            found = near(target, [*METRICS, *(f"{kind}:PATTERN:{MEASURES[kind][0]}" for kind in MEASURES)])
+            raise ExpressionError(text, at, f"no measure is called {target!r}; {found}")
+        return "metric", target, ""
+    if kind not in MEASURES:
+        raise ExpressionError(
+            text, slice(begin, begin + len(kind)), f"no {kind!r} can be asked of; near: {', '.join(MEASURES)}"
+        )
+    # Names of kernels have colons.
+    pattern, colon, measure = rest.rpartition(":")
+    if measure not in MEASURES[kind] or not pattern:
+        end = begin + len(target)
+        at = slice(end - len(measure), end)
+        said = f"expected {kind}:PATTERN:{' or '.join(MEASURES[kind])}, found {measure!r} at its end"
+        raise ExpressionError(text, at, said)
+    return kind, pattern, measure
+
+
+def _limit(text: str, begin: int, words: str, counted_in: str) -> tuple[Form, float]:
+    """The form of the limit (absolute, or relative to base) and its value."""
+    begin += len(words) - len(words.lstrip())
+    at = slice(begin, begin + max(len(words.strip()), 1))
+    found = _LIMIT.fullmatch(words.strip())
+    if found is None:
+        raise ExpressionError(text, at, f"expected a limit, {_EXAMPLE}")
+    sign, number, unit = found["sign"], float(found["number"]), found["unit"]
+    if unit == "%":
+        if not sign:
+            raise ExpressionError(text, at, f"a share is of what it was: write +{words.strip()}")
+        return "share", number / 100
+    units = UNITS[counted_in]
+    if unit not in units and number:
+        known = ", ".join(word for word in units if word) or "none"
+        raise ExpressionError(text, at, f"{unit!r} is no unit of this; the units are {known}, or % after a +")
+    return ("more" if sign else "most"), number * units.get(unit, 1)

@@ -1,0 +1,195 @@
+"""Judging rows of a comparison against their own spread: which differ by more than chance and enough to matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import atan, comb, inf, sin, sqrt
+
+import polars as pl
+
+from tracelens.trace import Trace
+
+LEVEL = 0.05
+"""The chance that any of a comparison's rows is judged where nothing differs."""
+FEWEST = 3
+"""Fewer values than this have no spread to judge by; so many runs are judged by one value each."""
+MOST = 30
+"""Values of a row; more are averaged in groups that follow each other, which are less alike than neighbours are."""
+TICK_NS = 32
+"""The clock of recent NVIDIA GPUs as CUPTI tells it (H200, driver 580); a difference of one tick is none."""
+_MOST_FREEDOM = 20
+"""From here on a median's spread, which rests on the values in the middle, is known no better."""
+FEW = "fewer than three steps (or runs) on a side"
+SPREAD = "within the spread"
+SMALL = "less than the least effect"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of judging a comparison.
+
+    `base_runs` and `other_runs` are more runs of the same two programs. `across_devices`: runs on two kinds of GPU are
+    judged too.
+    """
+
+    min_effect: float = 0.01
+    base_runs: Sequence[Trace] = ()
+    other_runs: Sequence[Trace] = ()
+    across_devices: bool = False
+
+    @property
+    def more_runs(self) -> tuple[Sequence[Trace], Sequence[Trace]]:
+        """The runs besides base and other."""
+        return self.base_runs, self.other_runs
+
+
+DEFAULT = Rules()
+
+
+def judge(  # noqa: PLR0913 - both sides, what tells rows apart, and the rules
+    base: pl.DataFrame,
+    other: pl.DataFrame,
+    key: Sequence[str],
+    rules: Rules = DEFAULT,
+    *,
+    whole: pl.Expr | None = None,
+    tick: float | pl.Expr = 0.0,
+    refusal: str | None = None,
+) -> pl.DataFrame:
+    """A row a key of either side: the key, base_value, other_value, n_base_values, n_other_values, low, high, outcome.
+
+    Both sides have the key, `run` and `value`, a row a step. A value is the median over the steps, or over the runs'
+    medians where both sides have three. `low` and `high` bound other less base, for all rows together at 95 %; outcome
+    is faster (less), slower, or unclear for the `reason` beside it; null where one side lacks the row.
+
+    The spread of a median is that of its bootstrap distribution, which for a median needs no resampling (Maritz and
+    Jarrett, JASA 73, 1978). Few steps know it badly, so the interval is Student's, with the fewer side's degrees of
+    freedom twice; Holm's correction (1979) is over the rows. A difference counts from `min_effect` on, as a share of
+    the value in base, or of `whole`, an expression of base_value.
+    """
+    key = list(key)
+    by_run = all(side.height and side["run"].n_unique() >= FEWEST for side in (base, other))
+    sides = [_units(side, key, by_run=by_run) for side in (base, other)]
+    found = [
+        side.group_by(key).agg(pl.col("value").median().alias(f"{which}_value"), pl.len().alias(f"n_{which}_values"))
+        for which, side in zip(("base", "other"), sides, strict=True)
+    ]
+    rows = found[0].join(found[1], on=key, how="full", coalesce=True, nulls_equal=True)
+    difference = pl.col("other_value") - pl.col("base_value")
+    effect = (difference.abs() / (pl.col("base_value") if whole is None else whole)).fill_nan(0.0)
+    fewest = pl.min_horizontal("n_base_values", "n_other_values")
+    rows = rows.with_columns(effect=effect, difference=difference).with_columns(
+        n=pl.when(pl.col("effect").is_not_null()).then(fewest)
+    )
+    spreads = [_spread(side, rows, key).alias(f"{at}") for at, side in enumerate(sides)]
+    rows = rows.with_columns(*spreads).with_columns(error=(pl.col("0") + pl.col("1") + 2 * (tick / 2) ** 2).sqrt())
+    return _decided(rows, rules, refusal).drop("effect", "difference", "n", "0", "1", "error", "chance", "freedom")
+
+
+def _units(side: pl.DataFrame, key: list[str], *, by_run: bool) -> pl.DataFrame:
+    """Values of each key: of each run its median, or of all runs' steps, no more than MOST."""
+    if by_run:
+        return side.group_by(*key, "run").agg(pl.col("value").cast(pl.Float64).median()).drop("run")
+    values = side.select(*key, pl.col("value").cast(pl.Float64))
+    if not values.height or values.group_by(key).len()["len"].max() <= MOST:  # type: ignore[operator]  # a number
+        return values
+    at = (pl.int_range(pl.len()) * pl.min_horizontal(pl.len(), MOST) // pl.len()).over(key)
+    return values.with_columns(group=at).group_by(*key, "group").agg(pl.col("value").mean()).drop("group")
+
+
+def _spread(side: pl.DataFrame, rows: pl.DataFrame, key: list[str]) -> pl.Series:
+    """The bootstrap variance of the median of each of the rows; null where it has fewer than FEWEST values."""
+    known = rows.filter(pl.col("n") >= FEWEST).select(key)
+    mine = side.join(known, on=key, how="semi", nulls_equal=True).sort("value")
+    placed = mine.with_columns(n=pl.len().over(key).cast(pl.Int64), at=pl.int_range(pl.len()).over(key))
+    value, weight = pl.col("value"), pl.col("weight")
+    sums = placed.join(_weights(), on=["n", "at"]).group_by(key)
+    found = sums.agg(variance=((weight * value**2).sum() - (weight * value).sum() ** 2).clip(0))
+    return rows.join(found, on=key, how="left", nulls_equal=True, maintain_order="left")["variance"]
+
+
+@cache
+def _weights() -> pl.DataFrame:
+    """n, at, weight: the chance that the median of n draws from n values is the one at that place of their order.
+
+    Of an even number it is the mean of two; the chance of either is taken, which spreads a little more. The outermost
+    tenth counts as the value next to it, so that from ten values on an outlier does no harm. Of medians of equal runs
+    (normal, log-normal and exponential values, 3 to 30 of them) 0.1 to 0.9 of the chance that Student's t says lie
+    beyond it, from 5 % to 0.01 %.
+    """
+    rows = []
+    for n in range(1, MOST + 1):
+        middles = {(n + 1) // 2, n // 2 + 1}
+        below = [[_at_least(middle, n, at / n) for at in range(n + 1)] for middle in middles]
+        chances = [sum(one[at + 1] - one[at] for one in below) / len(middles) for at in range(n)]
+        rows += [(n, min(max(at, n // 10), n - 1 - n // 10), chance) for at, chance in enumerate(chances)]
+    frame = pl.DataFrame(rows, schema={"n": pl.Int64, "at": pl.Int64, "weight": pl.Float64}, orient="row")
+    return frame.group_by("n", "at").sum()
+
+
+def _at_least(k: int, n: int, chance: float) -> float:
+    """The chance of k or more successes in n trials."""
+    return sum(comb(n, j) * chance**j * (1 - chance) ** (n - j) for j in range(k, n + 1))
+
+
+def _decided(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFrame:
+    """The rows with low, high, outcome and reason."""
+    known, large = pl.col("error").is_not_null(), pl.col("effect") >= rules.min_effect
+    freedom = (2 * (pl.col("n").cast(pl.Int64) - 1)).clip(2, _MOST_FREEDOM)
+    rows = rows.with_columns(freedom=freedom, n=pl.col("n").cast(pl.Int64))
+    n_rows = rows.filter(known).height
+    # Only what is large enough to matter can be judged; the others count as rows all the same.
+    parts = rows.select(pl.when(known & large).then("difference").alias("d"), "error", "freedom").iter_rows()
+    chances = [1.0 if d is None else _chance(abs(d) / error if error else inf, freedom) for d, error, freedom in parts]
+    rows = rows.with_columns(chance=pl.Series(chances, dtype=pl.Float64)).sort("chance", maintain_order=True)
+    levels: list[float] = []
+    has_failed = False
+    for at, chance in enumerate(rows["chance"]):
+        levels.append(levels[-1] if has_failed else LEVEL / max(n_rows - at, 1))
+        has_failed = chance > levels[-1]
+    is_judged = rows["chance"] <= pl.Series(levels, dtype=pl.Float64)
+    pairs = zip(levels, rows["freedom"], rows["error"].is_null(), strict=True)
+    reach = [None if unknown else _quantile(level, freedom) for level, freedom, unknown in pairs]
+    rows = rows.with_columns(reach=pl.Series(reach, dtype=pl.Float64) * pl.col("error"), judged=is_judged)
+    difference = pl.col("difference")
+    allowed = pl.lit(refusal is None)
+    outcome = (
+        pl.when(difference.is_null())
+        .then(None)
+        .when(allowed & known & pl.col("judged"))
+        .then(pl.when(difference < 0).then(pl.lit("faster")).otherwise(pl.lit("slower")))
+        .otherwise(pl.lit("unclear"))
+    )
+    why = pl.when(known).then(pl.when(large).then(pl.lit(SPREAD)).otherwise(pl.lit(SMALL))).otherwise(pl.lit(FEW))
+    reason = pl.when(allowed).then(why).otherwise(pl.lit(refusal, pl.String))
+    return rows.with_columns(
+        low=difference - pl.col("reach"),
+        high=difference + pl.col("reach"),
+        outcome=outcome,
+        reason=pl.when(outcome == "unclear").then(reason),
+    ).drop("reach", "judged")
+
+
+def _chance(t: float, freedom: int) -> float:
+    """The chance of Student's t beyond ±t; freedom is even (Abramowitz and Stegun, 26.7.4)."""
+    angle = atan(t / sqrt(freedom))
+    cosine2 = 1 - sin(angle) ** 2
+    term = total = 1.0
+    for k in range(1, freedom // 2):
+        term *= cosine2 * (2 * k - 1) / (2 * k)
+        total += term
+    return max(1 - sin(angle) * total, 0.0)
+
+
+@cache
+def _quantile(level: float, freedom: int) -> float:
+    """The t beyond which, on both sides, lies the chance `level`."""
+    low, high = 0.0, 1.0
+    while _chance(high, freedom) > level:
+        low, high = high, 2 * high
+    for _ in range(50):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _chance(middle, freedom) > level else (low, middle)
+    return high

@@ -1,0 +1,116 @@
+"""The values of a run's rows, a step each, from which a comparison knows how much they vary by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import polars as pl
+
+from tracelens.derive.events.ancestry import nearest_row
+from tracelens.derive.events.span_trees import of_rank, span_trees
+from tracelens.derive.layers.attribution import layer_step_times
+from tracelens.derive.time.breakdown import break_down
+from tracelens.derive.time.charging import charge
+from tracelens.derive.time.completing import steps_of
+from tracelens.schemas.events import CAUSES
+from tracelens.trace import Trace
+
+CAUSE_PARTS = tuple(f"idle_{cause}" for cause in CAUSES)
+PARTS = ("window", "compute", "exposed_communication", "exposed_copy", "idle", *CAUSE_PARTS)
+"""All of a step's time, what that consists of, and of idle time the causes."""
+
+
+def of_runs(traces: Iterable[Trace], values: Callable[[Trace], pl.DataFrame]) -> pl.DataFrame:
+    """The values of several runs of a program, one below the other, with `run` counted from 0."""
+    found = [values(trace).with_columns(run=pl.lit(at, pl.Int64)) for at, trace in enumerate(traces)]
+    return pl.concat([frame for frame in found if frame.height] or found[:1])
+
+
+def in_steps(trace: Trace) -> pl.DataFrame:
+    """rank, step: the steps that launched kernels, of ranks that mark any; steps without a kernel are none here."""
+    marked = trace.select("kernels", "rank", "step").drop_nulls("step")
+    return marked.unique() if marked.height else marked.clear()
+
+
+def each_step(measured: pl.DataFrame, steps: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """The key (with rank), value and n: sums of `value` and `n` in each of the rank's steps, 0 where a row is in none.
+
+    `measured` has rank, the key, step, value and n. Work outside of steps is left out; of a rank that marks none, each
+    row of `measured` stays as it is: a call is then what one can compare.
+    """
+    marked = steps["rank"].unique().implode()
+    inside = measured.filter(pl.col("rank").is_in(marked)).drop_nulls("step")
+    sums = inside.lazy().group_by(*key, "step").agg(pl.col("value", "n").sum()).collect()
+    every = sums.select(key).unique(maintain_order=True).join(steps, on="rank")
+    full = every.join(sums, on=[*key, "step"], how="left", nulls_equal=True, maintain_order="left").sort("step")
+    columns = [*key, "value", "n"]
+    calls = measured.filter(~pl.col("rank").is_in(marked)).select(columns)
+    return pl.concat([full.with_columns(pl.col("value", "n").fill_null(0)).select(columns), calls])
+
+
+def layer_values(trace: Trace) -> pl.DataFrame:
+    """Time of each layer's and phase's kernels a step: rank, layer, phase, value; in all where no step is marked."""
+    return each_step(layer_work(trace), in_steps(trace), ("rank", "layer", "phase")).drop("n")
+
+
+def layer_work(trace: Trace) -> pl.DataFrame:
+    """Time of each layer's and phase's kernels by step: rank, layer, phase, step, value, n."""
+    found = layer_step_times(trace)
+    return found.select("rank", "layer", "phase", "step", value=pl.col("duration_ns").cast(pl.Float64), n=pl.lit(1))
+
+
+def kernel_work(trace: Trace) -> pl.DataFrame:
+    """Every kernel: rank, name, step, value (its duration), n (1)."""
+    found = trace.select("kernels", "rank", "name", "step", "duration_ns")
+    return found.select("rank", "name", "step", value=pl.col("duration_ns").cast(pl.Float64), n=pl.lit(1))
+
+
+def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
+    """Every call of an op: rank, name, step, n (1), value: time of the kernels it launches itself, else its own."""
+    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "self_ns", "step")
+    kernels = trace.select("kernels", "rank", "span_id", "duration_ns")
+    found = []
+    for tree in span_trees(spans):
+        is_op = tree["kind"] == "op"
+        value = tree["self_ns"]
+        if on_device:
+            own = of_rank(kernels, tree)
+            within = nearest_row(tree["parent_id"], is_op).gather(own["span_id"])
+            value = charge(within, own["duration_ns"], tree.height)
+        found.append(tree.select("rank", "name", "step", value=value.cast(pl.Float64), n=pl.lit(1)).filter(is_op))
+    return pl.concat(found) if found else kernel_work(trace).clear()
+
+
+def time_values(trace: Trace) -> pl.DataFrame:
+    """Parts of each device's steps: rank, device (counted from 0), part, value; of all time where no step is marked."""
+    frame = break_down(trace).frame
+    marked = frame.filter(pl.col("step").is_not_null())
+    device = (pl.col("device_id").rank("dense").over("rank") - 1).cast(pl.Int64)
+    parts = [pl.col(f"{part}_ns").cast(pl.Float64).alias(part) for part in PARTS]
+    wide = (marked if marked.height else frame).sort("step").select("rank", *parts, device=device)
+    return wide.unpivot(index=["rank", "device"], variable_name="part", value_name="value")
+
+
+def memory_values(trace: Trace) -> pl.DataFrame:
+    """Memory of each step: rank, device (null: host), measure, value; of the whole where no step is marked."""
+    steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+    rows = trace.select(
+        "allocations", "rank", "device_id", "time_ns", "size_bytes", "allocated_bytes", "reserved_bytes"
+    )
+    rows = rows.sort("time_ns")
+    if steps.height:
+        placed = rows.join_asof(
+            steps.sort("start_ns"), left_on="time_ns", right_on="start_ns", by="rank", check_sortedness=False
+        )
+        rows = placed.filter(pl.col("time_ns") < pl.col("end_ns"))
+    else:
+        rows = rows.with_columns(step=pl.lit(None, pl.Int64))
+    device = (pl.col("device_id").rank("dense").over("rank") - 1).cast(pl.Int64)
+    sums = rows.with_columns(device=device).group_by("rank", "device", "step", maintain_order=True)
+    wide = sums.agg(
+        pl.col("allocated_bytes").max().alias("allocated_peak"),
+        pl.col("reserved_bytes").max().alias("reserved_peak"),
+        pl.col("size_bytes").filter(pl.col("size_bytes") > 0).sum().alias("allocated_in_all"),
+    )
+    found = wide.drop("step").unpivot(index=["rank", "device"], variable_name="measure", value_name="value")
+    return found.drop_nulls("value").cast({"value": pl.Float64})

@@ -1,0 +1,108 @@
+"""The outcome of a measured compile plan: its time beside that of the same model without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from tracelens.derive.comparing.expressions import parse
+from tracelens.derive.comparing.gate import evaluate
+from tracelens.derive.comparing.judging import judge
+from tracelens.derive.layers.layer_times import DEVICES, EAGER
+from tracelens.trace import Trace
+
+PLANNED = "custom"
+"""The configuration that a plan is measured in."""
+
+_ALONE = (
+    "A plan was measured and nothing to compare it with: measure the model without it on the same device too "
+    "(tracelens collect timings --configuration interpreted, or cuda, --method e2e --plan FILE)."
+)
+
+
+def planned_outcome(*traces: Trace) -> list[str]:
+    """A sentence each on what a measured plan gained over the uncompiled model and over the one compiled as a whole.
+
+    Plan and model may have been measured in one trace or several, the first of which counts. Each is judged against the
+    spread of both, see `judge`, and the first against what was predicted, where the measurement recorded that. Nothing
+    where no plan was measured.
+    """
+    pure: dict[str, pl.DataFrame] = {}
+    for trace in reversed(traces):
+        pure |= _pure(trace)
+    if PLANNED not in pure:
+        return []
+    about = _settings(next(trace for trace in traces if PLANNED in _pure(trace)))
+    device = _kind_of_device(about)
+    found = []
+    for name in sorted(set(pure) - {PLANNED}, key=lambda one: one not in EAGER):
+        if device is None or DEVICES.get(name) == device:
+            predicted = about.get("plan", {}).get(f"predicted_speedup_over_{'base' if name in EAGER else 'other'}")
+            found.append(_beside(name, pure[name], pure[PLANNED], predicted))
+    return found or [_ALONE]
+
+
+def _pure(trace: Trace) -> dict[str, pl.DataFrame]:
+    """The unprofiled end-to-end executions of each configuration, of the fastest of its modes: run (round), value."""
+    rows = trace.timings.filter(
+        pl.col("module_path").is_null() & (pl.col("method") == "e2e"),
+        ~pl.col("is_warmup") & ~pl.col("profiled") & ~pl.col("synchronized"),
+    )
+    ways = rows.partition_by("configuration", "compile_mode", maintain_order=True)
+    values = [(way["configuration"][0], way.select(plan=0, run="round", value="duration_ns")) for way in ways]
+    values.sort(key=lambda one: _median(one[1]), reverse=True)
+    return {name: frame for name, frame in values if _median(frame) > 0}
+
+
+def _median(values: pl.DataFrame) -> float:
+    return float(values.select(pl.col("value").median()).item())
+
+
+def _settings(trace: Trace) -> dict[str, Any]:
+    """The settings that the measurement of the plan recorded."""
+    kept = [source.get("settings", {}) for source in trace.manifest.sources]
+    return next((about for about in kept if PLANNED in about.get("devices", {})), {})
+
+
+def _kind_of_device(about: dict[str, Any]) -> str | None:
+    """The kind of device that the plan ran on, cpu or gpu; null where it was not recorded."""
+    told = about.get("devices", {}).get(PLANNED)
+    return None if told is None else "cpu" if told == "cpu" else "gpu"
+
+
+def _beside(name: str, base: pl.DataFrame, plan: pl.DataFrame, predicted: float | None) -> str:
+    row = judge(base, plan, ["plan"]).row(0, named=True)
+    before, after, low, high = (row[key] for key in ("base_value", "other_value", "low", "high"))
+    span = [
+        f"{before / (before + more):.2f}" if before + more > 0 else "any" for more in (high, low) if more is not None
+    ]
+    said = [" to ".join(span), *([] if predicted is None else [f"predicted {predicted:.2f}"])]
+    brackets = f" ({'; '.join(word for word in said if word)})" if any(said) else ""
+    return (
+        f"The measured plan ({PLANNED}) takes {after / 1e6:.3f} ms end to end, {name} {before / 1e6:.3f} ms: a speedup "
+        f"of {before / after:.2f}{brackets}, {HELPED[row['outcome']]}{reason(row['reason'])}."
+    )
+
+
+HELPED = {"faster": "it helps", "slower": "it does harm", "unclear": "no difference can be told"}
+
+
+def reason(why: str | None) -> str:
+    """Why nothing can be told, as the end of a sentence."""
+    return "" if why is None else f": {why}"
+
+
+def planned_steps(base: Trace, planned: Trace) -> str:
+    """A sentence on whether steps with the plan applied are faster than those of base.
+
+    Raises SourceError where the two are not runs of one program, or have no kernels.
+    """
+    (found,) = evaluate(base, planned, [parse("step_time > +100%")])
+    if found.value is None:
+        return f"A step of the plan cannot be compared with base: {found.reason}."
+    more = [f"{value:+.1%}" for value in (found.value, found.low, found.high) if value is not None]
+    spread = f" ({more[1]} to {more[2]})" if len(more) > 1 else ""
+    why = found.reason if found.outcome == "unclear" else None
+    told = f"{HELPED[found.outcome]}{reason(why)}"
+    return f"A step of the measured plan differs from one of base by {more[0]}{spread}: {told}."

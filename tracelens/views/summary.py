@@ -1,0 +1,66 @@
+"""A comparison in a few lines of Markdown, as for a pull request: gates, what differs, what was judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict
+from tracelens.report import Report, Section
+from tracelens.views.formats.markdown import bullets, escape, table
+
+_MOST = 10
+_JUDGED = ("faster", "slower", "less", "more")
+SUMMARISED = (
+    "compare_setup",
+    "compare_time",
+    "compare_layers",
+    "compare_blocks",
+    "compare_kernels",
+    "compare_ops",
+    "compare_memory",
+)
+
+
+def gate_lines(verdicts: list[Verdict]) -> list[str]:
+    """A line a gate: its verdict, what it asks, and what was found."""
+    return [f"{one.verdict}: {one.expr} ({_found(one)}; {one.reason})" for one in verdicts]
+
+
+def _found(one: Verdict) -> str:
+    """The value with its interval, as a share or as a number of what the expression is counted in."""
+    if one.value is None:
+        return "no value"
+    form = "{:+.2%}" if one.expr.rstrip().endswith("%") else "{:,.0f}"
+    known = one.low is not None and one.high is not None
+    return form.format(one.value) + (f", {form.format(one.low)} to {form.format(one.high)}" if known else "")
+
+
+def to_summary(report: Report) -> str:
+    """Markdown: the gates, what differs between the runs, and the rows that were judged faster or slower."""
+    parts = [f"# {escape(report.title)}"]
+    if report.gate is not None:
+        n = {word: sum(one.verdict == word for one in report.gate) for word in (FAILED, UNCLEAR)}
+        unclear = f", {n[UNCLEAR]} could not be judged" if n[UNCLEAR] else ""
+        said = f"**{n[FAILED]} of {len(report.gate)} gates failed{unclear}.**"
+        lines = ["| gate | verdict | found | why |", "| --- | --- | --- | --- |"]
+        lines += [
+            f"| {escape(one.expr)} | {one.verdict} | {escape(_found(one))} | {escape(one.reason)} |"
+            for one in report.gate
+        ]
+        parts += [said, "\n".join(lines)]
+    if report.refused is not None:
+        parts.append(escape(report.refused))
+    parts += [_section(one) for one in report.sections if one.analysis.name in SUMMARISED and one.missing is None]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _section(section: Section) -> str:
+    """A section's notes, and its judged rows, largest change first as they stand."""
+    parts = [f"## {escape(section.analysis.question)}", bullets(section.notes)]
+    if "outcome" in section.frame:
+        judged = section.frame.filter(pl.col("outcome").is_in(_JUDGED))
+        if judged.height:
+            parts.append(table(replace(section, frame=judged), _MOST))
+    return "\n\n".join(part for part in parts if part)
