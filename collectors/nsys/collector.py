@@ -13,8 +13,10 @@ from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, is_nsys_tabl
 from tracelens.collectors.nsys.report_file import RAW_SUFFIX, REPORT_SUFFIXES, exported
 from tracelens.collectors.nsys.session import Session, read_names
 from tracelens.collectors.nsys.sqlite import MAGIC, SqliteExport
+from tracelens.collectors.nsys.whole import fitting
 from tracelens.derive.assemble import assemble
 from tracelens.errors import SourceError, first_line
+from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.cleaning import clean
 
@@ -108,7 +110,7 @@ def read_export(path: Path, source: Path) -> Capture:
 def _capture(export: Export, source: Future[SourceFile]) -> Capture:
     diagnostics = Diagnostics()
     versions, version = about.schema_version(export)
-    base_ns, time_base = about.clock(export)
+    base_ns, time_base = about.clock(export, diagnostics)
     session = Session(export, read_names(export), base_ns, diagnostics)
     raw = _raw_tables(session)
     about.check_version(version, diagnostics)
@@ -145,6 +147,8 @@ def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
     raw["graph_nodes"] = events.graph_nodes(session)
     raw["spans"] = nvtx.spans(session, lambda: _last_moment(raw))
     raw["devices"] = _one_numbering(raw, about.devices(session.export), session.diagnostics)
+    for name in raw.keys() & TABLES.keys():
+        raw[name] = fitting(TABLES[name], raw.pop(name), session.diagnostics)
     return raw
 
 

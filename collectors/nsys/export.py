@@ -133,7 +133,7 @@ class DirectoryExport(Export):
         try:
             for arrow in read(self._file(table), list(columns)):
                 yield decoded(arrow.select(list(columns)))
-        except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
+        except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError, KeyError) as error:
             raise self.broken(table, error) from error
 
 
@@ -224,7 +224,7 @@ def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
     otherwise follow out of bounds.
     """
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        column.validate()
+        column.validate(full=True)  # streams tell how many nulls there are, and that may be wrong
         return column
     try:
         column.validate(full=True)

@@ -16,6 +16,9 @@ from tracelens.derive.columns.distinct import distinct_rows
 from tracelens.errors import SourceError
 from tracelens.trace.capture import Diagnostics
 
+TIME_LIMIT_NS = 2**61
+"""73 years, as for torch: no session is longer, and no clock of this century shows more from 1970 on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -55,15 +58,29 @@ class Session:
 
     def intervals(self, table: str, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
         """The frame with start_ns and duration_ns; rows without times, or that end before they start, are counted."""
-        usable = frame
+        usable, (first, last) = frame, (frame["start"].min(), frame["end"].max())
         # Mostly all rows are, which is sooner seen than said of each.
-        if any(frame[c].null_count() for c in ("start", "end", *needed)) or (frame["end"] < frame["start"]).any():
-            usable = frame.drop_nulls(["start", "end", *needed]).filter(pl.col("end") >= pl.col("start"))
-        lost = frame.height - usable.height
-        self.diagnostics.add(
-            "loss", "broken_rows", f"rows of {table} had no usable times or ids and were left out", lost
-        )
+        has_gaps = any(frame[c].null_count() for c in ("start", "end", *needed))
+        if has_gaps or (frame["end"] < frame["start"]).any() or not (is_time(first) and is_time(last)):
+            ends = pl.col("end").is_between("start", TIME_LIMIT_NS)
+            usable = frame.drop_nulls(["start", "end", *needed]).filter(ends, pl.col("start") >= -TIME_LIMIT_NS)
+        self._count_broken(table, frame.height - usable.height)
         return usable.with_columns(start_ns=pl.col("start") + self.base_ns, duration_ns=pl.col("end") - pl.col("start"))
+
+    def moments(self, table: str, frame: pl.DataFrame, column: str) -> pl.DataFrame:
+        """The rows without those whose time in the column is none; they are counted."""
+        usable = frame.filter(pl.col(column).is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS) | pl.col(column).is_null())
+        self._count_broken(table, frame.height - usable.height)
+        return usable
+
+    def _count_broken(self, table: str, count: int) -> None:
+        text = f"rows of {table} had no usable times or ids and were left out"
+        self.diagnostics.add("loss", "broken_rows", text, count)
+
+
+def is_time(value: object) -> bool:
+    """Whether a number of nanoseconds, or none at all, can be added to another time, and be a duration."""
+    return value is None or (isinstance(value, int) and -TIME_LIMIT_NS <= value <= TIME_LIMIT_NS)
 
 
 def read_names(export: Export) -> pl.DataFrame:
