@@ -167,3 +167,9 @@ def test_the_limit_of_an_events_size_can_be_raised(tmp_path: Path, monkeypatch: 
     assert "TRACELENS_MAX_EVENT_MIB" in capture.diagnostics.texts["loss", "event_too_long"]
     monkeypatch.setenv("TRACELENS_MAX_EVENT_MIB", "20")
     assert rows(read_either(path, monkeypatch, fast=fast), "spans", "name") == [("first",), ("last",)]
+
+
+def test_threads_of_which_one_has_a_number_that_does_not_fit_the_others(tmp_path: Path) -> None:
+    call = span("cudaLaunchKernel", 2, 1, cat="cuda_runtime", args={"correlation": 1})
+    capture = read(write(tmp_path / "t.json", [span("op", 1, 5), span("far", 1, 5, tid=2**33), call]))
+    assert rows(capture, "spans", "thread_id") == [(1,), (2**33,)]
