@@ -41,12 +41,12 @@ sanitized: $(VENV)/installed-for-tests
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" TRACELENS_EXAMPLES=20 \
 	  $(BIN)/python $(PYTEST) -q -p tests.sanitized -k 'not ($(NOT_SANITIZED))' $(NATIVE_TESTS:%=tests/test_%.py)
 	$(BIN)/python -m tests.fuzz $(FUZZ_INPUTS)
-	$(BIN)/python -m tests.fuzz.traces 100
+	$(BIN)/python -m tests.fuzz.sources 12
 
-# Minutes; what was run so far is written down in docs/decisions.md.
+# Hours, most of them for sources; what was run so far is written down in docs/decisions.md.
 fuzz: $(VENV)/installed-for-tests
 	$(BIN)/python -m tests.fuzz 10000000
-	$(BIN)/python -m tests.fuzz.traces 3000
+	$(BIN)/python -m tests.fuzz.sources 3000
 
 check: $(VENV)/installed-for-tests
 	$(BIN)/ruff check .

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 import polars as pl
 
-from tracelens.errors import SourceError
+from tracelens.errors import SourceError, first_line
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Collector
@@ -73,9 +73,9 @@ def read(path: Path) -> list[Capture]:
         sidecar = msgspec.json.decode(_content(path), type=_Sidecar)
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path}: cannot be read: {error}; capture again with --compile-provenance") from error
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SourceError(
-            f"{path}: expected a {FORMAT} sidecar, found {error}; capture again with --compile-provenance"
+            f"{path}: expected a {FORMAT} sidecar, found {first_line(error)}; capture again with --compile-provenance"
         ) from error
     if sidecar.format != FORMAT or sidecar.version > VERSION:
         raise SourceError(

@@ -139,7 +139,7 @@ def _records(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
 def _decoded(text: bytes) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,23 @@ def write_and_stop(self, frame, path, *cells):
 
 Table.write = write_and_stop
 main(sys.argv[3:])
+"""
+
+
+# Begins as the command does, and interrupts itself where a module is imported.
+IMPORTING = """
+import os, signal, sys
+
+module = sys.argv.pop(1)
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+from tracelens.__main__ import main
+main()
 """
 
 
@@ -84,6 +102,19 @@ def test_a_collect_stopped_while_writing_leaves_no_trace(
         return
     assert len(left) == 1, left
     collect_again(out, capsys)
+
+
+@pytest.mark.parametrize("module", ["polars", "tracelens.analyses.verdict", "tracelens.cli.io", "typer.core"])
+def test_interrupted_while_modules_are_imported(module: str) -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", IMPORTING, module, "--version"], capture_output=True, cwd=ROOT, check=False
+    )
+    assert (process.returncode, process.stdout, process.stderr) == (130, b"", b"interrupted\n")
+
+
+def test_the_command_begins_where_that_is_answered() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {"tracelens": "tracelens.__main__:main"}
 
 
 def test_what_a_killed_collect_left_is_cleared_by_the_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,6 +82,12 @@ def test_a_damaged_sidecar_costs_nothing_but_what_it_held(tmp_path: Path, beside
     assert capture.rank is None
 
 
+@pytest.mark.parametrize("depth", [600, 960, 100_000])
+def test_a_sidecar_of_lists_in_lists(tmp_path: Path, depth: int) -> None:
+    capture = read(traced(tmp_path, '{"layers": ' + "[" * depth + "]" * depth + "}"))
+    assert len(rows(capture, "spans", "name")) == len(MODULES)
+
+
 def test_a_sidecar_is_no_trace_of_its_own(tmp_path: Path) -> None:
     trace = traced(tmp_path, BESIDE)
     assert tl.collect(tmp_path).manifest.ranks == [3]

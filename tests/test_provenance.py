@@ -208,6 +208,11 @@ def test_a_sidecar_is_found_by_its_content_and_read(tmp_path: Path, suffix: str)
 @pytest.mark.parametrize(
     ("content", "said"),
     [
+        (
+            json.dumps(sidecar(notes=["note"])).replace('"note"', '"\udced"'),
+            "expected a tracelens-provenance sidecar, found 'ut",
+        ),
+        (json.dumps(sidecar())[:-1] + ', "more": ' + "[" * 5000, "expected a tracelens-provenance sidecar"),
         (json.dumps(sidecar(version=2)), "version 2, this tracelens reads tracelens-provenance up to 1"),
         (json.dumps(sidecar(graphs=3)), "expected a tracelens-provenance sidecar"),
         (json.dumps(sidecar())[:-9], "expected a tracelens-provenance sidecar"),
@@ -217,7 +222,7 @@ def test_a_sidecar_is_found_by_its_content_and_read(tmp_path: Path, suffix: str)
 )
 def test_a_damaged_sidecar_says_what_is_wrong(tmp_path: Path, content: str, said: str) -> None:
     path = tmp_path / "sidecar.json"
-    path.write_text(content)
+    path.write_bytes(content.encode(errors="surrogateescape"))
     with pytest.raises(SourceError, match=said):
         collect(path)
 

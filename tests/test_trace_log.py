@@ -102,7 +102,7 @@ LOG = (
 
 def written(folder: Path, text: str = LOG) -> Path:
     path = folder / "dedicated_log_torch_trace_rank_2_abc.log"
-    path.write_text(text)
+    path.write_bytes(text.encode(errors="surrogateescape"))
     return path
 
 
@@ -197,6 +197,8 @@ def test_values_of_other_kinds_and_absurd_sizes_are_no_failure(tmp_path: Path) -
     for size in ("9" * 5000, "999999999999999999, 999999999999999999"):
         odd = collect(written(tmp_path, LOG.replace("[2, 8]", f"[{size}]"))).provenance
         assert odd.filter(node="relu")["output_bytes"].to_list() == [0, 0], "no memory holds it"
+    for damaged in (f'"sizes": {"[" * 5000}', '"sizes": "\udced"'):
+        assert collect(written(tmp_path, LOG.replace('"sizes": {}', damaged))).provenance.height
     with pytest.raises(SourceError, match="claims rank 5000000000; ranks are whole numbers"):
         collect(written(tmp_path, LOG.replace('"rank": 2', '"rank": 5000000000')))
 

@@ -1,14 +1,24 @@
-"""Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask what abstraction costs."""
+"""Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask what abstraction costs.
 
-from tracelens import analyses
-from tracelens.collectors import collect
-from tracelens.collectors.torch.running import capture
-from tracelens.measuring import Protocol, measure
-from tracelens.plan import Plan, apply_plan, make_plan
-from tracelens.trace import Trace
-from tracelens.trace.combine import add_timings
+The modules are imported with the first name that is asked for: that takes a second, in which the command line shall
+answer Ctrl-C, and Python imports this one before any other of the package.
+"""
 
-open = Trace.open  # noqa: A001 - tl.open reads like gzip.open
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tracelens import analyses
+    from tracelens.collectors import collect
+    from tracelens.collectors.torch.running import capture
+    from tracelens.measuring import Protocol, measure
+    from tracelens.plan import Plan, apply_plan, make_plan
+    from tracelens.trace import Trace
+    from tracelens.trace.combine import add_timings
+
+    open = Trace.open  # noqa: A001 - tl.open reads like gzip.open
 
 __all__ = [
     "Plan",
@@ -23,3 +33,30 @@ __all__ = [
     "measure",
     "open",
 ]
+_MODULES = {
+    "collectors": ("collect",),  # the first one: what no collector filled is said with those that would
+    "collectors.torch.running": ("capture",),
+    "measuring": ("Protocol", "measure"),
+    "plan": ("Plan", "apply_plan", "make_plan"),
+    "trace": ("Trace",),
+    "trace.combine": ("add_timings",),
+}
+
+
+def _import_all() -> dict[str, Any]:
+    """What the package offers, by name."""
+    found = {}
+    for place, names in _MODULES.items():
+        module = import_module(f"{__name__}.{place}")
+        found.update({name: getattr(module, name) for name in names})
+    return found | {"analyses": import_module(f"{__name__}.analyses"), "open": found["Trace"].open}
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """One of the names above, with which all of them are there."""
+        if name not in __all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals().update(_import_all())
+        return globals()[name]

@@ -14,7 +14,7 @@ import polars as pl
 from tracelens.collectors.nsys import codes
 from tracelens.collectors.nsys.events import API_TABLES, WHOLE_GRAPHS
 from tracelens.collectors.nsys.export import Export, wanted
-from tracelens.collectors.nsys.session import Session, together
+from tracelens.collectors.nsys.session import Session, is_time, together
 from tracelens.trace.capture import Diagnostics
 
 NEWEST_SCHEMA = (3, 25)
@@ -64,7 +64,7 @@ def check_version(version: tuple[int, int] | None, diagnostics: Diagnostics) -> 
         diagnostics.add("warning", "schema_older", text)
 
 
-def clock(export: Export) -> tuple[int, str]:
+def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
     """The offset to add to the export's times, and the manifest's word for the result.
 
     Times count from the start of the session, unless the export was made with --ts-normalize.
@@ -72,6 +72,10 @@ def clock(export: Export) -> tuple[int, str]:
     if _about_export(export).get("EXPORT_PARAM_TIME_NORMALIZE") == "true":
         return 0, "unix_epoch"
     starts = export.frame("TARGET_INFO_SESSION_START_TIME", wanted(["utcEpochNs"]))["utcEpochNs"].drop_nulls()
+    if starts.len() and not is_time(starts[0]):
+        text = "the time at which the session began is none; times count from then"
+        diagnostics.add("warning", "base_time_wrong", text)
+        return 0, "trace_start"
     return (int(starts[0]), "unix_epoch") if starts.len() else (0, "trace_start")
 
 
@@ -123,7 +127,8 @@ def counters(session: Session) -> pl.DataFrame:
     )
     parts = []
     for raw in session.chunks("GPU_METRICS", ["timestamp", "typeId", "metricId", "value"]):
-        samples = raw.drop_nulls(["timestamp", "value"]).join(about, on=keys, how="left", maintain_order="left")
+        samples = session.moments("GPU_METRICS", raw.drop_nulls(["timestamp", "value"]), "timestamp")
+        samples = samples.join(about, on=keys, how="left", maintain_order="left")
         parts.append(
             samples.select(
                 name=pl.col("metricName").fill_null("unknown"),

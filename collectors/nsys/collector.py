@@ -11,10 +11,11 @@ import polars as pl
 from tracelens.collectors.nsys import about, events, nvtx
 from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, is_nsys_table, open_directory
 from tracelens.collectors.nsys.report_file import RAW_SUFFIX, REPORT_SUFFIXES, exported
-from tracelens.collectors.nsys.session import Session, read_names
+from tracelens.collectors.nsys.session import Session, fitting, read_names
 from tracelens.collectors.nsys.sqlite import MAGIC, SqliteExport
 from tracelens.derive.assemble import assemble
 from tracelens.errors import SourceError, first_line
+from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.cleaning import clean
 
@@ -105,7 +106,7 @@ def read_export(path: Path, source: Path) -> Capture:
 def _capture(export: Export, source: Future[SourceFile]) -> Capture:
     diagnostics = Diagnostics()
     versions, version = about.schema_version(export)
-    base_ns, time_base = about.clock(export)
+    base_ns, time_base = about.clock(export, diagnostics)
     session = Session(export, read_names(export), base_ns, diagnostics)
     raw = _raw_tables(session)
     about.check_version(version, diagnostics)
@@ -142,6 +143,8 @@ def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
     raw["graph_nodes"] = events.graph_nodes(session)
     raw["spans"] = nvtx.spans(session, lambda: _last_moment(raw))
     raw["devices"] = _one_numbering(raw, about.devices(session.export), session.diagnostics)
+    for name in raw.keys() & TABLES.keys():
+        raw[name] = fitting(TABLES[name], raw.pop(name), session.diagnostics)
     return raw
 
 

@@ -105,7 +105,7 @@ def graph_nodes(session: Session) -> pl.DataFrame:
     """The time and thread at which each node of a CUDA graph was made, and the node that it is a copy of."""
     integers = ["globalTid", "graphNodeId", "originalGraphNodeId"]
     return together(
-        raw.drop_nulls(["start", "graphNodeId"]).select(
+        session.moments(table, raw.drop_nulls(["start", "graphNodeId"]), "start").select(
             process_of("globalTid").alias("process_id"),
             thread_of("globalTid").alias("thread_id"),
             start_ns=pl.col("start") + session.base_ns,

@@ -17,6 +17,7 @@ from pyarrow import ipc
 
 from tracelens.errors import SourceError, first_line
 from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
+from tracelens.storage.pages import page_bytes
 from tracelens.storage.table import DataType
 
 HOW_TO_EXPORT = "nsys export --type parquetdir --output NAME_pqtdir NAME.nsys-rep"
@@ -133,7 +134,7 @@ class DirectoryExport(Export):
         try:
             for arrow in read(self._file(table), list(columns)):
                 yield decoded(arrow.select(list(columns)))
-        except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError) as error:
+        except (pa.ArrowException, pl.exceptions.PolarsError, OSError, ValueError, KeyError) as error:
             raise self.broken(table, error) from error
 
 
@@ -183,7 +184,8 @@ def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
     """
     rows = chunk_rows(columns)
     with pq.ParquetFile(file) as parquet:
-        _check_size(file, parquet.metadata.num_rows * len(columns) * _CELL_BYTES)
+        cells = parquet.metadata.num_rows * len(columns) * _CELL_BYTES
+        _check_size(file, max(cells, page_bytes(file, parquet.metadata, columns)))
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
         if max(sizes, default=0) <= _WHOLE_GROUP * rows:
             for group in range(len(sizes)):
@@ -224,7 +226,7 @@ def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
     otherwise read out of bounds.
     """
     if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
-        column.validate()
+        column.validate(full=True)  # streams tell how many nulls there are, and that may be wrong
         return column
     try:
         column.validate(full=True)

@@ -14,7 +14,11 @@ import polars as pl
 from tracelens.collectors.nsys.export import Export, wanted
 from tracelens.derive.columns.distinct import distinct_rows
 from tracelens.errors import SourceError
+from tracelens.storage.table import Table
 from tracelens.trace.capture import Diagnostics
+
+TIME_LIMIT_NS = 2**61
+"""73 years, as for torch: no session is longer, and no clock of this century shows more from 1970 on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +58,30 @@ class Session:
         return chain([pl.DataFrame(schema=columns)], self.export.chunks(table, columns))
 
     def intervals(self, table: str, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
-        """The frame with start_ns and duration_ns; rows without times, or ending before their start, are counted."""
-        usable = frame
+        """The frame with start_ns and duration_ns; rows without times, or that end before they start, are counted."""
+        usable, (first, last) = frame, (frame["start"].min(), frame["end"].max())
         # Mostly all rows are usable, which is checked sooner than filtered.
-        if any(frame[c].null_count() for c in ("start", "end", *needed)) or (frame["end"] < frame["start"]).any():
-            usable = frame.drop_nulls(["start", "end", *needed]).filter(pl.col("end") >= pl.col("start"))
-        lost = frame.height - usable.height
-        self.diagnostics.add(
-            "loss", "broken_rows", f"rows of {table} had no usable times or ids and were left out", lost
-        )
+        has_gaps = any(frame[c].null_count() for c in ("start", "end", *needed))
+        if has_gaps or (frame["end"] < frame["start"]).any() or not (is_time(first) and is_time(last)):
+            ends = pl.col("end").is_between("start", TIME_LIMIT_NS)
+            usable = frame.drop_nulls(["start", "end", *needed]).filter(ends, pl.col("start") >= -TIME_LIMIT_NS)
+        self._count_broken(table, frame.height - usable.height)
         return usable.with_columns(start_ns=pl.col("start") + self.base_ns, duration_ns=pl.col("end") - pl.col("start"))
+
+    def moments(self, table: str, frame: pl.DataFrame, column: str) -> pl.DataFrame:
+        """The rows without those whose time in the column is none; they are counted."""
+        usable = frame.filter(pl.col(column).is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS) | pl.col(column).is_null())
+        self._count_broken(table, frame.height - usable.height)
+        return usable
+
+    def _count_broken(self, table: str, count: int) -> None:
+        text = f"rows of {table} had no usable times or ids and were left out"
+        self.diagnostics.add("loss", "broken_rows", text, count)
+
+
+def is_time(value: object) -> bool:
+    """Whether a number of nanoseconds, or none at all, can be added to another time, and be a duration."""
+    return value is None or (isinstance(value, int) and -TIME_LIMIT_NS <= value <= TIME_LIMIT_NS)
 
 
 def read_names(export: Export) -> pl.DataFrame:
@@ -89,3 +107,15 @@ def narrow(frame: pl.DataFrame) -> pl.DataFrame:
 def together(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
     """Chunks as one contiguous frame; each column is as wide as its widest chunk."""
     return pl.concat(parts, how="vertical_relaxed", rechunk=True)
+
+
+def fitting(table: Table, frame: pl.DataFrame, diagnostics: Diagnostics) -> pl.DataFrame:
+    """The frame with null for numbers that a 32-bit column cannot hold, or without the row where one is needed."""
+    text = f"numbers of {table.name} that nothing there can have; left out, with the row where it needs one"
+    for column in table:
+        if column.dtype != pl.Int32 or frame.schema.get(column.name) != pl.Int64:
+            continue
+        fits = pl.col(column.name).is_between(-(2**31), 2**31 - 1) | pl.col(column.name).is_null()
+        diagnostics.add("loss", "number_out_of_range", text, int(frame.select((~fits).sum()).item()))
+        frame = frame.with_columns(pl.when(fits).then(column.name)) if column.nullable else frame.filter(fits)
+    return frame

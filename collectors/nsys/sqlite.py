@@ -59,7 +59,7 @@ class SqliteExport(Export):
                 n_read += chunk.height
                 yield chunk
         except (ImportError, OSError, pa.ArrowException):
-            # ADBC is not installed, or refuses a column that holds values of several types.
+            # ADBC is not installed, or refuses a damaged file or a column of several types, of which rows tell more.
             yield from self._row_chunks(table, columns, n_read)
 
     def _arrow_chunks(self, table: str, columns: Mapping[str, DataType]) -> Iterator[pl.DataFrame]:
@@ -69,13 +69,18 @@ class SqliteExport(Export):
         """
         adbc = importlib.import_module("adbc_driver_sqlite.dbapi")
         rows = {"adbc.sqlite.query.batch_rows": str(chunk_rows(columns))}
-        with adbc.connect(self._uri) as database, database.cursor(adbc_stmt_kwargs=rows) as cursor:
-            cursor.execute(_select(table, columns))
-            for batch in cursor.fetch_record_batch():
-                kinds = [(field.type, columns[field.name]) for field in batch.schema]
-                if not all(found == pa.int64() or (found, asked) == (pa.string(), pl.String) for found, asked in kinds):
-                    raise OSError("a column has another type than is asked for")
-                yield decoded(pa.Table.from_batches([batch]))
+        try:
+            with adbc.connect(self._uri) as database, database.cursor(adbc_stmt_kwargs=rows) as cursor:
+                cursor.execute(_select(table, columns))
+                for batch in cursor.fetch_record_batch():
+                    kinds = [(field.type, columns[field.name]) for field in batch.schema]
+                    if not all(
+                        found == pa.int64() or (found, asked) == (pa.string(), pl.String) for found, asked in kinds
+                    ):
+                        raise OSError("a column has another type than is asked for")
+                    yield decoded(pa.Table.from_batches([batch]))
+        except adbc.Error as error:
+            raise OSError(first_line(error)) from error
 
     def _row_chunks(self, table: str, columns: Mapping[str, DataType], n_skipped: int) -> Iterator[pl.DataFrame]:
         """Columns read as Python rows, which take any value, in chunks that bound the memory."""

@@ -113,9 +113,9 @@ def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Ca
     diagnostics = Diagnostics()
     source = ByteSource(path, diagnostics)
     captures: list[Capture] = []
-    for read, said in read_documents(source, diagnostics):
+    for number, (read, said) in enumerate(read_documents(source, diagnostics)):
         _refuse_other_json(path, read, said)
-        if len(captures) == TRACES.value:
+        if number == TRACES.value:
             raise SourceError(f"{path}: holds more than {TRACES.value:,} traces; {TRACES.how_to_raise}")
         if read.n_events:
             with Store(folder / str(next(parts))) if folder is not None else nullcontext() as store:

@@ -215,7 +215,7 @@ def _part(written: str, axis: int) -> int | None:
     """The size of a grid or block on an axis; null where it is not three integers."""
     try:
         parts = msgspec.json.decode(written)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     is_triple = isinstance(parts, list) and len(parts) == 3
     return parts[axis] if is_triple and all(type(part) is int and 0 <= part < 2**31 for part in parts) else None

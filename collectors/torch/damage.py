@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 
 from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, is_json, object_end
 from tracelens.collectors.torch.repair import LONGEST_REPAIRED, TOO_DEEP, mended
@@ -27,7 +28,7 @@ LONG = 1 << 20
 SEPARATORS = b" \t\r\n,"
 
 _NEAR = 1 << 16
-_LITTLE = 1 << 12
+_LITTLE = 1 << 9
 # Looking at text in vain, in units of what the quickest look costs for a byte: about 10 ns.
 _BY_BRACKETS, _BY_REPAIR = 4, 64
 _EFFORT_FREE = 64 << 20
@@ -114,20 +115,11 @@ class Recovery:
         if text.data[text.at : text.at + 1] != b"{":
             return 0, False
         limit = min(_NEAR, text.left, max(_LITTLE, self._room()))
-        window = text.data[text.at : text.at + limit]
-        try:
-            end = _SCAN(window.decode("latin-1"), 0)[1]
-            if is_json(bytes(window[:end])):
-                return end, False
-            stopped, is_cut = end, False
-        except json.JSONDecodeError as error:
-            is_cut = error.pos > limit - 16 or error.msg.startswith("Unterminated string")
-            stopped = limit if is_cut else error.pos
-        except StopIteration as error:
-            stopped = error.value
-            is_cut = stopped > limit - 16
-        except (RecursionError, ValueError):  # the latter for a number of thousands of digits
-            stopped, is_cut = limit, True
+        end, stopped, is_cut = _scanned(text.data[text.at : text.at + min(limit, _LITTLE)])
+        if is_cut and limit > _LITTLE:
+            end, stopped, is_cut = _scanned(text.data[text.at : text.at + limit])
+        if end:
+            return end, False
         self._spent += stopped
         return 0, is_cut and limit < text.left
 
@@ -222,24 +214,67 @@ class Recovery:
             text.at = after
 
 
+def _scanned(window: bytearray) -> tuple[int, int, bool]:
+    """Length of the JSON object that a window begins with, 0 for none, how far it was read, and whether it is cut."""
+    limit = len(window)
+    try:
+        end = _SCAN(window.decode("latin-1"), 0)[1]
+        return (end if is_json(bytes(window[:end])) else 0), end, False
+    except json.JSONDecodeError as error:
+        is_cut = error.pos > limit - 16 or error.msg.startswith("Unterminated string")
+        return 0, (limit if is_cut else error.pos), is_cut
+    except StopIteration as error:
+        return 0, error.value, error.value > limit - 16
+    except (RecursionError, ValueError):  # the latter for a number of thousands of digits
+        return 0, limit, True
+
+
 class _EndFinder:
-    """Finds the next place that looks like the end of the list, and remembers where there is none."""
+    """The next place that looks like the end of the list; remembered, so that no bracket is looked at twice."""
 
     def __init__(self, pattern: re.Pattern[bytes]) -> None:
+        """A pattern that starts with a bracket; all places are those of the whole text."""
         self._pattern = pattern
-        self._none_between = (0, 0)
+        self._searched = (0, 0)
+        self._found: deque[tuple[int, int]] = deque()
+        """Begin and end of each end that was found in what was searched."""
+        self._undecided = (0, 0)
+        """A bracket that more text may make an end, and how far the text went then."""
 
     def next(self, text: Text, begin: int, stop: int) -> int | None:
-        """The first such bracket in `text.data[begin:stop]`."""
-        low, high = self._none_between
-        if text.start + begin >= low and text.start + stop <= high:
-            return None
-        for match in self._pattern.finditer(text.data, begin, stop):
-            is_cut = match.lastindex is not None and match.end() == stop
-            if not is_cut or (text.over and stop == len(text.data)):
-                return match.start()
-        self._none_between = text.start + begin, text.start + stop
-        return None
+        """The first such bracket in `text.data[begin:stop]`, with what makes it an end."""
+        first, last = text.start + begin, text.start + stop
+        low, high = self._searched
+        if not low <= first <= high:
+            low = high = first
+            self._found.clear()
+        while self._found and self._found[0][0] < text.place:
+            self._found.popleft()
+        found = next((end for end in self._found if end[0] >= first), None)
+        while found is None and high < last:
+            at = text.data.find(b"]", high - text.start, stop)
+            high = last if at < 0 else text.start + at
+            if at < 0 or not self._is_decided(text, at):
+                break
+            match = self._pattern.match(text.data, at)
+            high += 1
+            if match is not None:
+                found = text.start + at, text.start + match.end()
+                self._found.append(found)
+        self._searched = low, high
+        return None if found is None or found[1] > last else found[0] - text.start
+
+    def _is_decided(self, text: Text, at: int) -> bool:
+        """Whether enough text follows a bracket to say what it is."""
+        if text.over or len(text.data) - at > _NEAR:
+            return True
+        here = text.start + at, text.start + len(text.data)
+        if here != self._undecided:
+            match = self._pattern.match(text.data, at)
+            if match is not None and match.end() < len(text.data):
+                return True
+            self._undecided = here
+        return False
 
 
 __all__ = ["KEYS", "LONG", "LOST", "SEPARATORS", "Recovery"]

@@ -60,7 +60,7 @@ class Document:
     _recovery: Recovery = field(init=False)
     _head: bytes = b""
     _is_lines: bool = False
-    _at_once: int = _MOST_AT_ONCE
+    _at_once: int = 2 * _FEWEST_AT_ONCE  # and more as it goes: a file may hold many small traces
     _no_sound_before: int = 0
     _end: int | None = None
 

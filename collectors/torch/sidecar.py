@@ -36,14 +36,13 @@ def read_sidecar(trace: Path, diagnostics: Diagnostics) -> dict[str, Any]:
     if str(trace) == "-" or not path.is_file():
         return {}
     try:
-        facts = json.loads(path.read_bytes())
+        facts = whole_text(json.loads(path.read_bytes()))
     except (OSError, ValueError, RecursionError):
         facts = None
     if not isinstance(facts, dict):
         diagnostics.add("warning", "sidecar_damaged", f"{path.name} is damaged: exact module paths are lost")
         return {}
-    found: dict[str, Any] = whole_text(facts)
-    return found
+    return facts
 
 
 def exact_paths(spans: pl.DataFrame, facts: dict[str, Any], diagnostics: Diagnostics) -> pl.DataFrame:

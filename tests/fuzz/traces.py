@@ -1,37 +1,20 @@
-"""Damage trace directories by chance and open, check and report them: python -m tests.fuzz.traces INPUTS [SEED].
-
-A result is right where the report is made, or a TracelensError says why not; any other exception is printed, and so is
-one that takes longer than a bound. Bytes of parts and of the manifest, values of columns, and values of the manifest.
-"""
+"""Damage of trace directories: bytes of parts and of the manifest, values of columns, and values of the manifest."""
 
 from __future__ import annotations
 
 import json
 import random
 import shutil
-import signal
-import sys
-import tempfile
-import traceback
-from collections import Counter
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import polars as pl
-
-from tracelens.analyses import ANALYSES
-from tracelens.errors import TracelensError
-from tracelens.report import build_report
-from tracelens.trace import Trace
-from tracelens.trace.checking import problems
-from tracelens.views.formats.json import to_json
 
 CAPTURES = Path(__file__).resolve().parents[2] / "samples"
 SEEDS = (
     "study/captures/stack_eager", "study/captures/torchscript_infer", "study/captures/nsys_eager",
     "thesis/captures/alexnet_compiled", "thesis/captures/squeezenet1_1_timings_cuda",
 )  # fmt: skip
-LONGEST_S = 60
 NUMBERS = (-1, 0, 1, 2**31 - 1, -(2**31), 2**62, 2**63 - 1, -(2**63), None)
 TEXTS = ("", "x", "[", '{"a":', "[[1],[2]]", "\x1b[31m", "9" * 400, "é\u202e", "[[1e400]]", None)
 FLOATS = (float("nan"), float("inf"), -1.0, 1e308, None)
@@ -41,35 +24,11 @@ VALUES: tuple[Any, ...] = (
 KEYS = ("../..", "\ud800", "-1", "1e5", "٣", "007")
 
 
-def main(inputs: int, seed: int = 0) -> int:
-    """Try so many inputs, and print what came of them; 1 where one of them failed."""
-    chance, ends = random.Random(seed), Counter[str]()  # noqa: S311 - to be repeated
-    signal.signal(signal.SIGALRM, _too_long)
-    for _ in range(inputs):
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place) / "t.tracelens"
-            shutil.copytree(CAPTURES / f"{chance.choice(SEEDS)}.tracelens", folder)
-            what = chance.choice([damage_bytes, damage_footer, damage_cells, damage_manifest])(folder, chance)
-            ends[judged(folder, what)] += 1
-    sys.stdout.write("".join(f"{count:6,}  {end}\n" for end, count in ends.most_common()))
-    return int(any(end.startswith("FAILED") for end in ends))
-
-
-def judged(folder: Path, what: str) -> str:
-    """How reading a trace ended, in a word; what was done to it, where it failed."""
-    signal.alarm(LONGEST_S)
-    try:
-        trace = Trace.open(folder)
-        wrong = list(problems(trace))
-        to_json(build_report(trace, names=[name for name, one in ANALYSES.items() if not one.is_pair])).encode()
-    except TracelensError:
-        return "refused"
-    except (Exception, pl.exceptions.PanicException) as error:  # noqa: BLE001 - what is looked for
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        return f"FAILED {type(error).__name__} at {Path(where.filename).name}:{where.lineno} after {what}"
-    finally:
-        signal.alarm(0)
-    return "reported, and check finds what is wrong" if wrong else "reported"
+def copied(place: Path, chance: random.Random) -> Path:
+    """A trace of the samples, to be damaged."""
+    folder = place / "t.tracelens"
+    shutil.copytree(CAPTURES / f"{chance.choice(SEEDS)}.tracelens", folder)
+    return folder
 
 
 def damage_bytes(folder: Path, chance: random.Random, first: int = 0) -> str:
@@ -134,9 +93,4 @@ def _places(value: Any) -> Any:
             yield from _places(value[key])
 
 
-def _too_long(*_: object) -> NoReturn:
-    raise TimeoutError(f"longer than {LONGEST_S} s")
-
-
-if __name__ == "__main__":
-    sys.exit(main(*map(int, sys.argv[1:])))
+CHANGES = (damage_bytes, damage_footer, damage_cells, damage_manifest)

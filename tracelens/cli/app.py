@@ -50,6 +50,8 @@ class _Guarded(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the named command."""
+        if callable(signal.getsignal(signal.SIGINT)):  # not where it is ignored
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             result = super().invoke(ctx)
             if sys.stdout is not None:  # as with `>&-`

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracelens.errors import SchemaError
+from tracelens.errors import SchemaError, first_line
 
 DataType: TypeAlias = "pl.DataType | type[pl.DataType]"
 
@@ -104,7 +104,7 @@ class Table:
         try:
             return frame.select(self._picked(frame.schema, keep_categories=keep_categories))
         except pl.exceptions.InvalidOperationError as error:
-            raise SchemaError(f"table {self.name}: a value does not fit its column: {error}") from error
+            raise SchemaError(f"table {self.name}: a value does not fit its column: {first_line(error)}") from error
 
     def conform_lazily(self, frame: pl.DataFrame | Stored) -> pl.LazyFrame:
         """The rows of a frame or file as a LazyFrame; a value that does not fit raises Polars' error on collect."""

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from tracelens.errors import SchemaError, SourceError, first_line
 from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
 from tracelens.schemas import SCHEMA_VERSION
+from tracelens.storage.pages import page_bytes
 from tracelens.storage.reading import read_columns
 from tracelens.storage.table import Table
 from tracelens.trace.capture import Manifest, rank_of
@@ -137,6 +138,7 @@ def _part(rank: int, file: Path, table: Table) -> Part:
         about = pq.read_metadata(file)
         types = {field.name: field.type for field in about.schema.to_arrow_schema()}
         groups = [about.row_group(k) for k in range(about.num_row_groups)]
+        in_pages = page_bytes(file, about)
         counts = [about.num_rows, *(group.num_rows for group in groups), *(group.total_byte_size for group in groups)]
     except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         raise SourceError(f"{file}: cannot be read as Parquet ({first_line(error)}); {_ANEW}") from error
@@ -148,7 +150,7 @@ def _part(rank: int, file: Path, table: Table) -> Part:
             )
     if min(counts) < 0 or counts[0] != sum(group.num_rows for group in groups):
         raise SourceError(f"{file}: cannot be read as Parquet (sizes that contradict each other); {_ANEW}")
-    n_bytes = max(8 * about.num_rows * len(table.columns), sum(group.total_byte_size for group in groups))
+    n_bytes = max(8 * about.num_rows * len(table.columns), sum(group.total_byte_size for group in groups), in_pages)
     return Part(rank, file, about.num_rows, list(types), n_bytes)
 
 

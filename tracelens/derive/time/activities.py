@@ -114,7 +114,8 @@ def _lanes(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFrame) -> Ite
 
 def _of_thread(frame: pl.DataFrame, process: int, thread: int) -> pl.DataFrame:
     """The rows of a thread by start, with their row in the frame and end_ns."""
-    is_mine = (frame["process_id"] == process) & (frame["thread_id"] == thread)
+    wide = pl.lit(process, pl.Int64), pl.lit(thread, pl.Int64)  # ids of a frame may be as narrow as its own allow
+    is_mine = frame.select((pl.col("process_id") == wide[0]) & (pl.col("thread_id") == wide[1])).to_series()
     rows = is_mine.arg_true().alias("row")
     names = [name for name in ("kind", "name", "api", "span_id") if name in frame.columns]
     part = frame.select(*names, "start_ns", "duration_ns")

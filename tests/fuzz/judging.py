@@ -1,0 +1,159 @@
+"""The one rule by which every input is judged, and the loop that tries many of them in processes of their own.
+
+Right is a result that passes `check`, or a TracelensError. Any other exception is a failure, and so are a process that
+dies, more time or memory than in proportion to the input, and a trace that was written although `check` objects. Of a
+trace directory that was damaged, `check` may object: that is what it is for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import io
+import random
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tracelens.analyses import ANALYSES
+from tracelens.cli.collect.request import Request, write_files
+from tracelens.errors import TracelensError, first_line
+from tracelens.report import build_report
+from tracelens.trace import Trace
+from tracelens.trace.checking import blame_rows, problems
+from tracelens.views.formats.json import to_json
+
+FAILED = "FAILED"
+_DETAIL = ": "
+_OWN = re.compile(re.escape(str(Path(__file__).resolve().parents[2])) + "/(?!.venv)")
+_BATCH = 250
+_SECONDS, _SECONDS_A_MIB = 10, 20
+"""Processor time that an input may take."""
+_MIB, _MIB_A_MIB = 512, 400
+"""Memory that an input may take at its peak; limits allow a table of 64 MiB of any file, and 200 times its size."""
+_HANG_S = 300
+_ADDRESS_SPACE = 12 << 30
+_MEMORY = Path("/proc/self/status")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kind of input: `make` puts an undamaged one into a folder, each of `changes` damages it and says how.
+
+    `kind`: the collector to name for every second input; None of what is opened, not collected.
+    """
+
+    kind: str | None
+    make: Callable[[Path, random.Random], Path]
+    changes: Sequence[Callable[[Path, random.Random], str]]
+
+
+def try_all(sources: dict[str, Source], module: str) -> int:
+    """What `python -m MODULE INPUTS [NAME [FIRST]]` does: print how so many inputs of each source ended.
+
+    The exit code is 1 where one failed. An input is its source's name and a number: the same one is the same each time.
+    """
+    words = sys.argv[1:]
+    if words[0] == "--here":
+        _try_here(sources, words[1], int(words[2]), int(words[3]))
+        return 0
+    n_inputs, names, first = int(words[0]), words[1:2] or [*sources], int(words[2]) if words[2:] else 0
+    has_failed = False
+    for name in names:
+        ends = Counter[str]()
+        number = first
+        while number < first + n_inputs:
+            n = min(_BATCH, first + n_inputs - number)
+            command = [sys.executable, "-m", module, "--here", name, str(number), str(n)]
+            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+            said = done.stdout.splitlines()
+            ends.update(re.sub(r"^\d+ ", "", line) for line in said if not line.startswith("#"))
+            number += sum(not line.startswith("#") for line in said)
+            if done.returncode:
+                lines = done.stderr.strip().splitlines()
+                why = " / ".join([f"exit {done.returncode}", *lines[:6], *lines[6:][-3:]])
+                ends[f"{FAILED} the process died of input {number}: {why}"] += 1
+                number += 1
+            sys.stdout.writelines(f"{name}: {line[2:]}\n" for line in said if line.startswith("#"))
+        failed = sum(count for end, count in ends.items() if end.startswith(FAILED))
+        has_failed |= bool(failed)
+        sys.stdout.write(f"{name}: {n_inputs:,} inputs, {failed} failed\n")
+        sys.stdout.writelines(f"{count:9,}  {end}\n" for end, count in ends.most_common())
+        sys.stdout.flush()
+    return int(has_failed)
+
+
+def _try_here(sources: dict[str, Source], name: str, first: int, n_inputs: int) -> None:
+    """Try inputs in this process; a line for each says how it ended, one with # what a failure was."""
+    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE,) * 2)
+    for number in range(first, first + n_inputs):
+        faulthandler.dump_traceback_later(_HANG_S, exit=True)
+        chance = random.Random(f"{name} {number}")  # noqa: S311 - to be repeated
+        with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+            if chance.random() < 0.3:
+                patch.setattr("tracelens.collectors.torch.reading.read_native", lambda *_: None)
+            path = sources[name].make(Path(place), chance)
+            what = chance.choice(sources[name].changes)(path, chance)
+            kind = sources[name].kind
+            end = judged(path, kind, is_named=number % 2 == 1, is_reported=kind is None or number % 3 == 0)
+        if end.startswith(FAILED):
+            sys.stdout.write(f"# {number} {what}: {end}\n")
+        sys.stdout.write(f"{number} {end.split(_DETAIL)[0]}\n")
+        sys.stdout.flush()
+
+
+def judged(path: Path, kind: str | None, *, is_named: bool, is_reported: bool) -> str:
+    """How reading an input ended, by the rule, in a few words; a report is made where `is_reported`."""
+    size_mib = sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file()) / (1 << 20)
+    before_s, before_mib = time.process_time(), _resident_mib("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak counts anew
+    end = _end(path, kind, is_named=is_named, is_reported=is_reported)
+    seconds, mib = time.process_time() - before_s, _resident_mib("VmHWM") - before_mib
+    if seconds > _SECONDS + _SECONDS_A_MIB * size_mib:
+        return f"{FAILED} too slow{_DETAIL}{seconds:.0f} s for {size_mib:.2f} MiB"
+    if mib > _MIB + _MIB_A_MIB * size_mib:
+        return f"{FAILED} too large{_DETAIL}{mib:.0f} MiB for {size_mib:.2f} MiB"
+    return end
+
+
+def _end(path: Path, kind: str | None, *, is_named: bool, is_reported: bool) -> str:
+    try:
+        trace = Trace.open(path if kind is None else _collected(path, kind if is_named else None))
+        with blame_rows(trace):
+            wrong = list(problems(trace))
+            if is_reported:
+                to_json(build_report(trace, trace, [*ANALYSES])).encode()
+    except TracelensError as error:
+        return f"{FAILED} no single line{_DETAIL}{error!r}" if "\n" in str(error) else "refused"
+    except (Exception, pl.exceptions.PanicException) as error:  # noqa: BLE001 - what is looked for
+        where = [at for at in traceback.extract_tb(error.__traceback__) if _OWN.match(at.filename)]
+        places = " ".join(f"{Path(at.filename).name}:{at.lineno}" for at in where[-3:])
+        return f"{FAILED} {type(error).__name__} at {places}{_DETAIL}{first_line(error)[:100]}"
+    if wrong and kind is not None:
+        return f"{FAILED} written, but check says{_DETAIL}{wrong[0]}"
+    return "read, and check finds what is wrong" if wrong else "read"
+
+
+def _collected(path: Path, kind: str | None) -> Path:
+    """Where the trace lies that is collected as the command line does it."""
+    target = path.parent / "collected.tracelens"
+    with contextlib.redirect_stderr(io.StringIO()):
+        write_files([path], kind, Request(target, force=False, ranks=None))
+    return target
+
+
+def _resident_mib(which: str) -> float:
+    """Memory of this process now (VmRSS), or at its peak (VmHWM)."""
+    found = re.search(rf"{which}:\s*(\d+) kB", _MEMORY.read_text())
+    return int(found[1]) / 1024 if found else 0

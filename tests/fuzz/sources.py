@@ -1,0 +1,146 @@
+"""Damage sources of every kind, and trace directories, by chance: python -m tests.fuzz.sources INPUTS [NAME [FIRST]].
+
+What is right is said in judging.py. `python -m tests.fuzz.sources 1 NAME NUMBER` tries one input again.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import shutil
+import sys
+from pathlib import Path
+
+from tests.fuzz import traces
+from tests.fuzz.changes import change_bytes, change_lines, change_values
+from tests.fuzz.exports import change_columns, change_database, change_end, change_pages
+from tests.fuzz.judging import Source, try_all
+from tests.nsys_exports import (
+    KERNEL,
+    MEMCPY,
+    MEMSET,
+    NVTX,
+    RUNTIME,
+    SYNCHRONIZATION,
+    call,
+    gpu,
+    kernel,
+    packed,
+    rewrite,
+    strings,
+    version,
+    write,
+)
+from tests.test_gdb import MI, SIMPLE
+from tests.test_live_sidecar import BESIDE, MODULES
+from tests.test_trace_log import LOG
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+_TORCH = ("little_work", "compute_memory.stacks", "compute_cuda_graph", "comm_all_reduce.rank0")
+_WORK = {"start": 240, "end": 300, "deviceId": 0, "contextId": 1, "streamId": 7, "globalPid": packed(7)}
+_EXPORT = {
+    "StringIds": strings("cudaLaunchKernel_v7000", "gemm", "relu", "step 0", "cudaMemcpyAsync_v3020"),
+    "META_DATA_EXPORT": version("3.20.3"),
+    "TARGET_INFO_SESSION_START_TIME": [{"utcEpochNs": 1_700_000_000_000_000_000}],
+    "TARGET_INFO_GPU": [gpu(0)],
+    "TARGET_INFO_CUDA_DEVICE": [{"gpuId": 0, "cudaId": 0, "pid": 7}],
+    "DIAGNOSTIC_EVENT": [{"source": 1, "severity": 2, "text": "events were lost", "timestamp": 5, "timestampType": 1}],
+    RUNTIME: [call(20 * i, 20 * i + 9, 1 if i % 3 else 5, i, packed(7, 8 + i % 2)) for i in range(20)],
+    KERNEL: [kernel(20 * i + 12, 20 * i + 25, 2 + i % 2, i, registersPerThread=32) for i in range(20) if i % 3],
+    MEMCPY: [_WORK | {"correlationId": 3, "bytes": 4096, "copyKind": 1, "srcKind": 0, "dstKind": 2}] * 3,
+    MEMSET: [_WORK | {"correlationId": 6, "bytes": 512, "value": 0, "memKind": 2}],
+    SYNCHRONIZATION: [_WORK | {"correlationId": 9, "syncType": 3, "eventId": 1}],
+    NVTX: [
+        {"start": 100 * i, "end": 100 * i + 90, "eventType": 59, "text": f"step {i}", "globalTid": packed(7, 8)}
+        for i in range(4)
+    ] + [{"start": 10, "end": 30, "eventType": 59, "textId": 2, "globalTid": packed(7, 8)}],
+}  # fmt: skip
+
+
+def torch_text(folder: Path, chance: random.Random) -> Path:
+    """A trace of torch.profiler."""
+    sample = SAMPLES / "planted" / "captures" / f"{chance.choice(_TORCH)}.pt.trace.json.gz"
+    path = folder / "run.pt.trace.json"
+    path.write_bytes(gzip.decompress(sample.read_bytes()))
+    return path
+
+
+def gzipped(path: Path, chance: random.Random) -> str:
+    """Damage of a text's gzip."""
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    return change_bytes(path, chance)
+
+
+def live(folder: Path, _: random.Random) -> Path:
+    """The sidecar of a live capture, beside a trace."""
+    (folder / "run.pt.trace.json").write_text(json.dumps({"traceEvents": MODULES}))
+    times = {"unprofiled_step_ns": {"n": 4, "median": 2_290_000}, "profiled_step_ns": {"n": 3, "mean": 8_150_000}}
+    (folder / "run.live.json").write_text(json.dumps(BESIDE | times))
+    return folder / "run.pt.trace.json"
+
+
+def beside(path: Path, chance: random.Random) -> str:
+    """Damage of the sidecar, not of the trace."""
+    return chance.choice([change_bytes, change_values])(path.with_name("run.live.json"), chance)
+
+
+def database(folder: Path, chance: random.Random) -> Path:
+    """An nsys export as SQLite, most often a small one."""
+    if chance.random() < 0.1:
+        shutil.copy(SAMPLES / "nsys" / "eager_resnet50.sqlite", folder / "run.sqlite")
+        return folder / "run.sqlite"
+    return write(folder / "run.sqlite", _EXPORT)
+
+
+def parquetdir(folder: Path, _: random.Random) -> Path:
+    """An nsys export as a directory of Parquet files."""
+    return rewrite(write(folder / "run.sqlite", _EXPORT), folder / "run_pqtdir", ".parquet")
+
+
+def arrowdir(folder: Path, _: random.Random) -> Path:
+    """An nsys export as a directory of Arrow streams."""
+    return rewrite(write(folder / "run.sqlite", _EXPORT), folder / "run_arwdir", ".arrow")
+
+
+def gdb_log(folder: Path, chance: random.Random) -> Path:
+    """A log of gdb, as printed or by its machine interface."""
+    sample = SAMPLES / "stacks" / "h200_torch211_cudnn_v8.txt"
+    path = folder / "stacks.txt"
+    path.write_text(chance.choice([SIMPLE, SIMPLE, MI, MI, sample.read_text()]))
+    return path
+
+
+def provenance(folder: Path, _: random.Random) -> Path:
+    """A sidecar of --compile-provenance."""
+    node = {"node": "n", "aten_op": "aten.mm", "module_path": "fc", "rule": "nn_module_stack", "output_bytes": 64}
+    calls = [{"name": f"triton_{i}", "is_extern": i % 2 == 0, "nodes": [node] * i} for i in range(3)]
+    graphs = [{"key": f"f{i}", "is_backward": i == 1, "calls": calls} for i in range(2)]
+    about = {"format": "tracelens-provenance", "version": 1, "torch": "2.11.0", "rank": 0, "notes": ["a", "b"]}
+    path = folder / "run.provenance.json"
+    path.write_text(json.dumps(about | {"graphs": graphs}, indent=1))
+    return path
+
+
+def compile_log(folder: Path, _: random.Random) -> Path:
+    """A structured log of torch."""
+    path = folder / "dedicated_log_torch_trace_rank_2_abc.log"
+    path.write_text(LOG)
+    return path
+
+
+_TEXT = (change_bytes, change_values, change_values, change_lines, gzipped)
+SOURCES = {
+    "torch": Source("torch", torch_text, _TEXT),
+    "live": Source("torch", live, (beside,)),
+    "sqlite": Source("nsys", database, (change_bytes, change_database, change_database)),
+    "parquetdir": Source("nsys", parquetdir, (change_bytes, change_columns, change_columns, change_end, change_pages)),
+    "arrowdir": Source("nsys", arrowdir, (change_bytes, change_columns, change_columns, change_end)),
+    "gdb": Source("gdb", gdb_log, _TEXT[:-1]),
+    "provenance": Source("provenance", provenance, _TEXT),
+    "trace_log": Source("trace_log", compile_log, _TEXT[:-1]),
+    "traces": Source(None, traces.copied, (*traces.CHANGES, change_pages)),
+}
+
+if __name__ == "__main__":
+    sys.exit(try_all(SOURCES, "tests.fuzz.sources"))
