@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.columns.cutting import cut_rows
+from tracelens.derive.columns.intervals import covered_by, union
 from tracelens.derive.time.host_time import UNKNOWN, HostTime
 from tracelens.schemas.events import CAUSES
 
@@ -144,28 +145,11 @@ def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
     """How much of each window, and at last of all time, the unions of work by kind cover."""
     whole = work.select(start_ns=pl.col("start_ns").min(), end_ns=pl.col("end_ns").max())
     every = pl.concat([windows.select("start_ns", "end_ns"), whole])
-    return pl.DataFrame(
-        {name: _covered(work.filter(pl.col("kind").is_in(kinds)), every) for name, kinds in UNIONS.items()}
-    )
-
-
-def _covered(work: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
-    """How much of each window the union of the work, by start, covers."""
-    starts, reached = work["start_ns"], work["end_ns"].cum_max()
-    begins = (starts > reached.shift(1)).fill_null(value=True).arg_true()
-    lows = starts.gather(begins)
-    highs = reached.gather((begins.shift(-1).cast(pl.Int64) - 1).fill_null(len(starts) - 1))
-    before = (highs - lows).cum_sum().shift(1, fill_value=0)
-
-    def until(moments: pl.Series) -> pl.Series:
-        at = lows.search_sorted(moments, side="right").cast(pl.Int64) - 1
-        at = at.set(at < 0, None)
-        piece = pl.DataFrame(
-            {"at": moments, "low": lows.gather(at), "high": highs.gather(at), "sum": before.gather(at)}
-        )
-        return piece.select((pl.col("sum") + pl.min_horizontal("at", "high") - pl.col("low")).fill_null(0)).to_series()
-
-    return until(windows["end_ns"]) - until(windows["start_ns"])
+    sums = {}
+    for name, kinds in UNIONS.items():
+        pieces = union(work.filter(pl.col("kind").is_in(kinds)).select("start_ns", "end_ns"))
+        sums[name] = covered_by(pieces, every)
+    return pl.DataFrame(sums)
 
 
 def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
