@@ -32,6 +32,8 @@ _MOST_THREADS = 2
 _N_ROWS = (1 << 15) + 8
 # A block with more events than these that have to be looked at is read on without the parser.
 _MOST_REFUSED = 1 << 14
+# A parser that has met more strings than these starts anew: categories know them, and the blocks to come have others.
+_MOST_STRINGS = 1 << 17
 _FULL = 2
 _NULL = 0x7FF8_5AFE_C0DE_0001
 """As in native.h; of floats a NaN, which JSON cannot write."""
@@ -193,9 +195,13 @@ class _Parser:
     """The parser of one thread, with the strings that it has met: categories by their numbers."""
 
     def __init__(self) -> None:
-        assert LIBRARY is not None
         n_columns = sum(map(len, fields.TABLES.values()))
         self._cells = memoryview(mmap.mmap(-1, 8 * n_columns * _N_ROWS))  # there only where it is written
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start with no string known."""
+        assert LIBRARY is not None
         special = fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED
         # The seed is a secret, so that nobody can prepare a trace whose strings all fall into one slot.
         self._parser = LIBRARY.Parser(*fields.plan(), self._cells, *special, int.from_bytes(os.urandom(7), "little"))
@@ -203,6 +209,8 @@ class _Parser:
 
     def parse(self, text: memoryview) -> _Parsed:
         """The rows and events of a block of text."""
+        if max(len(self._texts), len(self._shapes)) > _MOST_STRINGS:
+            self._forget()
         parsed, why = _Parsed(), _FULL
         while why == _FULL and len(parsed.refused) <= _MOST_REFUSED:
             why, parsed.stopped_at, n_events, has_fractions, n_rows, refused = self._parser.parse(

@@ -20,7 +20,7 @@ DataType: TypeAlias = "pl.DataType | type[pl.DataType]"
 
 FEW_CELLS, MANY_CELLS = 3 << 20, 1 << 23
 """Of a group of rows: where memory is short, and where the whole table is held anyway."""
-_FEW_WORDS = 1 << 10
+_FEW_WORDS, _LOOKED_AT = 1 << 10, 1 << 17
 """Words of a column that may lie in each group's dictionary, whether the group has them or not."""
 
 
@@ -174,7 +174,8 @@ def _coded(table: Table, frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, p
     """The frame with categories of few words as checked codes, and the words: at once is less work than by group."""
     words = {}
     for column in table:
-        if frame.schema.get(column.name) == pl.Categorical:
+        is_coded = frame.schema.get(column.name) == pl.Categorical
+        if is_coded and frame[column.name].head(_LOOKED_AT).n_unique() <= _FEW_WORDS:
             codes, own = coded(frame[column.name])
             if own.len() <= _FEW_WORDS:
                 table.check_column(column, codes, own)

@@ -8,6 +8,8 @@ import polars as pl
 
 # Categories are numbered over all columns of a program's life: a table by number may be so much longer than a column.
 _SPARSE, _FEW = 4, 1 << 16
+_AT_ONCE = 1 << 16
+"""Texts that are there as such at a time: of a million distinct names what is made of them is small, but they are not."""
 
 
 def as_categories(words: pl.Series) -> pl.Series:
@@ -18,19 +20,18 @@ def as_categories(words: pl.Series) -> pl.Series:
 def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
     """For each pattern whether the text of each row, which is Categorical, has it; null has none."""
     distinct = words.unique()
-    texts = distinct.cast(pl.String)
-    found = (distinct.filter(texts.str.contains(pattern)) for pattern in patterns)
+    has = _of_texts(
+        [distinct], lambda texts: texts.select(pl.nth(0).str.contains(p).alias(str(i)) for i, p in enumerate(patterns))
+    )
+    found = (distinct.filter(own.fill_null(value=False)) for own in has.get_columns())
     return [words.is_in(own.implode()).fill_null(value=False) for own in found]
 
 
 def each_once(words: pl.Series, say: Callable[[pl.Expr], pl.Expr]) -> pl.Series:
     """What `say` makes of the text of each row, null included, once for each distinct text; strings are Categorical."""
     rows, places = distinct_rows(as_categories(words).to_physical())
-    texts = pl.DataFrame({"text": words.gather(rows).cast(pl.String)})
-    said = texts.select(say(pl.col("text")).alias(words.name)).to_series()
-    if said.dtype == pl.String:
-        said = said.cast(pl.Categorical)
-    return said.gather(places)
+    said = _of_texts([words.gather(rows)], lambda texts: texts.select(say(pl.nth(0)).alias(words.name)))
+    return said.to_series().gather(places)
 
 
 def each_pair_once(one: pl.Series, other: pl.Series, say: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
@@ -39,8 +40,16 @@ def each_pair_once(one: pl.Series, other: pl.Series, say: Callable[[pl.DataFrame
     n_others = len(of_other)
     pair = first if n_others == 1 else first.cast(pl.Int64) * n_others + second
     rows, places = distinct_rows(pair)
-    said = say(pl.DataFrame([words.gather(rows).cast(pl.String) for words in (one, other)]))
-    return said.with_columns(pl.selectors.string().cast(pl.Categorical)).select(pl.all().gather(places))
+    return _of_texts([words.gather(rows) for words in (one, other)], say).select(pl.all().gather(places))
+
+
+def _of_texts(words: list[pl.Series], say: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+    """What `say` makes of rows of text, so many at a time, strings as Categorical."""
+    parts = [
+        say(pl.DataFrame([column.slice(first, _AT_ONCE).cast(pl.String) for column in words]))
+        for first in range(0, max(1, len(words[0])), _AT_ONCE)
+    ]
+    return pl.concat(part.with_columns(pl.selectors.string().cast(pl.Categorical)) for part in parts)
 
 
 def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:
