@@ -9,7 +9,7 @@ import polars as pl
 # Categories are numbered over all columns of a program's life: a table by number may be so much longer than a column.
 _SPARSE, _FEW = 4, 1 << 16
 _AT_ONCE = 1 << 16
-"""Texts that are there as such at a time: of a million distinct names what is made of them is small, but they are not."""
+"""Texts that are held as such at a time; a million distinct names would take hundreds of MB."""
 
 
 def as_categories(words: pl.Series) -> pl.Series:
