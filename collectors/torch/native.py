@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import pairwise
 from queue import SimpleQueue
 
 import msgspec
@@ -204,7 +203,10 @@ class _Parser:
         assert LIBRARY is not None
         special = fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED
         # The seed is a secret, so that nobody can prepare a trace whose strings all fall into one slot.
-        self._parser = LIBRARY.Parser(*fields.plan(), self._cells, *special, int.from_bytes(os.urandom(7), "little"))
+        self._library = LIBRARY
+        self._parser = LIBRARY.parser_new(
+            *fields.plan(), self._cells, *special, int.from_bytes(os.urandom(7), "little")
+        )
         self._texts = self._shapes = pl.Series([], dtype=pl.Categorical)
 
     def parse(self, text: memoryview) -> _Parsed:
@@ -213,8 +215,8 @@ class _Parser:
             self._forget()
         parsed, why = _Parsed(), _FULL
         while why == _FULL and len(parsed.refused) <= _MOST_REFUSED:
-            why, parsed.stopped_at, n_events, has_fractions, n_rows, refused = self._parser.parse(
-                text, parsed.stopped_at
+            why, parsed.stopped_at, n_events, has_fractions, n_rows, refused = self._library.parse(
+                self._parser, text, parsed.stopped_at
             )
             parsed.n_events += n_events
             parsed.has_fractions |= bool(has_fractions)
@@ -229,8 +231,9 @@ class _Parser:
 
     def _take_rows(self, parsed: _Parsed, n_rows: array[int]) -> None:
         """Put what stands in the cells into frames."""
-        self._texts = _extended(self._texts, *self._parser.strings(0, len(self._texts)), is_json=False)
-        self._shapes = _extended(self._shapes, *self._parser.strings(1, len(self._shapes)), is_json=True)
+        strings, parser = self._library.strings, self._parser
+        self._texts = _extended(self._texts, strings(parser, 0, len(self._texts)), is_json=False)
+        self._shapes = _extended(self._shapes, strings(parser, 1, len(self._shapes)), is_json=True)
         place = 0
         for (name, table), n in zip(fields.TABLES.items(), n_rows, strict=True):
             if n:
@@ -262,11 +265,10 @@ class _Parser:
         return values.cast(pl.Int32, wrap_numerical=True) if low > -(2**31) and high < 2**31 else values
 
 
-def _extended(known: pl.Series, ends: bytes, text: bytes, *, is_json: bool) -> pl.Series:
-    """The known strings and those after them, which lie one after another in the text: JSON, or a JSON string each."""
-    if not ends:
+def _extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:
+    """The known strings and those after them, as they are written: JSON, or the content of a JSON string each."""
+    if not written:
         return known
-    written = [text[begin:end] for begin, end in pairwise([0, *array("q", ends)])]
     if is_json:
         new = decoded(written).to_frame("json").select(spaced_alike(pl.col("json"))).to_series()
     else:
