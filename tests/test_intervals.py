@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.columns.intervals import added_ns, covered_ns, durations, on_one_line
+from tracelens.derive.columns.intervals import END, added_ns, covered_ns, durations, union
 
 Intervals = list[tuple[int, int]]
 FEW = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 15)), max_size=8)
@@ -21,8 +21,10 @@ def grouped(rows: list[tuple[int, int, int]]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def union(intervals: Intervals) -> int:
-    return int(frame(intervals).sort("start_ns").select(added_ns().sum()).item())
+def length_of_union(intervals: Intervals) -> int:
+    pieces = union(frame(intervals).select("start_ns", end_ns=END))
+    assert (pieces["start_ns"].slice(1) > pieces["end_ns"].head(max(pieces.height - 1, 0))).all()
+    return int((pieces["end_ns"] - pieces["start_ns"]).sum())
 
 
 def moments(intervals: Intervals) -> set[int]:
@@ -42,35 +44,18 @@ def moments(intervals: Intervals) -> set[int]:
     ],
 )
 def test_union(intervals: Intervals, length: int) -> None:
-    assert union(intervals) == length
-
-
-def test_union_of_chosen_rows() -> None:
-    rows = frame([(0, 10), (5, 10), (20, 5)])
-    assert rows.select(added_ns(pl.col("start_ns") != 5).sum()).item() == 15
+    assert length_of_union(intervals) == length
 
 
 @given(FEW)
 def test_union_counts_each_moment_once(intervals: Intervals) -> None:
-    assert union(intervals) == len(moments(intervals))
+    assert length_of_union(intervals) == len(moments(intervals))
+    assert frame(intervals).sort("start_ns").select(added_ns().sum()).item() == len(moments(intervals))
 
 
-def test_groups_stand_one_after_the_other_on_the_line() -> None:
-    rows = grouped([(1, 3, 1), (0, 50, 5), (0, 0, 10), (0, 4, 2), (1, 0, 9)])
-    line = on_one_line(rows, ["rank"])
-    assert line is not None
-    assert line.groups.select("group", "rank", "low", "high").rows() == [(0, 0, 0, 55), (1, 1, 0, 9)]
-    shift = line.groups["shift"].gather(line.rows["group"])
-    back = line.rows.select("rank", pl.col("start_ns") - shift, "duration_ns")
-    assert back.rows() == [(0, 0, 10), (0, 4, 2), (0, 50, 5), (1, 0, 9), (1, 3, 1)]
-    added = line.rows.with_columns(added=added_ns()).group_by("group").agg(pl.col("added").sum())
-    assert added.sort("group").rows() == [(0, 15), (1, 9)]
-
-
-def test_groups_a_life_apart_have_no_line_but_the_same_cover() -> None:
+def test_cover_of_times_a_life_apart() -> None:
     far = 1 << 62
     rows = grouped([(0, 0, 5), (0, far, 5), (1, 0, 5), (1, far, 5)])
-    assert on_one_line(rows, ["rank"]) is None
     asked = grouped([(0, far + 1, 50), (1, 3, 1), (2, 0, 9)])
     assert covered_ns(asked, rows, ["rank"]).to_list() == [4, 1, 0]
 

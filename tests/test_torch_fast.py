@@ -223,13 +223,13 @@ def test_a_plan_that_does_not_fit_together_is_refused() -> None:
         else:
             changed_plan[at] = chance.choice([-1, 0, 8, 9, 2**62])
         try:
-            parser = LIBRARY.Parser(*changed_plan)
+            parser = LIBRARY.parser_new(*changed_plan)
         except ValueError:
             n_refused += 1
         else:
-            parser.parse(SMALL[SMALL.index(b'{\n    "ph"') :][:20_000], 0)
+            LIBRARY.parse(parser, SMALL[SMALL.index(b'{\n    "ph"') :][:20_000], 0)
     assert 300 < n_refused < 2900
     with pytest.raises(ValueError, match="a place in the text"):
-        LIBRARY.Parser(*plan).parse(b"{}", 3)
+        LIBRARY.parse(LIBRARY.parser_new(*plan), b"{}", 3)
     with pytest.raises(ValueError, match="the number of a string"):
-        LIBRARY.Parser(*plan).strings(0, 1)
+        LIBRARY.strings(LIBRARY.parser_new(*plan), 0, 1)

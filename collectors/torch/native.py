@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import pairwise
 from queue import SimpleQueue
 
 import msgspec
@@ -32,6 +31,8 @@ _MOST_THREADS = 2
 _N_ROWS = (1 << 15) + 8
 # A block with more events than these that have to be looked at is read on without the parser.
 _MOST_REFUSED = 1 << 14
+# A parser that has met more strings than these starts anew: categories know them, and the blocks to come have others.
+_MOST_STRINGS = 1 << 17
 _FULL = 2
 _NULL = 0x7FF8_5AFE_C0DE_0001
 """As in native.h; for floats a NaN, which JSON cannot express."""
@@ -193,20 +194,29 @@ class _Parser:
     """The parser of one thread, with the strings it has seen, as categories by their numbers."""
 
     def __init__(self) -> None:
-        assert LIBRARY is not None
         n_columns = sum(map(len, fields.TABLES.values()))
         self._cells = memoryview(mmap.mmap(-1, 8 * n_columns * _N_ROWS))  # there only where it is written
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start with no string known."""
+        assert LIBRARY is not None
         special = fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED
         # The seed is a secret, so that nobody can prepare a trace whose strings all fall into one slot.
-        self._parser = LIBRARY.Parser(*fields.plan(), self._cells, *special, int.from_bytes(os.urandom(7), "little"))
+        self._library = LIBRARY
+        self._parser = LIBRARY.parser_new(
+            *fields.plan(), self._cells, *special, int.from_bytes(os.urandom(7), "little")
+        )
         self._texts = self._shapes = pl.Series([], dtype=pl.Categorical)
 
     def parse(self, text: memoryview) -> _Parsed:
         """The rows and events of a block of text."""
+        if max(len(self._texts), len(self._shapes)) > _MOST_STRINGS:
+            self._forget()
         parsed, why = _Parsed(), _FULL
         while why == _FULL and len(parsed.refused) <= _MOST_REFUSED:
-            why, parsed.stopped_at, n_events, has_fractions, n_rows, refused = self._parser.parse(
-                text, parsed.stopped_at
+            why, parsed.stopped_at, n_events, has_fractions, n_rows, refused = self._library.parse(
+                self._parser, text, parsed.stopped_at
             )
             parsed.n_events += n_events
             parsed.has_fractions |= bool(has_fractions)
@@ -221,8 +231,9 @@ class _Parser:
 
     def _take_rows(self, parsed: _Parsed, n_rows: array[int]) -> None:
         """Turn the parser's cells into frames."""
-        self._texts = _extended(self._texts, *self._parser.strings(0, len(self._texts)), is_json=False)
-        self._shapes = _extended(self._shapes, *self._parser.strings(1, len(self._shapes)), is_json=True)
+        strings, parser = self._library.strings, self._parser
+        self._texts = _extended(self._texts, strings(parser, 0, len(self._texts)), is_json=False)
+        self._shapes = _extended(self._shapes, strings(parser, 1, len(self._shapes)), is_json=True)
         place = 0
         for (name, table), n in zip(fields.TABLES.items(), n_rows, strict=True):
             if n:
@@ -254,11 +265,10 @@ class _Parser:
         return values.cast(pl.Int32, wrap_numerical=True) if low > -(2**31) and high < 2**31 else values
 
 
-def _extended(known: pl.Series, ends: bytes, text: bytes, *, is_json: bool) -> pl.Series:
-    """The known strings and the new ones, which are one after another in the text as JSON, or as JSON strings."""
-    if not ends:
+def _extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:
+    """The known strings and the new ones, each written as JSON or as the content of a JSON string."""
+    if not written:
         return known
-    written = [text[begin:end] for begin, end in pairwise([0, *array("q", ends)])]
     if is_json:
         new = decoded(written).to_frame("json").select(spaced_alike(pl.col("json"))).to_series()
     else:

@@ -14,7 +14,7 @@ from typing import Any
 
 import altair as alt
 
-from tests.bench import suites
+from tests.bench import suite_shapes, suite_sizes, suites
 from tests.bench.results import Results, Row
 
 BEGIN, END = "<!-- performance -->", "<!-- /performance -->"
@@ -123,6 +123,8 @@ def _yardstick(results: Results) -> list[str]:
 
 def _group(results: Results, group: str) -> str:
     rows = [row for row in results.rows if row.group == group]
+    if group == suite_sizes.GROUP:
+        return _table(["package", "size"], [[row.contender, f"{row.size:.1f} MB"] for row in rows])
     lines = []
     for name in dict.fromkeys(row.input for row in rows):
         of_input = [row for row in rows if row.input == name]
@@ -152,7 +154,7 @@ def _growth(results: Results) -> str:
     lines = []
     for (group, contender, form), rows in series.items():
         ordered = sorted(rows, key=lambda row: row.size)
-        if len({row.size for row in ordered}) > 1 and group != "layouts":
+        if len({row.size for row in ordered}) > 1 and group not in {"layouts", suite_shapes.GROUP}:
             small, large = ordered[0], ordered[-1]
             sizes = " → ".join(f"{row.size:.0f}" if row.size > 100 else f"{row.size:.3g}" for row in ordered)
             times = " → ".join(f"{row.median_s:.3g}" for row in ordered)

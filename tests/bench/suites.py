@@ -14,6 +14,8 @@ from tests.bench.results import Row
 from tests.bench.suite_compile import compile_provenance
 from tests.bench.suite_gdb import gdb_hits
 from tests.bench.suite_live import live_capture
+from tests.bench.suite_shapes import odd_shapes
+from tests.bench.suite_sizes import installed_sizes
 from tracelens.native import LIBRARY
 
 COLLECT = "tracelens collect torch"
@@ -189,5 +191,7 @@ SUITES = {
         gdb_hits,
         live_capture,
         compile_provenance,
+        odd_shapes,
+        installed_sizes,
     )
 }

@@ -14,7 +14,7 @@ from tracelens.schemas.results.work import LAYER_HOST_TIME
 from tracelens.trace import Trace
 
 _COLUMNS = ("rank", "span_id", "parent_id", "kind", "name", "self_ns", "module_path", "phase")
-_PLACE = ["rank", "module_path", "phase", "accumulates", "is_root"]
+_PLACE = ["rank", "module_path", "phase", "accumulates"]
 
 
 def _time_ops(trace: Trace) -> pl.DataFrame:
@@ -23,12 +23,10 @@ def _time_ops(trace: Trace) -> pl.DataFrame:
     measures = [pl.len().cast(pl.Int64).alias("n_ops"), pl.col("self_ns").cast(pl.Int64).sum().alias("op_self_ns")]
     parts = []
     for tree in span_trees(spans):
-        rows = (tree["kind"] == "op").arg_true()
-        accumulates, roots = accumulation_and_roots(tree, rows)
-        ops = tree.select("rank", "module_path", "phase", "self_ns")[rows].with_columns(
-            accumulates=accumulates, is_root=pl.col("module_path").is_in(roots.implode()).fill_null(value=False)
-        )
-        parts.append(ops.lazy().group_by(_PLACE).agg(measures).collect())
+        accumulates, roots = accumulation_and_roots(tree)
+        ops = tree.lazy().with_columns(accumulates=accumulates).filter(pl.col("kind") == "op")
+        is_root = pl.col("module_path").is_in(roots.implode()).fill_null(value=False)
+        parts.append(ops.group_by(_PLACE).agg(measures).with_columns(is_root=is_root).collect())
     if not parts:
         return pl.DataFrame()
     host_only = {"is_communication": pl.lit(False), "by_node": pl.lit(False), "link": pl.lit("launched")}

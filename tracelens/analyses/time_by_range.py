@@ -8,7 +8,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
-from tracelens.derive.columns.intervals import END, busy_until
+from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.time.ranges import (
     LANE,
@@ -66,9 +66,8 @@ def _of_rank(frame: pl.DataFrame, rank: object) -> pl.DataFrame:
 
 def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
     """A row a path: the time of its ranges, the work they launched, and the rank's time without work meanwhile."""
-    begins, ends = ranges.tree["start_ns"], ranges.tree.select(END).to_series()
-    busy = busy_until(work, pl.concat([begins, ends]))
-    idle = ranges.tree["duration_ns"] - (busy.tail(len(ends)) - busy.head(len(begins)))
+    pieces, calls = (frame.select("start_ns", end_ns=END) for frame in (work, ranges.tree))
+    idle = ranges.tree["duration_ns"] - covered_by(union(pieces), calls)
     each = ranges.tree.hstack(sums_of_ranges(ranges)).with_columns(own_ns=ranges.own_ns, idle_ns=idle)
     total = {
         "host_total_ns": "duration_ns", "host_own_ns": "self_ns", "n_launches": "n_launches",

@@ -1,4 +1,4 @@
-from typing_extensions import Buffer
+from typing_extensions import Buffer, CapsuleType
 
 # The walk of derive/nesting.py over intervals in time order, with ends, not durations; rows, depths and lanes of 32
 # bits. Fills parents, depths, own times and the spans around calls; says how many overlap and how many did not return.
@@ -65,61 +65,66 @@ def idle_time(
 ) -> int: ...
 
 # The ops of one rank while its tables are read, part by part. Rows of spans come with the bits that say which are
-# there, and how many bits come before the first; each method says whether it could be done.
-class Ops:
-    def __init__(self, n_spans: int, /) -> None: ...
-    # Find the chain of names of each of the next spans.
-    def place(
-        self,
-        parents: Buffer,
-        valid: Buffer | None,
-        skipped: int,
-        ids: Buffer,
-        names: Buffer,
-        kinds: Buffer,
-        codes: Buffer,
-        flags: Buffer,
-        /,
-    ) -> bool: ...
-    # Take the next calls, in time order, off the spans that they are made in.
-    def charge_calls(
-        self,
-        spans: Buffer,
-        valid: Buffer | None,
-        skipped: int,
-        starts: Buffer,
-        durations: Buffer,
-        processes: Buffer,
-        threads: Buffer,
-        /,
-    ) -> bool: ...
-    # Charge to chains what the next spans, which are placed, take themselves.
-    def time(self, own: Buffer, /) -> bool: ...
-    # Charge device work to chains.
-    def launch(self, spans: Buffer, valid: Buffer | None, skipped: int, durations: Buffer, /) -> bool: ...
-    # Four words a code: how many ops, launched, own time, launched within.
-    def totals(self, found: Buffer, space: Buffer, /) -> bool: ...
-    # Put the durations of the next spans that are ops where the next of their code goes.
-    def order(self, durations: Buffer, ends: Buffer, ordered: Buffer, /) -> bool: ...
+# there, and how many bits come before the first; each function says whether it could be done.
+def ops_new(n_spans: int, /) -> CapsuleType: ...
 
-# Reads events into cells, which are as long as a table may be for each column.
-class Parser:
-    def __init__(
-        self,
-        key_text: bytes,
-        keys: bytes,
-        tables: bytes,
-        columns: bytes,
-        cells: Buffer,
-        allocations: int,
-        counters: int,
-        unplaced: int,
-        seed: int,
-        /,
-    ) -> None: ...
-    # From there on: why it stopped (0: the text is over, 1: the list is closed, 2: a buffer is full, 3: no JSON),
-    # where, how many events, whether a start has decimals, rows of each table, and of each event that Python has to
-    # look at its begin, end, and the rows of each table before it.
-    def parse(self, text: Buffer, at: int, /) -> tuple[int, int, int, int, bytes, bytes]: ...
-    # Of the strings from a number on where each ends in their text, and this text: 0 texts, 1 shapes.
-    def strings(self, which: int, first: int, /) -> tuple[bytes, bytes]: ...
+# Find the chain of names of each of the next spans.
+def ops_place(
+    ops: CapsuleType,
+    parents: Buffer,
+    valid: Buffer | None,
+    skipped: int,
+    ids: Buffer,
+    names: Buffer,
+    kinds: Buffer,
+    codes: Buffer,
+    flags: Buffer,
+    /,
+) -> bool: ...
+
+# Take the next calls, in time order, off the spans that they are made in.
+def ops_charge_calls(
+    ops: CapsuleType,
+    spans: Buffer,
+    valid: Buffer | None,
+    skipped: int,
+    starts: Buffer,
+    durations: Buffer,
+    processes: Buffer,
+    threads: Buffer,
+    /,
+) -> bool: ...
+
+# Charge to chains what the next spans, which are placed, take themselves.
+def ops_time(ops: CapsuleType, own: Buffer, /) -> bool: ...
+
+# Charge device work to chains.
+def ops_launch(ops: CapsuleType, spans: Buffer, valid: Buffer | None, skipped: int, durations: Buffer, /) -> bool: ...
+
+# Four words a code: how many ops, launched, own time, launched within.
+def ops_totals(ops: CapsuleType, found: Buffer, space: Buffer, /) -> bool: ...
+
+# Put the durations of the next spans that are ops where the next of their code goes.
+def ops_order(ops: CapsuleType, durations: Buffer, ends: Buffer, ordered: Buffer, /) -> bool: ...
+
+# A parser that reads events into cells, which are as long as a table may be for each column.
+def parser_new(
+    key_text: bytes,
+    keys: bytes,
+    tables: bytes,
+    columns: bytes,
+    cells: Buffer,
+    allocations: int,
+    counters: int,
+    unplaced: int,
+    seed: int,
+    /,
+) -> CapsuleType: ...
+
+# From there on: why it stopped (0: the text is over, 1: the list is closed, 2: a buffer is full, 3: no JSON),
+# where, how many events, whether a start has decimals, rows of each table, and of each event that Python has to
+# look at its begin, end, and the rows of each table before it.
+def parse(parser: CapsuleType, text: Buffer, at: int, /) -> tuple[int, int, int, int, bytes, bytes]: ...
+
+# The strings from a number on, as they are written: 0 texts, 1 shapes.
+def strings(parser: CapsuleType, which: int, first: int, /) -> list[bytes]: ...

@@ -34,33 +34,30 @@ int among(enum among what, const int64_t *parents, size_t n, size_t first, const
 static int64_t row_at(const struct rows *of, size_t place)
 {
     size_t bit = of->skipped + place;
-    if (of->valid && !(of->valid[bit >> 3] >> (bit & 7) & 1))
-        return NONE;
-    return of->rows[place];
+    return of->valid && !(of->valid[bit >> 3] >> (bit & 7) & 1) ? NONE : of->rows[place];
 }
 
-int ops_begin(struct ops *ops, size_t n_spans)
+struct ops *ops_begin(size_t n_spans)
 {
-    memset(ops, 0, sizeof *ops);
+    struct ops *ops = calloc(1, sizeof *ops);
+    if (!ops)
+        return NULL;
     ops->n_spans = n_spans;
     ops->places = calloc(n_spans + 1, sizeof *ops->places);
     ops->in_calls = calloc(n_spans + 1, sizeof *ops->in_calls);
-    ops->nodes = calloc(MOST_NODES, sizeof *ops->nodes);
-    ops->slots = calloc(2 * MOST_NODES, sizeof *ops->slots);
-    ops->lanes = calloc(MOST_LANES, sizeof *ops->lanes);
     ops->n_nodes = 1;
     ops->last_start = INT64_MIN;
-    return ops->places && ops->in_calls && ops->nodes && ops->slots && ops->lanes;
+    if (ops->places && ops->in_calls)
+        return ops;
+    ops_end(ops);
+    return NULL;
 }
 
 void ops_end(struct ops *ops)
 {
     free(ops->places);
     free(ops->in_calls);
-    free(ops->nodes);
-    free(ops->slots);
-    free(ops->lanes);
-    memset(ops, 0, sizeof *ops);
+    free(ops);
 }
 
 /* The node of a name below another node, made if it is new; 0 where there is no room. */

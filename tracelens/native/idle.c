@@ -114,9 +114,8 @@ static void gap(struct walk *walk, int64_t start, int64_t end)
         while (walk->next < idle->n_windows && idle->window_ends[walk->next] <= start)
             walk->next++;
         int is_there = walk->next < idle->n_windows, is_in = is_there && idle->window_starts[walk->next] <= start;
-        int64_t until = end;
-        if (is_there)
-            until = at_most(end, is_in ? idle->window_ends[walk->next] : idle->window_starts[walk->next]);
+        const int64_t *edges = is_in ? idle->window_ends : idle->window_starts;
+        int64_t until = is_there ? at_most(end, edges[walk->next]) : end;
         walk->window = is_in ? walk->next : idle->n_windows;
         piece(walk, start, until);
         start = until;

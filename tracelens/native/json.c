@@ -106,38 +106,27 @@ int is_utf8(const uint8_t *p, const uint8_t *end)
 const uint8_t *digits(const uint8_t *p, const uint8_t *end, uint64_t *value)
 {
     static const uint64_t powers[9] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    const uint8_t *begin = p;
     uint64_t sum = 0;
     while (end - p >= 8) {
         /* Eight at once: the first byte that is no digit is the first one whose highest bit is set in `others`. */
         uint64_t word = load64(p) ^ UINT64_C(0x3030303030303030);
         uint64_t others = ((word + UINT64_C(0x7676767676767676)) | word) & UINT64_C(0x8080808080808080);
         unsigned k = others ? trailing_zeros(others) >> 3 : 8;
-        if (k == 0) {
-            *value = sum;
-            return p;
-        }
+        if (k == 0)
+            break;
         word <<= 64 - 8 * k;
         word = word * 10 + (word >> 8);
         uint64_t even = (word & UINT64_C(0x000000FF000000FF)) * UINT64_C(0x000F424000000064);
         uint64_t odd = (word >> 16 & UINT64_C(0x000000FF000000FF)) * UINT64_C(0x0000271000000001);
         sum = sum * powers[k] + ((even + odd) >> 32);
         p += k;
-        if (k < 8) {
-            *value = sum;
-            return p;
-        }
+        if (k < 8)
+            break;
     }
     for (; p < end && *p >= '0' && *p <= '9'; p++)
         sum = sum * 10 + (*p - '0');
     *value = sum;
-    return p;
-}
-
-static const uint8_t *some_digits(const uint8_t *p, const uint8_t *end)
-{
-    const uint8_t *begin = p;
-    while (p < end && *p >= '0' && *p <= '9')
-        p++;
     return p > begin ? p : NULL;
 }
 
@@ -147,15 +136,16 @@ static const uint8_t *number_end(const uint8_t *p, const uint8_t *end)
     p += byte_at(p, end) == '-';
     unsigned first = byte_at(p, end);
     const uint8_t *begin = p;
-    if (!(p = some_digits(p, end)) || (first == '0' && p - begin > 1))
+    uint64_t value;
+    if (!(p = digits(p, end, &value)) || (first == '0' && p - begin > 1))
         return NULL;
-    if (byte_at(p, end) == '.' && !(p = some_digits(p + 1, end)))
+    if (byte_at(p, end) == '.' && !(p = digits(p + 1, end, &value)))
         return NULL;
     unsigned c = byte_at(p, end);
     if (c != 'e' && c != 'E')
         return p;
     c = byte_at(++p, end);
-    return some_digits(p + (c == '+' || c == '-'), end);
+    return digits(p + (c == '+' || c == '-'), end, &value);
 }
 
 const uint8_t *word_end(const uint8_t *p, const uint8_t *end)
@@ -200,12 +190,7 @@ const uint8_t *value_end(const uint8_t *p, const uint8_t *end)
                 return NULL;
             objects = objects << 1 | (c == '{');
             p = space(p + 1, end);
-            if (byte_at(p, end) == c + 2) { /* ] and } stand two after [ and { */
-                is_open = 0;
-                depth--;
-                objects >>= 1;
-                p++;
-            }
+            is_open = byte_at(p, end) != c + 2; /* ] and } stand two after [ and { */
         } else if (!(p = scalar_end(p, end))) {
             return NULL;
         }
@@ -235,17 +220,12 @@ const uint8_t *value_end(const uint8_t *p, const uint8_t *end)
 static uint64_t hashed(const uint8_t *p, size_t length, uint64_t seed)
 {
     const uint64_t factor = UINT64_C(0x7F51AFD7ED558CCD);
-    uint64_t h = seed ^ length, last = 0;
+    uint64_t h = seed ^ length;
     for (; length > 8; length -= 8, p += 8) {
         h = (h ^ load64(p)) * factor;
         h ^= h >> 32;
     }
-    if (length == 8)
-        last = load64(p);
-    else
-        for (size_t k = 0; k < length; k++)
-            last |= (uint64_t)p[k] << (8 * k);
-    h = (h ^ last) * factor;
+    h = (h ^ load_some(p, length)) * factor;
     return h ^ h >> 29;
 }
 
@@ -256,19 +236,17 @@ static int grow(struct strings *strings, size_t length)
 {
     size_t room = strings->room ? 2 * strings->room : 1 << 12, n_slots = 4 * room;
     size_t arena_room = 2 * (used(strings) + length) + (1 << 16);
-    uint64_t *hashes = realloc(strings->hashes, room * sizeof *hashes);
-    strings->hashes = hashes ? hashes : strings->hashes;
     uint64_t *ends = realloc(strings->ends, room * sizeof *ends);
     strings->ends = ends ? ends : strings->ends;
     uint8_t *arena = realloc(strings->arena, arena_room);
     strings->arena = arena ? arena : strings->arena;
     uint32_t *slots = calloc(n_slots, sizeof *slots);
-    if (!hashes || !ends || !arena || !slots) {
+    if (!ends || !arena || !slots) {
         free(slots);
         return 0;
     }
-    for (size_t k = 0; k < strings->n; k++) {
-        size_t j = hashes[k] & (n_slots - 1);
+    for (size_t k = 0, at = 0; k < strings->n; at = (size_t)ends[k++]) {
+        size_t j = hashed(arena + at, (size_t)ends[k] - at, strings->seed) & (n_slots - 1);
         while (slots[j])
             j = (j + 1) & (n_slots - 1);
         slots[j] = (uint32_t)k + 1;
@@ -286,15 +264,13 @@ int64_t intern(struct strings *strings, const uint8_t *text, size_t length)
     if (strings->n == strings->room || strings->arena_room - used(strings) < length)
         if (strings->n >= MOST_STRINGS || !grow(strings, length))
             return -1;
-    uint64_t h = hashed(text, length, strings->seed);
-    size_t j = h & (strings->n_slots - 1), n = strings->n, begin = used(strings);
+    size_t j = hashed(text, length, strings->seed) & (strings->n_slots - 1), n = strings->n, begin = used(strings);
     for (; strings->slots[j]; j = (j + 1) & (strings->n_slots - 1)) {
         size_t k = strings->slots[j] - 1, at = k ? (size_t)strings->ends[k - 1] : 0;
-        if (strings->hashes[k] == h && strings->ends[k] - at == length && !memcmp(strings->arena + at, text, length))
+        if (strings->ends[k] - at == length && !memcmp(strings->arena + at, text, length))
             return (int64_t)k;
     }
     memcpy(strings->arena + begin, text, length);
-    strings->hashes[n] = h;
     strings->ends[n] = begin + length;
     strings->slots[j] = (uint32_t)++strings->n;
     return (int64_t)n;
@@ -303,7 +279,6 @@ int64_t intern(struct strings *strings, const uint8_t *text, size_t length)
 void strings_end(struct strings *strings)
 {
     free(strings->slots);
-    free(strings->hashes);
     free(strings->ends);
     free(strings->arena);
     memset(strings, 0, sizeof *strings);

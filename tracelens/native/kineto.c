@@ -36,12 +36,8 @@ static const uint64_t POWERS[MOST_DIGITS + 1] = {
 /* Keys are told apart by their first eight bytes, of which all can be read at once where the text goes on. */
 static size_t key_slot(const uint8_t *text, size_t length, int level, const uint8_t *end)
 {
-    uint64_t word = 0;
-    if (end - text >= 8)
-        word = load64(text) & (length < 8 ? (UINT64_C(1) << (8 * length)) - 1 : UINT64_MAX);
-    else
-        for (size_t k = 0; k < length && k < 8; k++)
-            word |= (uint64_t)text[k] << (8 * k);
+    uint64_t word = end - text >= 8 ? load64(text) : load_some(text, (size_t)(end - text));
+    word &= length < 8 ? (UINT64_C(1) << (8 * length)) - 1 : UINT64_MAX;
     return (size_t)((word ^ (length + 64 * (uint64_t)level)) * UINT64_C(0x1E3779B97F4A7C15) >> 55) & 255;
 }
 
@@ -92,24 +88,25 @@ static const struct key *find_key(const struct parser *parser, const uint8_t *te
 
 /* --- values. Each returns the place after it, NULL where Python has to look at the event. --- */
 
-static void put(struct event *event, int64_t at, int64_t value)
+static void put(struct event *event, int64_t at, struct field field)
 {
     event->has |= BIT(at);
-    event->fields[at] = (struct field){NULL, 0, value};
+    event->fields[at] = field;
 }
 
-static void put_text(struct event *event, int64_t at, const uint8_t *text, const uint8_t *end)
+static struct field number(int is_negative, uint64_t value)
 {
-    event->has |= BIT(at);
-    event->fields[at] = (struct field){text, (size_t)(end - text), 0};
+    return (struct field){.value = is_negative ? -(int64_t)value : (int64_t)value};
 }
+
+static struct field text_of(const uint8_t *p, const uint8_t *end) { return (struct field){p, (size_t)(end - p), 0}; }
 
 /* 1 to 18 digits. */
 static const uint8_t *decimals(const uint8_t *p, const uint8_t *end, uint64_t *value, int *n)
 {
     const uint8_t *after = digits(p, end, value);
-    *n = (int)at_most(after - p, MOST_DIGITS + 1);
-    return *n == 0 || *n > MOST_DIGITS ? NULL : after;
+    *n = after ? (int)at_most(after - p, MOST_DIGITS + 1) : 0;
+    return *n > MOST_DIGITS ? NULL : after;
 }
 
 /* The same as a JSON number begins with them. */
@@ -155,12 +152,10 @@ static const uint8_t *read_number(struct event *event, const struct key *key, co
         /* Both are exact as floats, so the quotient is the nearest float to what is written. */
         double real = (double)value / (double)POWERS[n_decimals];
         real = is_negative && (value || n_decimals) ? -real : real;
-        int64_t bits;
-        memcpy(&bits, &real, sizeof bits);
-        put(event, key->at, bits);
-        return p;
+        is_negative = 0;
+        memcpy(&value, &real, sizeof value);
     }
-    put(event, key->at, is_negative ? -(int64_t)value : (int64_t)value);
+    put(event, key->at, number(is_negative, value));
     return p;
 }
 
@@ -173,15 +168,15 @@ static const uint8_t *read_string(struct event *event, const struct key *key, co
     if (key->what == TEXT) {
         if (flags & UNICODE_ESCAPE || (flags & ESCAPED && key->at <= CATEGORY))
             event->odd |= BIT(key->at);
-        put_text(event, key->at, p, last);
+        put(event, key->at, text_of(p, last));
     } else if (key->what == TRACK || key->what == NUMERAL) {
         int is_negative = p < last && *p == '-';
         uint64_t value;
         const uint8_t *after = digits(p + is_negative, last, &value);
-        if (after == last && after > p + is_negative && after - p - is_negative <= MOST_DIGITS)
-            put(event, key->at, is_negative ? -(int64_t)value : (int64_t)value);
+        if (after == last && after - p - is_negative <= MOST_DIGITS)
+            put(event, key->at, number(is_negative, value));
         else if (key->what == TRACK && !(flags & UNICODE_ESCAPE))
-            put_text(event, key->at, p, last);
+            put(event, key->at, text_of(p, last));
         else
             event->odd |= BIT(key->at);
     } else {
@@ -197,7 +192,7 @@ static const uint8_t *read_triple(struct event *event, const struct key *key, co
         int n;
         if (!(p = whole(space(p + 1, end), end, &value, &n)) || value > INT32_MAX)
             return NULL;
-        put(event, key->at + axis, (int64_t)value);
+        put(event, key->at + axis, number(0, value));
         p = space(p, end);
         if (byte_at(p, end) != (axis == 2 ? ']' : ','))
             return NULL;
@@ -213,7 +208,7 @@ static const uint8_t *read_value(struct event *event, const struct key *key, con
     if (key->what == JSON) {
         const uint8_t *last = value_end(p, end);
         if (last)
-            put_text(event, key->at, p, last);
+            put(event, key->at, text_of(p, last));
         return last;
     }
     if (c == 'n' || c == 't' || c == 'f') {
@@ -260,10 +255,7 @@ static const uint8_t *read_event(const struct parser *parser, struct event *even
             if (byte_at(p, end) != '}')
                 return NULL;
             p++;
-        } else if (key && key->what == ARGS) {
-            if (byte_at(p, end) != 'n' || !(p = word_end(p, end)))
-                return NULL;
-        } else if (!(p = read_value(event, key, p, end))) {
+        } else if ((key && key->what == ARGS && byte_at(p, end) != 'n') || !(p = read_value(event, key, p, end))) {
             return NULL;
         }
         p = space(p, end);
@@ -289,20 +281,14 @@ static int64_t table_of(const struct parser *parser, const struct event *event)
     const struct field *name = &event->fields[NAME];
     unsigned letter = event->has & BIT(PHASE) && phase->length == 1 ? *phase->text : 0;
     const struct key *found;
-    switch (letter) {
-    case 'X':
-        found = event->has & BIT(CATEGORY) ? find_key(parser, category->text, category->length, 2, category->text + category->length)
-                                            : NULL;
-        return found ? found->what : parser->unplaced;
-    case 'i':
-        if (event->has & BIT(NAME) && name->length == 8 && !memcmp(name->text, "[memory]", 8))
-            return parser->allocations;
-        return parser->unplaced;
-    case 'C':
+    if (letter == 'C')
         return parser->counters;
-    default:
-        return letter && strchr("Mstf", (int)letter) ? -1 : parser->unplaced;
-    }
+    if (letter == 'i' && event->has & BIT(NAME) && name->length == 8 && !memcmp(name->text, "[memory]", 8))
+        return parser->allocations;
+    if (letter == 'X' && event->has & BIT(CATEGORY) &&
+        (found = find_key(parser, category->text, category->length, 2, category->text + category->length)))
+        return found->what;
+    return letter && strchr("Mstf", (int)letter) ? -1 : parser->unplaced;
 }
 
 /* Fill the cell that an event has in a column; 0 where there is no memory for its string. */
@@ -311,10 +297,9 @@ static int fill(struct parser *parser, const struct column *column, const struct
     int64_t how = column->how, at = column->first, second = column->second;
     const struct field *field = &event->fields[at];
     int is_there = (event->has & BIT(at)) != 0, is_word = how == WORD || how == WORD_OR_EMPTY;
-    if (how == UNLESS_ZERO) {
-        if (event->has & BIT(second) && !event->fields[second].text && event->fields[second].value == 0)
-            is_there = 0;
-    } else if (second >= 0 && (!is_there || (is_word && field->text && field->length == 0))) {
+    if (how == UNLESS_ZERO)
+        is_there &= !(event->has & BIT(second) && !event->fields[second].text && event->fields[second].value == 0);
+    else if (second >= 0 && (!is_there || (is_word && field->text && field->length == 0))) {
         field = &event->fields[second];
         is_there = (event->has & BIT(second)) != 0;
     }

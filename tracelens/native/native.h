@@ -93,10 +93,10 @@ struct ops {
     uint32_t *places;   /* of each span four times the node of the innermost op at or above it, IS_OP where that is the
                            span itself, OWNED where its own time is that op's: no more than Python calls between */
     int64_t *in_calls;  /* of each span the time of calls made directly in it */
-    struct node *nodes; /* the first one stands for no op */
-    uint32_t *slots;    /* nodes by hash, 0 for none: twice as many as there are nodes at most */
+    struct node nodes[MOST_NODES];  /* the first one stands for no op */
+    uint32_t slots[2 * MOST_NODES]; /* nodes by hash, 0 for none */
     size_t n_nodes;
-    struct lane *lanes;
+    struct lane lanes[MOST_LANES];
     size_t n_lanes;
     int64_t last_start, last_end;
 };
@@ -113,10 +113,12 @@ struct placing {
     size_t n_flags;
 };
 
+/* NULL where there is no memory. */
+struct ops *ops_begin(size_t n_spans);
+void ops_end(struct ops *ops);
+
 /* Each returns 0 where it cannot: ids that are not rows, parents after their children, more chains than there is room
 for, calls that are not in time order or are of more threads than there is room for. */
-int ops_begin(struct ops *ops, size_t n_spans);
-void ops_end(struct ops *ops);
 int ops_place(struct ops *ops, const struct placing *spans);
 int ops_charge_calls(struct ops *ops, struct rows spans, const int64_t *starts, const int64_t *durations,
                      const int64_t *processes, const int64_t *threads);
@@ -181,6 +183,17 @@ static inline uint64_t load64(const uint8_t *p)
            (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
 }
 
+/* At most eight bytes likewise. */
+static inline uint64_t load_some(const uint8_t *p, size_t n)
+{
+    uint64_t word = 0;
+    if (n == 8)
+        return load64(p);
+    for (size_t k = 0; k < n; k++)
+        word |= (uint64_t)p[k] << (8 * k);
+    return word;
+}
+
 /* The byte at p, 0 after the text. */
 static inline unsigned byte_at(const uint8_t *p, const uint8_t *end) { return p < end ? *p : 0; }
 
@@ -195,7 +208,7 @@ static inline const uint8_t *space(const uint8_t *p, const uint8_t *end)
 /* From a string's content on: its closing quote, and what it holds; NULL where it is no string. */
 const uint8_t *string_end(const uint8_t *p, const uint8_t *end, unsigned *flags);
 
-/* Decimal digits from p on. Past 18 of them the value is wrong: callers look how many there are. */
+/* After decimal digits, NULL where there are none. Past 18 the value is wrong: callers look how many there are. */
 const uint8_t *digits(const uint8_t *p, const uint8_t *end, uint64_t *value);
 
 /* After true, false or null; after a value of any kind that is not nested deeper than 60. NULL where there is none. */
@@ -210,7 +223,7 @@ int is_utf8(const uint8_t *p, const uint8_t *end);
 struct strings {
     uint32_t *slots; /* numbers plus 1 by hash, 0 for none; a power of two of them, at least twice as many as strings */
     size_t n_slots;
-    uint64_t *hashes, *ends; /* of each string; in the arena it begins where the one before it ends */
+    uint64_t *ends; /* of each string; in the arena it begins where the one before it ends */
     size_t n, room;
     uint8_t *arena;
     size_t arena_room;

@@ -54,11 +54,8 @@ void nest(struct intervals spans, const int32_t *hints, struct intervals calls, 
     size_t row = 0, call = 0;
     /* The open spans of a lane: the last one in `tops`, the others by their parents. */
     while (row < spans.n || call < calls.n) {
-        int is_call = row >= spans.n;
-        if (!is_call && call < calls.n)
-            is_call = calls.starts[call] < spans.starts[row] ||
-                      (calls.starts[call] == spans.starts[row] && calls.ends[call] > spans.ends[row]);
-        if (is_call) {
+        if (row >= spans.n || (call < calls.n && (calls.starts[call] < spans.starts[row] ||
+            (calls.starts[call] == spans.starts[row] && calls.ends[call] > spans.ends[row])))) {
             int64_t start = calls.starts[call], end = calls.ends[call];
             size_t lane = calls.lanes ? (size_t)calls.lanes[call] : 0;
             int32_t around = tops[lane];

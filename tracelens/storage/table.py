@@ -200,7 +200,8 @@ def _coded(table: Table, frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, p
     """
     words = {}
     for column in table:
-        if frame.schema.get(column.name) == pl.Categorical:
+        is_coded = frame.schema.get(column.name) == pl.Categorical
+        if is_coded and frame[column.name].head(_FIRST_ROWS).n_unique() <= _FEW_WORDS:
             codes, own = coded(frame[column.name])
             if own.len() <= _FEW_WORDS:
                 table.check_column(column, codes, own)

@@ -77,6 +77,8 @@ _MAY_BE = (
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _COMMON = {"root", "user", "users", "admin", "ubuntu", "host", "localhost", "linux", "local", "none", "unknown"}
 _SHORTEST_OWNER = 3
+_AT_ONCE = 1 << 16
+"""Words that are looked at at a time."""
 
 
 def clean(capture: Capture, owners: Collection[str] = ()) -> None:
@@ -134,8 +136,9 @@ def _clean_frame(name: str, frame: pl.DataFrame, owners: Collection[str], counts
     for column in TABLES[name]:
         if column.dtype != pl.String or column.values or column.name not in frame.columns:
             continue
-        words = frame[column.name].unique().cast(pl.String).drop_nulls()
-        found = _masked(words, owners)
+        words = frame[column.name].unique().drop_nulls()
+        parts = (words.slice(first, _AT_ONCE).cast(pl.String) for first in range(0, max(1, len(words)), _AT_ONCE))
+        found = pl.concat(_masked(part, owners) for part in parts)
         if found.height:
             codes, words = coded(frame[column.name])
             new = words.to_frame("text").join(found, on="text", how="left", maintain_order="left")

@@ -8,13 +8,17 @@ import polars as pl
 
 # Categories are numbered over all columns of a program's life: a table by number may be so much longer than a column.
 _SPARSE, _FEW = 4, 1 << 16
+_AT_ONCE = 1 << 16
+"""Texts that are held as such at a time; a million distinct names would take hundreds of MB."""
 
 
 def matching(words: pl.Series, *patterns: str) -> list[pl.Series]:
     """For each pattern, whether it matches the text of each row of a Categorical column; false for null."""
     distinct = words.unique()
-    texts = distinct.cast(pl.String)
-    found = (distinct.filter(texts.str.contains(pattern)) for pattern in patterns)
+    has = _of_texts(
+        [distinct], lambda texts: texts.select(pl.nth(0).str.contains(p).alias(str(i)) for i, p in enumerate(patterns))
+    )
+    found = (distinct.filter(own.fill_null(value=False)) for own in has.get_columns())
     return [words.is_in(own.implode()).fill_null(value=False) for own in found]
 
 
@@ -24,11 +28,8 @@ def each_once(words: pl.Series, compute: Callable[[pl.Expr], pl.Expr]) -> pl.Ser
     A result of strings is returned as Categorical.
     """
     rows, places = distinct_rows(words.cast(pl.Categorical).to_physical())
-    texts = pl.DataFrame({"text": words.gather(rows).cast(pl.String)})
-    results = texts.select(compute(pl.col("text")).alias(words.name)).to_series()
-    if results.dtype == pl.String:
-        results = results.cast(pl.Categorical)
-    return results.gather(places)
+    results = _of_texts([words.gather(rows)], lambda texts: texts.select(compute(pl.nth(0)).alias(words.name)))
+    return results.to_series().gather(places)
 
 
 def each_pair_once(one: pl.Series, other: pl.Series, compute: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
@@ -40,8 +41,16 @@ def each_pair_once(one: pl.Series, other: pl.Series, compute: Callable[[pl.DataF
     n_others = len(of_other)
     pair = first if n_others == 1 else first.cast(pl.Int64) * n_others + second
     rows, places = distinct_rows(pair)
-    results = compute(pl.DataFrame([words.gather(rows).cast(pl.String) for words in (one, other)]))
-    return results.with_columns(pl.selectors.string().cast(pl.Categorical)).select(pl.all().gather(places))
+    return _of_texts([words.gather(rows) for words in (one, other)], compute).select(pl.all().gather(places))
+
+
+def _of_texts(words: list[pl.Series], compute: Callable[[pl.DataFrame], pl.DataFrame]) -> pl.DataFrame:
+    """The function `compute` of rows of text, called for _AT_ONCE of them at a time; strings become Categorical."""
+    parts = [
+        compute(pl.DataFrame([column.slice(first, _AT_ONCE).cast(pl.String) for column in words]))
+        for first in range(0, max(1, len(words[0])), _AT_ONCE)
+    ]
+    return pl.concat(part.with_columns(pl.selectors.string().cast(pl.Categorical)) for part in parts)
 
 
 def distinct_rows(numbers: pl.Series) -> tuple[pl.Series, pl.Series]:

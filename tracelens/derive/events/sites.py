@@ -6,7 +6,7 @@ import polars as pl
 
 from tracelens.derive.columns.distinct import matching
 from tracelens.derive.columns.lookup import numbered
-from tracelens.derive.events.ancestry import above
+from tracelens.derive.events.ancestry import above, count_among, outermost_row
 from tracelens.derive.events.modules import COMPILED_GRAPH, WRAPPER
 
 _COMPILED = rf"^(## Call CompiledFxGraph |Torch-Compiled Region)|{COMPILED_GRAPH}"
@@ -24,7 +24,7 @@ def find_sites(spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series) -> 
         return pl.DataFrame(), []
     tree = spans.select("parent_id", pl.col("kind", "name", "module_path").cast(pl.Categorical))
     path = depths(tree, rows)
-    accumulates, roots = accumulation_and_roots(tree, rows)
+    accumulates, roots = accumulation_and_roots(tree)
     places = pl.DataFrame(
         {
             "op": tree["name"].gather(path["top"]),
@@ -32,7 +32,7 @@ def find_sites(spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series) -> 
             "python_depth": path["n_twos"].cast(pl.Int32),
             "module_path": tree["module_path"].gather(rows),
             "phase": spans["phase"].gather(rows).cast(pl.Categorical),
-            "accumulates": accumulates,
+            "accumulates": accumulates.gather(rows),
             "in_wrapper": only_in_wrapper(tree, rows),
         }
     )
@@ -63,8 +63,8 @@ def depths(tree: pl.DataFrame, rows: pl.Series) -> pl.DataFrame:
     return above(tree["parent_id"], is_op.cast(pl.UInt8) + 2 * is_python.cast(pl.UInt8), rows)
 
 
-def accumulation_and_roots(tree: pl.DataFrame, rows: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Whether each of the spans at `rows` lies within an AccumulateGrad node; and the module paths of roots.
+def accumulation_and_roots(tree: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """Whether each span lies within an AccumulateGrad node or is one; and the module paths of roots.
 
     A root is a module that no module call encloses and that has layers of its own. Layers are known by their calls;
     those of a compiled model make none, but a wrapper around the model, or a compiled graph that it runs, shows that
@@ -73,13 +73,11 @@ def accumulation_and_roots(tree: pl.DataFrame, rows: pl.Series) -> tuple[pl.Seri
     is_module = (tree["kind"] == "module") & tree["module_path"].is_not_null()
     is_node, is_compiled, is_wrapper = matching(tree["name"], "AccumulateGrad", _COMPILED, WRAPPER)
     is_node &= ~is_module
-    modules = is_module.arg_true().cast(pl.Int64)
-    marks = is_module.cast(pl.UInt8) + 2 * is_node.cast(pl.UInt8)
-    found = above(tree["parent_id"], marks, pl.concat([rows.rename("row").cast(pl.Int64), modules.rename("row")]))
-    path, top = tree["module_path"].gather(modules), found["top"][len(rows) :]
+    modules = is_module.arg_true()
+    path, top = tree["module_path"].gather(modules), outermost_row(tree["parent_id"], is_module).gather(modules)
     around = tree["module_path"].gather(top)
     roots = [around.filter(path != around), _compiled_roots(tree, is_module, top, is_compiled, is_wrapper)]
-    return found["n_twos"][: len(rows)] > 0, pl.concat(roots).drop_nulls().unique()
+    return count_among(tree["parent_id"], is_node) > 0, pl.concat(roots).drop_nulls().unique()
 
 
 def only_in_wrapper(tree: pl.DataFrame, rows: pl.Series) -> pl.Series:

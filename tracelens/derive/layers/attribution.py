@@ -166,7 +166,8 @@ def _located(trace: Trace) -> pl.DataFrame:
     for tree, part in with_trees(spans, kernels):
         at, by_node = _where(tree, part)
         path = tree["module_path"].gather(at).alias("module_path")
-        accumulates, roots = accumulation_and_roots(tree, part["span_id"])
+        within, roots = accumulation_and_roots(tree)
+        accumulates = within.gather(part["span_id"]).fill_null(value=False)
         is_root, phase = path.is_in(roots.implode()), tree["phase"].gather(at)
         is_root = is_root.fill_null(value=False) | only_in_wrapper(tree, part["span_id"])
         located = part.with_columns(path, by_node=by_node, accumulates=accumulates, phase=phase, is_root=is_root)

@@ -77,15 +77,18 @@ def list_activities(spans: pl.DataFrame, calls: pl.DataFrame, marks: pl.DataFram
     without spans waits for others to give it work. Where nothing launches device work, `with_op_time` adds what ops
     compute.
     """
-    made = [(lane, _of_lane(lane, spans)) for lane in _lanes(spans, calls, marks)]
     columns = ("process_id", "thread_id", "start_ns", "duration_ns", "cause", "what", "span_id", "api_call_id")
-    made = [(lane, frame.select(columns)) for lane, frame in made if frame.height]
+    made, mains = [], []
+    for lane in _lanes(spans, calls, marks):  # one at a time: each holds a copy of its spans
+        frame = _of_lane(lane, spans)
+        if frame.height:
+            made.append(frame.select(columns))
+            mains += [(lane.process_id, lane.thread_id)] * lane.is_main
     if not made:
         return pl.DataFrame()
-    found = pl.concat(frame for _, frame in made).sort("start_ns")
+    found = pl.concat(made).sort("start_ns")
     if calls["kind"].is_in(_LAUNCHES).any() or not (spans["kind"] == "op").any():
         return found
-    mains = [(lane.process_id, lane.thread_id) for lane, _ in made if lane.is_main]
     return with_op_time(found, spans, marks, mains)
 
 

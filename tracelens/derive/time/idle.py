@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.columns.cutting import cut_rows
-from tracelens.derive.columns.intervals import busy_until
+from tracelens.derive.columns.intervals import covered_by, union
 from tracelens.derive.time.host_time import UNKNOWN, HostTime
 from tracelens.schemas.events import CAUSES
 
@@ -145,10 +145,11 @@ def _busy(work: pl.DataFrame, windows: pl.DataFrame) -> pl.DataFrame:
     """For each window, and last for all time, the time that the union of each of UNIONS covers."""
     whole = work.select(start_ns=pl.col("start_ns").min(), end_ns=pl.col("end_ns").max())
     every = pl.concat([windows.select("start_ns", "end_ns"), whole])
-    parts = {name: work.filter(pl.col("kind").is_in(kinds)) for name, kinds in UNIONS.items()}
-    return pl.DataFrame(
-        {name: busy_until(part, every["end_ns"]) - busy_until(part, every["start_ns"]) for name, part in parts.items()}
-    )
+    sums = {}
+    for name, kinds in UNIONS.items():
+        pieces = union(work.filter(pl.col("kind").is_in(kinds)).select("start_ns", "end_ns"))
+        sums[name] = covered_by(pieces, every)
+    return pl.DataFrame(sums)
 
 
 def _gaps(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:

@@ -39,7 +39,7 @@ class _Ops:
 
     def __init__(self, n_spans: int) -> None:
         assert LIBRARY is not None
-        self.ops = LIBRARY.Ops(n_spans)
+        self.library, self.ops = LIBRARY, LIBRARY.ops_new(n_spans)
         self.words: dict[str, int] = {}
 
     def place(self, spans: pa.RecordBatch) -> bool:
@@ -53,27 +53,31 @@ class _Ops:
         flags = array("I", [_FLAGS.get(word, 0) for word in words])
         places = values(names.indices), values(kinds.indices)
         return bool(
-            self.ops.place(*_rows(spans.column("parent_id")), values(spans.column("span_id")), *places, codes, flags)
+            self.library.ops_place(
+                self.ops, *_rows(spans.column("parent_id")), values(spans.column("span_id")), *places, codes, flags
+            )
         )
 
     def charge_calls(self, calls: pa.RecordBatch) -> bool:
         """Subtract calls from the spans that they are made in; false where that fails."""
         columns = (values(calls.column(name)) for name in ("start_ns", "duration_ns", "process_id", "thread_id"))
-        return bool(self.ops.charge_calls(*_rows(calls.column("span_id")), *columns))
+        return bool(self.library.ops_charge_calls(self.ops, *_rows(calls.column("span_id")), *columns))
 
     def launch(self, work: pa.RecordBatch) -> bool:
         """Add device work to the chains of its spans; false where that fails."""
-        return bool(self.ops.launch(*_rows(work.column("span_id")), values(work.column("duration_ns"))))
+        return bool(
+            self.library.ops_launch(self.ops, *_rows(work.column("span_id")), values(work.column("duration_ns")))
+        )
 
     def time(self, spans: pa.RecordBatch) -> bool:
         """Add the spans' own times to their chains; false where spans are not placed."""
-        return bool(self.ops.time(values(spans.column("self_ns"))))
+        return bool(self.library.ops_time(self.ops, values(spans.column("self_ns"))))
 
     def expect(self) -> bool:
         """Sum the chains by name, after all times were added, and make room for the durations of each name's ops."""
         n_codes = len(self.words)
         totals = bytearray(8 * len(_SUMS) * n_codes)
-        if not self.ops.totals(totals, bytearray(4 * n_codes)):
+        if not self.library.ops_totals(self.ops, totals, bytearray(4 * n_codes)):
             return False
         words = series(totals, pl.Int64())
         self.sums = pl.DataFrame({name: words.gather_every(len(_SUMS), at) for at, name in enumerate(_SUMS)})
@@ -84,7 +88,7 @@ class _Ops:
 
     def order(self, spans: pa.RecordBatch) -> bool:
         """Sort the durations of ops by name; false where that fails."""
-        return bool(self.ops.order(values(spans.column("duration_ns")), self.ends, self.durations))
+        return bool(self.library.ops_order(self.ops, values(spans.column("duration_ns")), self.ends, self.durations))
 
     def measures(self) -> Iterator[pl.Series]:
         """The durations of each name's ops, after all were ordered."""

@@ -2,77 +2,131 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
 import polars as pl
+import pyarrow as pa
 
 from tracelens.derive.columns.distinct import each_once, matching
-from tracelens.derive.columns.intervals import covered_ns
+from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.events.api_names import waits_for_device
-from tracelens.derive.events.span_trees import span_trees
 from tracelens.derive.time.completing import steps_of
 from tracelens.trace import Trace
 
-_LANE = ["process_id", "thread_id"]
+_LANE = ("process_id", "thread_id")
+_COLUMNS = [*(pl.col(name).cast(pl.Int64) for name in (*_LANE, "start_ns")), END.cast(pl.Int64).alias("end_ns")]
 _WAITS = (
     r"^(?:.*/)?(?:threading|selectors|queue|multiprocessing/\w+|concurrent/futures/\w+)\.py\(\d+\): "
     r"(?:wait|wait_for|join|get|poll|select|recv|_wait_for_tstate_lock|result)$"
     r"|^<built-in (?:method|function) (?:acquire|wait|sleep|select|poll|epoll_wait|sem_timedwait)\b|^time\.sleep"
 )
 """Names of Python calls that wait: for a lock, queue, pipe, thread or time."""
-_TIMES = [*_LANE, "start_ns", "duration_ns"]
+_PARTS = ("wait", "op", "api", "python")
+_OTHER = len(_PARTS)
+
+
+@dataclass(slots=True)
+class _Thread:
+    """A thread: for each part the pieces of time that its events cover, batch by batch, and the number of its ops."""
+
+    rank: int
+    process_id: int | None
+    thread_id: int | None
+    pieces: list[list[pl.DataFrame]] = field(default_factory=lambda: [[] for _ in range(_OTHER + 1)])
+    n_ops: int = 0
+
+    def times(self, windows: pl.DataFrame) -> dict[str, int | None]:
+        """Its row of `thread_times`."""
+        cover, before = pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64}), 0
+        window = int((windows["end_ns"] - windows["start_ns"]).sum())
+        found = {"rank": self.rank, "process_id": self.process_id, "thread_id": self.thread_id, "window_ns": window}
+        for name, own in zip(_PARTS, self.pieces, strict=False):
+            # Mostly all pieces but those of waits are in order: then merging is a fraction of sorting.
+            pieces = pl.concat([cover.clear(), *own])
+            pieces = pieces if pieces["start_ns"].is_sorted() else pieces.sort("start_ns")
+            cover = union(cover.merge_sorted(pieces, "start_ns"))
+            covered = int(covered_by(cover, windows).sum())
+            found[f"{name}_ns"], before = covered - before, covered
+        return {**found, "unrecorded_ns": window - before, "n_ops": self.n_ops}
+
+
+_Threads: TypeAlias = dict[tuple[int, int | None, int | None], _Thread]
 
 
 def thread_times(trace: Trace) -> pl.DataFrame:
-    """A row a rank and thread: window_ns, its parts (wait, op, api, python, unrecorded), which tile it, and n_ops."""
-    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", *_TIMES)
-    calls = trace.select("api_calls", "rank", "api", *_TIMES)
-    calls = calls.with_columns(is_sync=each_once(calls["api"], waits_for_device))
-    steps = steps_of(trace)
-    trees = {int(tree["rank"][0]): tree for tree in span_trees(spans)}
-    found = []
-    for rank in sorted({*trees, *calls["rank"].unique()}):
-        tree, own = trees.get(rank, spans.clear()), calls.filter(pl.col("rank") == rank)
-        is_op, is_python = tree["kind"] == "op", tree["kind"].is_in(["python", "module"])
-        waiting = is_python & matching(tree["name"], _WAITS)[0]
-        ops, python, waited = (_outermost(tree, flags) for flags in (is_op, is_python, waiting))
-        called, synced = (_times(of) for of in (own, own.filter("is_sync")))
-        known = pl.concat([_times(tree), called])
-        lanes = known.select(_LANE).unique()
-        windows = _windows(known, steps.filter(pl.col("rank") == rank)).join(lanes, how="cross")
-        times = _split(windows, {"wait": [waited, synced], "op": [ops], "api": [called], "python": [python]})
-        counts = tree.filter(is_op).group_by(_LANE).agg(n_ops=pl.len().cast(pl.Int64))
-        counts = counts.with_columns(pl.col(_LANE).cast(pl.Int64))
-        times = times.join(counts, on=_LANE, how="left").with_columns(pl.col("n_ops").fill_null(0))
-        found.append(times.with_columns(rank=pl.lit(rank, pl.Int32)))
-    return pl.concat(found) if found else pl.DataFrame()
+    """A row a rank and thread: window_ns, its parts (wait, op, api, python, unrecorded), which tile it, and n_ops.
+
+    Spans and calls are read some rows at a time, those of either table by a thread, and only the pieces of time are
+    kept that they cover: see `Trace.batches`.
+    """
+    threads: _Threads = {}
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda read: read(trace, threads), (_read_spans, _read_calls)))
+        windows = {rank: _windows(trace, rank, threads) for rank in {thread.rank for thread in threads.values()}}
+        rows = list(pool.map(lambda thread: thread.times(windows[thread.rank]), threads.values()))
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _outermost(tree: pl.DataFrame, flags: pl.Series) -> pl.DataFrame:
-    """Thread and time of the flagged spans that are not directly in another flagged one."""
-    within = flags.gather(tree["parent_id"]).fill_null(value=False)
-    return _times(tree.select(_TIMES)[(flags & ~within).arg_true()])
+def _read_spans(trace: Trace, threads: _Threads) -> None:
+    for rank, spans in _batches(trace, "spans", "kind", "name"):
+        waits = matching(spans["name"], _WAITS)[0]
+        part = (
+            pl.when(~pl.col("kind").is_in(["op", "python", "module"]))
+            .then(_OTHER)
+            .when(pl.col("kind") == "op")
+            .then(_PARTS.index("op"))
+            .when(waits)
+            .then(_PARTS.index("wait"))
+            .otherwise(_PARTS.index("python"))
+        )
+        _take(threads, rank, spans.select(*_COLUMNS, part=part))
 
 
-def _times(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.select(pl.col(_TIMES).cast(pl.Int64))
+def _read_calls(trace: Trace, threads: _Threads) -> None:
+    for rank, calls in _batches(trace, "api_calls", "api"):
+        waits = each_once(calls["api"], waits_for_device)
+        part = pl.when(waits).then(_PARTS.index("wait")).otherwise(_PARTS.index("api"))
+        _take(threads, rank, calls.select(*_COLUMNS, part=part))
 
 
-def _windows(known: pl.DataFrame, steps: pl.DataFrame) -> pl.DataFrame:
-    """The windows of time to break down: start_ns, duration_ns; the steps, or else all recorded time."""
+def _batches(trace: Trace, table: str, *columns: str) -> Iterator[tuple[int, pl.DataFrame]]:
+    """Some rows of a table at a time, with their rank."""
+    for rank, batches in trace.batches(table, *columns, *_LANE, "start_ns", "duration_ns", use_threads=False):
+        if batches:
+            found: Any = pl.from_arrow(pa.Table.from_batches(batches), rechunk=False)
+            yield rank, found
+
+
+def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:
+    """Add a rank's events to its threads."""
+    for own in _alike(events, ("thread_id", "process_id", "part")):
+        process, lane, _, _, part = own.row(0)
+        thread = threads.setdefault((rank, process, lane), _Thread(rank, process, lane))
+        thread.pieces[part].append(union(own.select("start_ns", "end_ns")))
+        if _PARTS[part : part + 1] == ("op",):
+            thread.n_ops += own.height
+
+
+def _alike(frame: pl.DataFrame, keys: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """A frame for each distinct key. Columns are split one after another, as most have one value in all rows."""
+    if not keys or not frame.height:
+        yield from [frame] * bool(frame.height)
+        return
+    column = frame[keys[0]]
+    is_one = column.min() == column.max() and not column.null_count()
+    for part in [frame] if is_one else frame.partition_by(keys[0]):
+        yield from _alike(part, keys[1:])
+
+
+def _windows(trace: Trace, rank: int, threads: _Threads) -> pl.DataFrame:
+    """The windows of a rank's time to break down (start_ns, end_ns): its steps, else its first event to its last."""
+    steps = steps_of(trace).filter(pl.col("rank") == rank).select("start_ns", end_ns=END)
     if steps.height:
-        return steps.select("start_ns", "duration_ns")
-    end = pl.col("start_ns") + pl.col("duration_ns")
-    return known.select(start_ns=pl.col("start_ns").min(), duration_ns=end.max() - pl.col("start_ns").min())
-
-
-def _split(windows: pl.DataFrame, parts: dict[str, list[pl.DataFrame]]) -> pl.DataFrame:
-    """For each thread the windows' time in each part, outside of the parts before it; and in no part."""
-    covers = [
-        pl.concat([frame for frames in list(parts.values())[: n + 1] for frame in frames]) for n in range(len(parts))
-    ]
-    covered = windows.with_columns(
-        covered_ns(windows, cover, _LANE).alias(name) for name, cover in zip(parts, covers, strict=True)
+        return steps
+    every = pl.concat(
+        own for thread in threads.values() if thread.rank == rank for part in thread.pieces for own in part
     )
-    sums = covered.group_by(_LANE).agg(pl.col("duration_ns").sum().alias("window_ns"), pl.col(*parts).sum())
-    before: dict[str, pl.Expr] = dict(zip(parts, [pl.lit(0), *map(pl.col, parts)], strict=False))
-    own = ((pl.col(name) - before[name]).alias(f"{name}_ns") for name in parts)
-    return sums.select(*_LANE, "window_ns", *own, unrecorded_ns=pl.col("window_ns") - pl.col([*parts][-1]))
+    return every.select(pl.col("start_ns").min(), pl.col("end_ns").max())

@@ -1,0 +1,48 @@
+"""Shapes that once took time or memory out of proportion to their size (issue 14, point 4), each at two sizes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+
+from tests.bench.bench import Bench, Contender, tracelens
+from tests.bench.results import Row
+from tracelens.limits import MODULES, TRACES
+
+GROUP, COLLECT = "odd shapes", "tracelens collect torch"
+_EVENT = b'{"ph": "X", "cat": "cpu_op", "name": "op", "pid": 1, "tid": 1, "ts": 1, "dur": 1}'
+_DOCUMENT = b'{"traceEvents": [' + _EVENT + b"]}\n"
+
+
+def odd_shapes(bench: Bench) -> None:
+    """Each shape, plain or compressed as it was attacked with."""
+    for name, text in shapes():
+        packed = name.endswith("gzip")
+        source = bench.folder / f"shape.json{'.gz' if packed else ''}"
+        source.write_bytes(gzip.compress(text) if packed else text)
+        contender = Contender(COLLECT, tracelens("collect", "torch", str(source), "--out", "{out}"))
+        bench.race([contender], Row(GROUP, "", f"{name}, {source.stat().st_size / 1e3:.0f} kB", len(text) / 1e6, "MB"))
+        source.unlink()
+
+
+def shapes() -> Iterator[tuple[str, bytes]]:
+    """A name and a text of each, the second one ten times as long, or as long as the limits let it be."""
+    for n in (40_000, 400_000):
+        yield "`{},` repeated, gzip", b'{"traceEvents": [' + _EVENT + b"," + b"{}," * n + _EVENT + b"]}"
+    for n in (10_000, 100_000):
+        yield '`{"ph":` repeated', b'{"traceEvents": [' + _EVENT + b"," + b'{"ph":' * n
+    for n in (TRACES.value // 10, TRACES.value):
+        yield f"{n} documents in one file", _DOCUMENT * n
+    for n in (MODULES.value // 10, MODULES.value):
+        yield f"{n} nested modules", nested(n)
+
+
+def nested(n: int) -> bytes:
+    """A trace of so many modules, each called in the one before."""
+    events = [
+        {"ph": "X", "cat": "python_function", "name": f"nn.Module: M_{i}", "ts": i, "dur": 10 * n - 2 * i, "pid": 1,
+         "tid": 1, "args": {"Python id": i + 1, "Python parent id": i or None, "Python module id": 0}}
+        for i in range(n)
+    ]  # fmt: skip
+    return json.dumps({"traceEvents": events}).encode()
