@@ -20,6 +20,7 @@ from tracelens.trace.sources import read_captures
 NAMES = (
     "gdb",
     "provenance",
+    "graph",
     "trace_log",
     "torch",  # takes whatever begins as JSON does: logs of gdb and sidecars are told apart before it
     "nsys",
@@ -37,7 +38,7 @@ def collect(
 ) -> Trace:
     """Read sources of one program straight into a Trace in memory.
 
-    `kind` (torch, nsys, gdb, provenance, trace_log) says what they are; where null, their content does. `ranks` gives
+    `kind` (torch, nsys, gdb, provenance, graph, trace_log) says what they are; where null, their content does. `ranks` gives
     each source's rank, `events` the profiler whose events are kept where two captured the same rank (by default torch).
     Raises SourceError for a source that cannot be read, UsageError for a request that does not fit.
     """
