@@ -23,7 +23,7 @@ class _Node(msgspec.Struct, frozen=True):
     node: str
     op: str
     inputs: list[str | None]
-    arguments: list[bool | int | float | None | list[bool | int | float]]
+    arguments: list[bool | int | float | list[bool | int | float] | None]
     shape: list[int] | None
     dtype: str | None
     strides: list[int] | None

@@ -1,6 +1,7 @@
 """Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask what abstraction costs."""
 
 from tracelens import analyses
+from tracelens.calling import apply_calls
 from tracelens.collectors import collect
 from tracelens.collectors.torch.running import capture
 from tracelens.measuring import Protocol, measure
@@ -16,6 +17,7 @@ __all__ = [
     "Trace",
     "add_timings",
     "analyses",
+    "apply_calls",
     "apply_plan",
     "capture",
     "collect",

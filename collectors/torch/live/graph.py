@@ -134,8 +134,9 @@ def _exported(program: Any) -> list[dict[str, Any]]:
 
 
 def _plain_name(target: str) -> str:
-    name = target.split(".")[0]
-    return NAMES.get(name, name.removesuffix("_") if not name.startswith("__") else name)
+    name = target.split(".", maxsplit=1)[0]
+    name = name if name.startswith("_") else name.removesuffix("_")
+    return NAMES.get(name, name)
 
 
 def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[Any]]:
