@@ -38,8 +38,9 @@ def collect(
 ) -> Trace:
     """Read sources of one program straight into a Trace in memory.
 
-    `kind` (torch, nsys, gdb, provenance, graph, trace_log) says what they are; where null, their content does. `ranks` gives
-    each source's rank, `events` the profiler whose events are kept where two captured the same rank (by default torch).
+    `kind` (torch, nsys, gdb, provenance, graph, trace_log) says what they are; where null, their content does. `ranks`
+    gives each source's rank, `events` the profiler whose events are kept where two captured the same rank (by default
+    torch).
     Raises SourceError for a source that cannot be read, UsageError for a request that does not fit.
     """
     return combine(read_captures(paths, kind), ranks=ranks, events=events)

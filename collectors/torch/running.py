@@ -226,8 +226,9 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
     `warmup` run under the profiler without being kept, `active` are kept (None: all). `cap.step()` ends a step; where
     it is never called, steps are found as `tracelens collect torch` finds them. `shapes`, `stacks`, `modules`,
     `memory` and `cuda_sync` as there; `compile_provenance` records what torch.compile generates, for which the block
-    must hold the first run of what is compiled; `graph` records the graph of the model that is called in it. After the block the trace is written and `cap.trace` is that Trace;
-    `cap.notes` says what was recorded and what it cost. As a decorator it records the function's first call.
+    must hold the first run of what is compiled; `graph` records the graph of the model that is called in it. After
+    the block the trace is written and `cap.trace` is that Trace; `cap.notes` says what was recorded and what it
+    cost. As a decorator it records the function's first call.
 
     Raises UsageError for options that cannot be, and for a capture within another; SourceError before the block when
     the target exists (unless `force`) or cannot be written, ToolError after it when nothing was recorded. What the

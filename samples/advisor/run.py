@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +37,14 @@ class Results:
         with (self.out / "results.jsonl").open("a") as file:
             file.write(json.dumps(row) + "\n")
 
-    def attempt(self, what: dict[str, Any], do: Callable[[], dict[str, Any]]) -> Any:
+    def attempt(self, what: dict[str, Any], do: Callable[..., dict[str, Any]], *arguments: Any) -> Any:
         """Do it and write what comes of it; a failure is written too, and what there is no time for."""
         if time.monotonic() > self.until:
             self.add(**what, problem="no time left")
             return None
         try:
             began = time.monotonic()
-            found = do()
+            found = do(*arguments)
             self.add(**what, **found, took_s=round(time.monotonic() - began, 2))
         except Exception as error:  # noqa: BLE001 - the other ones go on
             traceback.print_exc()
@@ -89,7 +90,7 @@ def kernels(torch: Any, call: Callable[[], Any], n: int = 5) -> dict[str, Any]:
             call()
         torch.cuda.synchronize()
     own = [e for e in profiler.events() if e.device_type == torch.autograd.DeviceType.CUDA and "Mem" not in e.name[:3]]
-    return {"kernel_ns": round(sum(e.device_time for e in own) * 1e3 / n), "n_kernels": len(own) / n}
+    return {"kernel_ns": round(sum(e.time_range.elapsed_us() for e in own) * 1e3 / n), "n_kernels": len(own) / n}
 
 
 def captured(torch: Any, tl: Any, path: Path, call: Callable[[], Any], *, graph: bool) -> Any:
@@ -115,6 +116,10 @@ def graphed(torch: Any, module: Any, given: Any) -> Callable[[], Any]:
     with torch.cuda.graph(graph):
         module(given)
     return graph.replay
+
+
+def _timed_graph(torch: Any, module: Any, given: Any) -> dict[str, Any]:
+    return timed(torch, graphed(torch, module, given))
 
 
 def advised(torch: Any, tl: Any, results: Results, subject: str, both: tuple[Any, Any]) -> Any:
@@ -182,28 +187,22 @@ def ways(torch: Any, results: Results, stage: str, *, quick: bool) -> None:
             torch.backends.cudnn.allow_tf32 = tf32 == "default"
             about = {"subject": subject, "tf32": tf32}
             with torch.no_grad():
-                results.attempt({**about, "way": "eager"}, lambda: timed(torch, lambda: model(image)))
+                results.attempt({**about, "way": "eager"}, timed, torch, partial(model, image))
                 if image.dim() == 4:
                     last = image.contiguous(memory_format=torch.channels_last)
                     model.to(memory_format=torch.channels_last)
-                    results.attempt({**about, "way": "channels_last"}, lambda: timed(torch, lambda: model(last)))
+                    results.attempt({**about, "way": "channels_last"}, timed, torch, partial(model, last))
                     model.to(memory_format=torch.contiguous_format)
                 if tf32 == "default":
                     kept: list[Any] = []
-                    results.attempt(
-                        {**about, "what": "advice"}, lambda: _advice(kept, results, subject, (model, image))
-                    )
+                    results.attempt({**about, "what": "advice"}, _advice, kept, results, subject, (model, image))
                     made = kept[0] if kept else None
                 if made is not None:
-                    results.attempt({**about, "way": "advised"}, lambda: timed(torch, lambda: made(image)))
+                    results.attempt({**about, "way": "advised"}, timed, torch, partial(made, image))
                     if device == "cuda":
-                        results.attempt(
-                            {**about, "way": "advised, CUDA graph"}, lambda: timed(torch, graphed(torch, made, image))
-                        )
+                        results.attempt({**about, "way": "advised, CUDA graph"}, _timed_graph, torch, made, image)
                 if device == "cuda" and tf32 == "default":
-                    results.attempt(
-                        {**about, "way": "eager, CUDA graph"}, lambda: timed(torch, graphed(torch, model, image))
-                    )
+                    results.attempt({**about, "way": "eager, CUDA graph"}, _timed_graph, torch, model, image)
         torch.backends.cudnn.allow_tf32 = True
         model.cpu()
 
@@ -232,7 +231,9 @@ def compiled(torch: Any, results: Results, mode: str, *, quick: bool) -> None:
             fast = torch.compile(model, **options)
             results.attempt(
                 {"subject": subject, "tf32": "default", "way": f"torch.compile, {mode}"},
-                lambda: timed(torch, lambda: fast(image)),
+                timed,
+                torch,
+                partial(fast, image),
             )
         model.cpu()
 
@@ -265,9 +266,9 @@ def in_jax(results: Results, *, quick: bool) -> None:
         x, own = jnp.asarray(given.numpy()), conv if given.dim() == 4 else full
         w, b = (w, b[None, :, None, None]) if given.dim() == 4 else (w.T, b)
         about = {"subject": subject, "tf32": "default"}
-        results.attempt({**about, "way": "JAX, op by op"}, lambda: rounds(lambda: own(x, w, b)))
+        results.attempt({**about, "way": "JAX, op by op"}, rounds, partial(own, x, w, b))
         fast = jax.jit(own)
-        results.attempt({**about, "way": "jax.jit"}, lambda: rounds(lambda: fast(x, w, b)))
+        results.attempt({**about, "way": "jax.jit"}, rounds, partial(fast, x, w, b))
 
 
 def main() -> None:

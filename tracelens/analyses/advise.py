@@ -1,4 +1,4 @@
-"""Which library calls would compute the model faster: a search over the legal sequences, after Tang and Zhai (SC '19)."""
+"""Which library calls would compute the model faster: a search over the legal sequences (Tang and Zhai, SC '19)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis
-from tracelens.derive.calls.advising import Advice, advise_rank
+from tracelens.derive.calls.advising import Advice, advise_rank, is_judgeable
 from tracelens.derive.calls.costs import BOUND, least_sure
 from tracelens.derive.calls.sequence import Advised
 from tracelens.schemas.results.calls import ADVISE
@@ -29,16 +29,16 @@ def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
     trace.require("advise", "kernels", "spans")
     rows: list[dict[str, Any]] = []
     for rank in trace.select("kernels", "rank")["rank"].unique().sort():
-        advice = advise_rank(trace, rank, costs, z3=z3)
-        if advice.calls.nodes and not advice.calls.is_training:
-            rows += _rows(rank, advice)
+        if is_judgeable(trace, rank):
+            advice = advise_rank(trace, rank, costs, z3=z3)
+            rows += _rows(rank, advice) if advice.calls.nodes else []
     return ADVISE.conform(pl.DataFrame(rows, schema=ADVISE.schema))
 
 
 def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
     calls = advice.calls
-    parts = [_row(advice, (part,), at) for at, part in enumerate(advice.parts)]
-    whole = _row(advice, advice.parts, None)
+    parts = [_row((part,), at) for at, part in enumerate(advice.parts)]
+    whole = _row(advice.parts, None)
     root = calls.nodes[0].module_path.partition(".")[0]
     whole |= {
         "layers": f"(model) {root}" if root else "(model)", "device_ns": round(calls.total_ns),
@@ -48,7 +48,7 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
     return [{"rank": rank, "source": calls.source, **row} for row in (whole, *parts)]
 
 
-def _row(advice: Advice, parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
+def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
     nodes = [node for part in parts for node in part.part.nodes]
     judged = [part for part in parts if part.is_judged]
     now = sum(node.device_ns or 0.0 for part in judged for node in part.part.nodes)

@@ -31,7 +31,7 @@ def apply_calls(
     """
     torch = load_torch("apply_calls")
     chosen = plan if isinstance(plan, CallPlan) else CallPlan.read(plan)
-    if model.training or chosen.is_training:
+    if model.training:
         raise UsageError("the model is in training mode, where batch statistics change: call model.eval() first")
     if chosen.source == ADJACENCY:
         raise UsageError(
@@ -74,8 +74,8 @@ def _check(torch: Any, both: tuple[Any, Any], given: Sequence[Any], tolerance: f
         difference = float((one - two).abs().max() / one.abs().max().clamp_min(1e-30))
         if not difference <= limit:
             raise ToolError(
-                f"the advised calls give another output: it differs by {difference:.2g} of the largest value, more than "
-                f"{limit:.0e}; the model is as it was"
+                f"the advised calls give another output: it differs by {difference:.2g} of the largest value, more "
+                f"than {limit:.0e}; the model is as it was"
             )
 
 
@@ -168,7 +168,8 @@ class _Rewriting:
         """A convolution or matrix product with what it covers: its weights are folded and laid out now, once."""
         first = nodes[0]
         values = _with_defaults(first)
-        weight, bias = (self.kept[v.name].detach() if v is not None else None for v in values[1:3])
+        weight = self.kept[values[1].name].detach()
+        bias = None if values[2] is None else self.kept[values[2].name].detach()
         if NORM in covers:
             norm = nodes[covers.index(NORM)]
             scale, shift, mean, variance = (self.kept[own.name] for own in norm.args[1:5])

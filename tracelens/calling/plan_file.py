@@ -40,7 +40,6 @@ class CallPlan:
     inputs: tuple[dict[str, Any], ...] = ()
     candidates: tuple[dict[str, str], ...] = ()
     predicted: dict[str, int] = field(default_factory=dict)
-    is_training: bool = False
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> CallPlan:

@@ -12,8 +12,10 @@ GEMMS = ("conv_as_gemm", "conv_as_gemm_relu")
 
 
 def realisations() -> dict[str, Realised]:
-    """Each function that is a call of its own, by name; a convolution's take input, weight, bias, stride, padding,
-    dilation and groups. Where cuDNN is not there, as on a CPU, what is fused is called one after the other.
+    """Each function that is a call of its own, by name.
+
+    Those on a convolution take input, weight, bias, what is added, stride, padding, dilation and groups. On a CPU,
+    where there is no cuDNN, what is fused is called one after the other.
     """
     torch = load_torch("realising calls")
 
@@ -54,8 +56,9 @@ def realisations() -> dict[str, Realised]:
 
 
 def _batch_norm(torch: Any) -> Realised:
-    def batch_norm(x: Any, w: Any, b: Any, mean: Any, variance: Any, momentum: float, epsilon: float) -> Any:
-        return torch.batch_norm(x, w, b, mean, variance, False, momentum, epsilon, True)
+    def batch_norm(x: Any, *norm_and_how: Any) -> Any:
+        *norm, momentum, epsilon = norm_and_how
+        return torch.batch_norm(x, *norm, False, momentum, epsilon, True)
 
     return batch_norm
 

@@ -42,7 +42,13 @@ def time_calls(candidates: Iterable[Mapping[str, str]], n_calls: int = 20, warmu
                     call()
                 times = timer(call, n_calls)
                 low, median, high = (round(t) for t in _quartiles(times))
-                found = {"n_calls": n_calls, "median_ns": median, "q1_ns": low, "q3_ns": high, "problem": None}
+                found: dict[str, Any] = {
+                    "n_calls": n_calls,
+                    "median_ns": median,
+                    "q1_ns": low,
+                    "q3_ns": high,
+                    "problem": None,
+                }
             except (RuntimeError, KeyError, NotImplementedError) as error:
                 said = f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
                 found = {"n_calls": 0, "median_ns": None, "q1_ns": None, "q3_ns": None, "problem": said}

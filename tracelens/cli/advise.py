@@ -43,12 +43,12 @@ def advise(
     keep_sources([*trace, *(costs or [])], [out])
     opened = open_any(trace)
     others: list[Trace] = [open_any([path]) for path in costs or []]
-    if opened.has("kernels") and out is not None:
+    frame = find_advice(opened, costs=others, z3=None)
+    if frame.height and out is not None:
         made = advise_rank(opened, min(opened.manifest.ranks), others)
         about = {"trace": opened.name, "costs": [other.name for other in others]}
         emit(json.dumps(plan_of(made, about), indent=1) + "\n", out)
         tell(f"wrote {out}")
-    frame = find_advice(opened, costs=others)
     for said in notes(opened, frame, costs=others):
         emit(f"{printable(said)}\n")
     if frame.height:

@@ -117,11 +117,10 @@ def _exported(program: Any) -> list[dict[str, Any]]:
                 row["is_output"] |= row["node"] == node.args[0].name and node.name in returned
             continue
         if node.op == "placeholder":
-            kind, inputs, arguments = given.get(node.name, "USER_INPUT"), [], []
-            op = "input" if kind == "USER_INPUT" else "parameter"
+            op = "input" if given.get(node.name, "USER_INPUT") == "USER_INPUT" else "parameter"
         else:
             op = _plain_name(target)
-            inputs, arguments = _arguments(node, same)
+        inputs, arguments = _arguments(node, same)
         value = node.meta.get("val")
         value = value[0] if isinstance(value, (tuple, list)) and value else value
         path = [str(found[0]) for found in node.meta.get("nn_module_stack", {}).values()]

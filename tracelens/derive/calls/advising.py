@@ -37,13 +37,20 @@ class Advice:
 
     def total(self, bound: str = "ns") -> float:
         """Kernel time of the advised sequence, a step, with what could not be judged as it ran."""
-        judged = sum(getattr(call.cost, bound) for part in self.parts for call in part.calls)
+        judged: float = sum(getattr(call.cost, bound) for part in self.parts for call in part.calls)
         return judged + self.calls.unjudged_ns
 
     @property
     def now(self) -> float:
         """Kernel time of a step as it ran."""
         return self.calls.total_ns
+
+
+def is_judgeable(trace: Trace, rank: int) -> bool:
+    """Whether a rank ran inference, and was recorded with the shapes of inputs."""
+    told = trace.select("spans", "rank", "phase", "input_shapes").filter(pl.col("rank") == rank)
+    trains = told["phase"].cast(pl.String).is_in(["backward", "optimizer"]).any()
+    return not trains and told["input_shapes"].count() > 0
 
 
 def advise_rank(trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bool | None = None) -> Advice:
@@ -91,8 +98,10 @@ def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
     calls = advice.calls
     return {
         "format": "tracelens call plan", "plan_version": 1, "graph_key": calls.key, "source": calls.source,
-        "is_training": calls.is_training, "solver": advice.solver,
-        "inputs": [{"name": n.name, "shape": list(n.shape), "dtype": n.dtype} for n in calls.given.values() if n.op == "input"],
+        "solver": advice.solver,
+        "inputs": [
+            {"name": n.name, "shape": list(n.shape), "dtype": n.dtype} for n in calls.given.values() if n.op == "input"
+        ],
         "nodes": [[node.name, node.op] for node in calls.nodes],
         "calls": [
             {
@@ -104,7 +113,13 @@ def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
             for call in part.calls
         ],
         "candidates": advice.candidates,
-        "predicted": {"now_ns": round(advice.now), **{f"{b}_ns": round(advice.total(b)) for b in ("low", "high")}, "then_ns": round(advice.total())},
-        "search": {"seconds": round(advice.seconds, 3), "states": advice.statistics.n_states, "checks": advice.statistics.n_checks},
+        "predicted": {
+            "now_ns": round(advice.now), "then_ns": round(advice.total()), "low_ns": round(advice.total("low")),
+            "high_ns": round(advice.total("high")),
+        },
+        "search": {
+            "seconds": round(advice.seconds, 3), "states": advice.statistics.n_states,
+            "checks": advice.statistics.n_checks, "is_bound": advice.statistics.is_bound,
+        },
         "made_from": about,
     }  # fmt: skip

@@ -85,7 +85,7 @@ class Costs:
         columns = ("function", "call", "dtype", "layout", "median_ns", "q1_ns", "q3_ns")
         for *key, median, low, high in timed.select(columns).iter_rows():
             moved = float(median) if key[0].startswith("to_") else 0.0
-            self._known.setdefault(tuple(key), Cost(median, low, high, BENCH, moved))  # type: ignore[arg-type]
+            self._known.setdefault(tuple(key), Cost(median, low, high, BENCH, moved))
 
     def _in_other_layout(self, node: Node) -> None:
         """A convolution that was measured in NCHW takes in NHWC what its kernels took without the transposes.

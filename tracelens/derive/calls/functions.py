@@ -56,8 +56,9 @@ def alike(*places: str) -> Term:
 
 _SAME_SHAPE = ("and", *(("==", ("SHAPE", "in0", d), ("SHAPE", "in1", d)) for d in range(4)))
 _SAME_KIND = ("and", ("==", ("DTYPE", "in0"), ("DTYPE", "out")), ("==", ("DEVICE", "in0"), ("DEVICE", "out")))
-_SUMMAND = ("or", ("not", _SAME_SHAPE), alike("in1", "out"))
-"""A summand of the same shape has the same layout; one that is broadcast, with strides of 0, has any."""
+_REPEATED = ("or", *(("and", ("==", ("STRIDE", "in1", d), 0), ("!=", ("SHAPE", "in1", d), 1)) for d in range(4)))
+_SUMMAND = ("or", ("not", _SAME_SHAPE), _REPEATED, alike("in1", "out"))
+"""A summand has the layout of the result, unless it is broadcast: of a smaller shape, or with a stride of 0."""
 _OVERWRITES = (
     "and", ("not", ("LIVE", "in0")), ("not", ("FIXED", "in0")),
     ("not", ("and", ("ALIAS", "in0", "view"), ("LIVE", "view"))),

@@ -1,4 +1,4 @@
-"""The graph of a model's calls with the kernel time of each, from a recorded graph or guessed from what follows what."""
+"""The graph of a model's calls with the kernel time of each: as recorded, or guessed from what follows what."""
 
 from __future__ import annotations
 
@@ -61,7 +61,6 @@ class Calls:
     n_transforming: float = 0.0
     n_steps: int = 1
     unjudged_ns: float = 0.0
-    is_training: bool = False
 
 
 def call_key(op: str, shapes: Sequence[Sequence[int] | None], arguments: Sequence[Any] | None) -> str:
@@ -84,7 +83,7 @@ def plain_op(name: str) -> str:
 def measured_calls(trace: Trace, rank: int) -> pl.DataFrame:
     """The outermost ops of one rank in order: step, name, module_path, shapes, what their kernels took.
 
-    A row an op that launched kernels, or was recorded with shapes; device_ns, and transform_ns of it, are its kernels'.
+    A row an op that launched kernels or was recorded with shapes; device_ns is its kernels' time.
     """
     at_rank = pl.col("rank") == rank
     kernels = trace.select("kernels", "rank", "span_id", "primitive", "duration_ns").filter(at_rank)
@@ -137,7 +136,7 @@ def _decoded(text: str | None) -> Any:
 
 
 def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
-    """The calls of one step; times are means over all steps where all made the same calls, else the last whole one's."""
+    """The calls of one step, with times: means over steps that made the same calls, else the last but one."""
     steps = [part for _, part in ops.group_by("step", maintain_order=True)]
     rows = [[_described(row) for row in part.iter_rows(named=True)] for part in steps]
     if len(rows) == 1 and n_steps > 1 and len(rows[0]) % n_steps == 0:  # steps without marks
@@ -156,7 +155,7 @@ def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
 
 
 def read_calls(trace: Trace, rank: int) -> Calls:
-    """The calls of the rank's model: of the recorded graph, else guessed by adjacency; none of a training run."""
+    """The calls of the rank's model: of the recorded graph, else guessed by adjacency."""
     at_rank = pl.col("rank") == rank
     kernels = trace.select("kernels", "rank", "primitive", "duration_ns", "step").filter(at_rank)
     ops = measured_calls(trace, rank)
@@ -166,17 +165,10 @@ def read_calls(trace: Trace, rank: int) -> Calls:
     graph = trace.frame("graph").filter(at_rank & (pl.col("source") == "export"))
     found = _of_graph(graph, rows) if graph.height else _guessed(rows)
     judged = sum(node.device_ns or 0.0 for node in found.nodes)
-    total = kernels["duration_ns"].sum() / n_steps
-    is_training = (
-        trace.select("spans", "rank", "phase")
-        .filter(at_rank)["phase"]
-        .cast(pl.String)
-        .is_in(["backward", "optimizer"])
-        .any()
-    )
+    total = int(kernels["duration_ns"].sum()) / n_steps
     return replace(
-        found, total_ns=total, transform_ns=moves["duration_ns"].sum() / n_steps, n_steps=n_steps,
-        n_transforming=moves.height / n_steps, unjudged_ns=total - judged, is_training=bool(is_training),
+        found, total_ns=total, transform_ns=int(moves["duration_ns"].sum()) / n_steps, n_steps=n_steps,
+        n_transforming=moves.height / n_steps, unjudged_ns=total - judged,
     )  # fmt: skip
 
 
@@ -231,7 +223,7 @@ def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
     for row in graph.sort("call_order").iter_rows(named=True):
         shape = tuple(_decoded(row["shape"]) or ())
         known[row["node"]] = shape
-        inputs = [name for name in _decoded(row["inputs"])]
+        inputs: list[str | None] = _decoded(row["inputs"])
         shapes = [known.get(name, ()) if name else () for name in inputs]
         node = Node(
             name=row["node"], op=row["op"], inputs=tuple(name for name in inputs if name), shape=shape,

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from tracelens.derive.calls.costs import Cost, Costs
 from tracelens.derive.calls.functions import OTHER, TORCH, Function
-from tracelens.derive.calls.graphs import Node
+from tracelens.derive.calls.graphs import GIVEN, Node
 from tracelens.derive.calls.terms import LAYOUTS, NCHW, NHWC, Facts, Solve, enumerate_layouts, strides_of
 
 MOST_NODES = 24
@@ -48,11 +48,20 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A sub-graph: nodes in order, what it reads from outside, and what is read of it outside."""
+    """A sub-graph: nodes in order, what it reads from outside, what is read of it outside, and what the model returns.
+
+    What it hands on has the layout that is asked for, what is returned any.
+    """
 
     nodes: tuple[Node, ...]
     given: tuple[Node, ...]
     wanted: tuple[str, ...]
+    returned: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Tensors that are needed after it."""
+        return (*self.wanted, *self.returned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +96,7 @@ class Search:
                 readers.setdefault(name, []).append(node)
         found = []
         for node in part.nodes:
-            own = [m for function in self.functions if (m := _fit(function, node, readers, part.wanted))]
+            own = [m for function in self.functions if (m := _fit(function, node, readers, part.kept))]
             found += own if any(len(m.nodes) == 1 for m in own) else [*own, _Match(OTHER, (node,), node.inputs)]
         inside = {node.name for node in part.nodes} | {node.name for node in part.given}
         return [replace(m, inputs=tuple(name for name in m.inputs if name in inside)) for m in found]
@@ -101,7 +110,7 @@ class Search:
         index = {name: at for at, name in enumerate(names)}
         signature = (
             tuple((n.op, tuple(index.get(i, -1) for i in n.inputs), n.shape, n.dtype, n.call) for n in part.nodes),
-            tuple((n.shape, n.op) for n in part.given), tuple(index[name] for name in part.wanted),
+            tuple((n.shape, n.op in GIVEN) for n in part.given), tuple(index[name] for name in part.wanted), tuple(index[name] for name in part.returned),
             frozenset((index[name], layout) for name, layout in given), wanted,
         )  # fmt: skip
         if signature in self._found:
@@ -148,7 +157,7 @@ class Search:
                 kept = frozenset(
                     (name, layout)
                     for name, layout in have | new
-                    if name in part.wanted or any(reader not in reached for reader in readers[name])
+                    if name in part.kept or any(reader not in reached for reader in readers[name])
                 )
                 total = cost + call.cost.ns
                 rest = sum(own for name, own in least.items() if name not in reached)
@@ -180,7 +189,9 @@ class Search:
                 continue
             for layouts in itertools.product(*ways):
                 cost = self.costs.of(match.function, match.nodes, layouts[0] if layouts else NCHW)
-                for out in self._legal_layouts(part, nodes, match, layouts, covered) if cost else ():
+                if cost is None:
+                    continue
+                for out in self._legal_layouts(part, nodes, match, layouts, covered):
                     last = match.nodes[-1]
                     names = tuple(node.name for node in match.nodes)
                     call = Call(
@@ -205,7 +216,7 @@ class Search:
         views = [n.name for n in part.nodes if n.alias_of == first and n.name in covered]
         of_view = nodes[first].alias_of if first in nodes else ""
         views += [of_view] if of_view in nodes else []
-        given = {node.name for node in part.given if node.op in ("input", "parameter")}
+        given = {node.name for node in part.given if node.op in GIVEN}
         fixed = first in given or of_view in given or (of_view != "" and of_view not in nodes)
         if "in0" in places:
             aliases = (_VIEW,) if views else ()
@@ -252,7 +263,7 @@ def _is_flat(node: Node) -> bool:
 
 
 def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
-    return name in part.wanted or any(name in node.inputs and node.name not in covered for node in part.nodes)
+    return name in part.kept or any(name in node.inputs and node.name not in covered for node in part.nodes)
 
 
 def _fit(function: Function, node: Node, readers: dict[str, list[Node]], wanted: Sequence[str]) -> _Match | None:

@@ -60,7 +60,7 @@ def _is_guessed(calls: Calls, node: Node) -> bool:
 
 
 def split(calls: Calls, search: Search) -> list[Part]:
-    """Parts of the graph, cut where one tensor at most is handed on and no function covers nodes on both sides."""
+    """Parts of the graph, cut where the last result alone is handed on and no function covers nodes on both sides."""
     nodes = calls.nodes
     at = {node.name: place for place, node in enumerate(nodes)}
     last_read = dict.fromkeys(at, -1)
@@ -68,15 +68,21 @@ def split(calls: Calls, search: Search) -> list[Part]:
         for name in node.inputs:
             if name in last_read:
                 last_read[name] = place
-    whole = Part(nodes, tuple(calls.given.values()), tuple(n.name for n in nodes if n.is_output))
-    crossed = set()
+    whole = Part(nodes, tuple(calls.given.values()), (), tuple(n.name for n in nodes if n.is_output))
+    crossed: set[int] = set()
     for match in search.matches(whole):
         places = [at[node.name] for node in match.nodes]
         crossed.update(range(min(places), max(places)))
+    # An input that is read on both sides might be converted on both.
+    for name in calls.given:
+        places = [place for place, node in enumerate(nodes) if name in node.inputs]
+        crossed.update(
+            range(min(places, default=0), max(places, default=0)) if calls.given[name].op != "parameter" else ()
+        )
     parts, begin = [], 0
     for place in range(len(nodes)):
-        n_live = sum(own <= place < last_read[name] for name, own in at.items() if own <= place)
-        is_cut = n_live <= 1 and place not in crossed
+        is_alone = not any(own < place < last_read[name] for name, own in at.items())
+        is_cut = is_alone and place not in crossed
         is_full = place + 1 - begin >= MOST_NODES
         if is_cut or is_full or place == len(nodes) - 1:
             search.statistics.is_bound |= is_full and not is_cut and place < len(nodes) - 1
@@ -89,9 +95,14 @@ def _part(calls: Calls, own: Sequence[Node], before: Sequence[Node], last_read: 
     read = {name for node in own for name in node.inputs}
     given = [node for node in before if node.name in read]
     given += [node for name, node in calls.given.items() if name in read and node.op != "parameter"]
-    wanted = tuple(node.name for node in own if node.is_output or last_read[node.name] > end)
+    # Where edges are guessed, what a chain ends with is read by the next one, as far as anybody knows.
+    ends = {node.name for node in own if node.is_output}
+    handed = {node.name for node in own if last_read[node.name] > end} | (ends if calls.source == ADJACENCY else set())
     passed = [node for node in before if last_read[node.name] > end and node.name not in read]
-    return Part(tuple(own), tuple(given), wanted) if not passed else Part(tuple(own), (*given, *passed), wanted)
+    wanted = [node.name for node in (*before, *own) if node.name in handed or node in passed]
+    wanted += [node.name for node in before if node.name in read and last_read[node.name] > end]
+    returned = tuple(node.name for node in own if node.name in ends - handed)
+    return Part(tuple(own), (*given, *passed), tuple(wanted), returned)
 
 
 def _as_it_ran(node: Node, part: Part) -> Call:

@@ -1,9 +1,9 @@
 """Constraints of library functions as data, over unknown properties of tensors, and two ways to solve them.
 
-A constraint is a nested tuple: ("STRIDE", t, d), ("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t), ("ALIGN", t), ("RANK", t)
-are numbers; ("ALIAS", t, u), ("LIVE", t), ("FIXED", t) are truths; ==, !=, <=, and, or, not combine them. `t` is a place of the
-function: in0, in1, weight, out. With Z3 the properties are uninterpreted functions; without it, the strides that are
-not known are tried one layout after the other. Both give the same layouts.
+A constraint is a nested tuple: ("STRIDE", t, d), ("SHAPE", t, d), ("DTYPE", t), ("DEVICE", t), ("ALIGN", t) are
+numbers; ("ALIAS", t, u), ("LIVE", t), ("FIXED", t) are truths; ==, !=, <=, *, and, or, not combine them. `t` is a place
+of the function: in0, in1, weight, out, view. With Z3 the properties are uninterpreted functions; without it, strides
+that are not known are tried one layout after the other. Both give the same layouts.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _holds(term: Term, places: Places) -> Any:
     return _OPERATORS[word](*values)
 
 
-_PROPERTIES = frozenset(("SHAPE", "STRIDE", "DTYPE", "DEVICE", "ALIGN", "RANK", "ALIAS", "LIVE", "FIXED"))
+_PROPERTIES = frozenset(("SHAPE", "STRIDE", "DTYPE", "DEVICE", "ALIGN", "ALIAS", "LIVE", "FIXED"))
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
@@ -128,8 +128,6 @@ def _property(word: str, rest: Sequence[Any], places: Places) -> Any:
             return facts.strides[rest[1]] if rest[1] < len(facts.strides) else 0
         case "ALIAS":
             return rest[1] in facts.aliases
-        case "RANK":
-            return len(facts.shape)
     return {
         "DTYPE": facts.dtype,
         "DEVICE": facts.device,
@@ -154,7 +152,7 @@ class Z3Solver:
         whole, truth = z3.IntSort(), z3.BoolSort()
         self._functions = {
             "SHAPE": z3.Function("SHAPE", whole, whole, whole), "STRIDE": z3.Function("STRIDE", whole, whole, whole),
-            **{name: z3.Function(name, whole, whole) for name in ("DTYPE", "DEVICE", "ALIGN", "RANK")},
+            **{name: z3.Function(name, whole, whole) for name in ("DTYPE", "DEVICE", "ALIGN")},
             "ALIAS": z3.Function("ALIAS", whole, whole, truth),
             **{name: z3.Function(name, whole, truth) for name in ("LIVE", "FIXED")},
         }  # fmt: skip
@@ -194,7 +192,6 @@ class Z3Solver:
         own = self._functions
         for place, facts in places.items():
             n = numbers[place]
-            yield own["RANK"](n) == len(facts.shape)
             for d in range(4):
                 yield own["SHAPE"](n, d) == (facts.shape[d] if d < len(facts.shape) else 0)
                 if facts.strides is not None:
