@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 INSTALL_TORCH = -m pip install --quiet --retries 1 --timeout 15 --index-url $(TORCH_INDEX) $(TORCH)
 
-.PHONY: demo test pytest test-lowest sanitized fuzz check docs study thesis clean
+.PHONY: demo test pytest test-lowest sanitized fuzz check docs study thesis advisor clean
 
 demo: $(VENV)/installed
 	$(BIN)/tracelens demo
@@ -63,6 +63,10 @@ study: $(VENV)/installed
 # The thesis's page from its captures; samples/thesis/run.py takes those on a machine with a GPU.
 thesis: $(VENV)/installed
 	$(BIN)/python samples/thesis/analyse.py
+
+# The advisor's page from its captures; samples/advisor/run.py takes those on a machine with a GPU.
+advisor: $(VENV)/installed
+	$(BIN)/python samples/advisor/analyse.py
 
 # Takes half an hour and 3 GB of disk; BENCH=--quick tries it out, BENCH=--large adds a trace of 2 GB.
 bench: $(VENV)/installed-for-bench

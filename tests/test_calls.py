@@ -1,10 +1,10 @@
-"""The search for the cheapest legal calls: constraints, in-place calls, and its cost beside that of trying everything."""
+"""The search for the cheapest legal calls: constraints, calls in place, and its cost beside that of trying all."""
 
 import functools
 import math
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -57,18 +57,11 @@ def test_a_convolution_gives_the_layout_of_its_input(name: str, given: tuple[int
     )
 
 
-def node(name: str, op: str, *inputs: str, **more: object) -> Node:
+def node(name: str, op: str, *inputs: str, alias_of: str = "") -> Node:
+    """An operator on images of one shape; its call is like no other's."""
     weight = (8, 8, 1, 1) if op == "conv2d" else ()
-    return Node(
-        name,
-        op,
-        inputs,
-        f'["{op}", [[2, 8, 4, 4], [8, 8, 1, 1], []], ["{name}"]]',
-        IMAGE,
-        weight,
-        device_ns=1.0,
-        **more,
-    )  # type: ignore[arg-type]
+    call = f'["{op}", [[2, 8, 4, 4], [8, 8, 1, 1], []], ["{name}"]]'
+    return Node(name, op, inputs, call, IMAGE, weight, alias_of=alias_of, device_ns=1.0)
 
 
 @dataclass
@@ -79,14 +72,17 @@ class Table(Costs):
     known: dict[tuple[str, str, str], float] = field(default_factory=dict)
 
     def ns(self, name: str, first: str, layout: str) -> float:
+        """A call's time, drawn when it is first asked for."""
         drawn = float(self.draw.randint(1, 20)) if self.draw else 1.0
         return self.known.setdefault((name, first, layout), drawn)
 
     def of(self, function: Function, nodes: Sequence[Node], layout: str) -> Cost | None:
+        """The same as a cost."""
         ns = self.ns(function.key, nodes[0].name, layout)
         return Cost(ns, ns, ns, MEASURED)
 
     def transform(self, node: Node, layout: str) -> Cost:
+        """The same of a change of layout."""
         ns = self.ns("to", node.name, layout)
         return Cost(ns, ns, ns, MEASURED, ns)
 
@@ -133,7 +129,7 @@ def drawn_graph(draw: random.Random) -> tuple[Node, ...]:
         inputs = (recent, draw.choice(names)) if op == "add" else (recent,)
         nodes.append(node(f"n{at}", op, *inputs))
     read = {name for n in nodes for name in n.inputs}
-    return tuple(Node(**{**{f: getattr(n, f) for f in n.__slots__}, "is_output": n.name not in read}) for n in nodes)
+    return tuple(replace(n, is_output=n.name not in read) for n in nodes)
 
 
 PATTERNS = {
@@ -144,7 +140,7 @@ PATTERNS = {
     "conv_as_gemm_relu_bn": ("conv2d", "batch_norm", "relu"),
     **{op: (op,) for op in ("batch_norm", "relu", "add", "sigmoid", "view")}, "other": ("strange",),
 }  # fmt: skip
-"""The functions anew, by hand: what each covers. Only with channels last: gemm. Only with channels first: view, other."""
+"""The functions anew, by hand: what each covers. Gemm only with channels last, view and other only with them first."""
 
 
 def by_brute_force(nodes: tuple[Node, ...], costs: Table) -> float:
@@ -194,16 +190,15 @@ def test_the_search_finds_what_trying_everything_finds(name: str) -> None:
     """500 random graphs of up to 7 operators with random costs."""
     solve, legal = solver(name), {}  # type: ignore[var-annotated]
     for seed in range(500):
-        nodes = drawn_graph(random.Random(seed))
-        costs = Table(random.Random(seed))
+        nodes = drawn_graph(random.Random(seed))  # noqa: S311
+        costs = Table(random.Random(seed))  # noqa: S311
         expected = by_brute_force(nodes, costs)
         calls = Calls(nodes, {"x": Node("x", "input", (), "", IMAGE)}, "export")
         advised = advise_calls(calls, Search(costs, solve, _legal=legal))
         found = sum(call.cost.ns for part in advised for call in part.calls)
         assert found == expected, seed
-        assert sorted(n for part in advised for call in computing(part.calls) for n in call.nodes) == sorted(
-            n.name for n in nodes
-        )
+        covered = [n for part in advised for call in computing(part.calls) for n in call.nodes]
+        assert sorted(covered) == sorted(n.name for n in nodes)
 
 
 def computing(calls: Sequence[Call]) -> list[Call]:
@@ -211,10 +206,11 @@ def computing(calls: Sequence[Call]) -> list[Call]:
 
 
 def test_isomorphic_parts_are_searched_once_and_a_long_one_is_cut() -> None:
-    blocks = [node(f"{op}{at}", op, f"relu{at - 1}" if op == "conv2d" and at else "x" if op == "conv2d" else f"conv2d{at}")
-              for at in range(4) for op in ("conv2d", "relu")]  # fmt: skip
-    same = [Node(**{**{f: getattr(n, f) for f in n.__slots__}, "call": n.op}) for n in blocks]
-    same[-1] = Node(**{**{f: getattr(same[-1], f) for f in same[-1].__slots__}, "is_output": True})
+    blocks = []
+    for at in range(4):
+        blocks += [node(f"conv{at}", "conv2d", f"relu{at - 1}" if at else "x"), node(f"relu{at}", "relu", f"conv{at}")]
+    same = [replace(n, call=n.op) for n in blocks]
+    same[-1] = replace(same[-1], is_output=True)
     search = Search(Table())
     parts = advise_calls(Calls(tuple(same), {"x": Node("x", "sigmoid", (), "", IMAGE)}, "export"), search)
     assert len(parts) == 4
@@ -224,10 +220,10 @@ def test_isomorphic_parts_are_searched_once_and_a_long_one_is_cut() -> None:
 
 
 def test_a_part_without_a_tensor_that_all_paths_go_through_is_cut_after_24_calls() -> None:
-    """a is read by each of 27 sums: a bound is found, and it is a legal sequence of all calls."""
+    """A is read by each of 27 sums: a bound is found, and it is a legal sequence of all calls."""
     nodes = [node("a", "sigmoid", "x"), node("s0", "add", "a", "a")]
     nodes += [node(f"s{at}", "add", f"s{at - 1}", "a") for at in range(1, MOST_NODES + 3)]
-    nodes[-1] = Node(**{**{f: getattr(nodes[-1], f) for f in nodes[-1].__slots__}, "is_output": True})
+    nodes[-1] = replace(nodes[-1], is_output=True)
     search = Search(Table())
     parts = advise_calls(Calls(tuple(nodes), {"x": Node("x", "input", (), "", IMAGE)}, "export"), search)
     assert search.statistics.is_bound

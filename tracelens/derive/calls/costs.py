@@ -104,7 +104,7 @@ class Costs:
             self._known[key] = known
             return
         bare = known.ns - known.transform_ns
-        is_padded = any(n % _ALIGNED_CHANNELS for n in node.weight[:2]) and node.weight[1] > 1
+        is_padded = any(n % _ALIGNED_CHANNELS for n in node.weight[:2]) and node.weight[1:2] != (1,)
         stays = known.transform_ns if is_padded else 0.0
         self._known[key] = Cost(bare + stays, bare, known.ns if is_padded else bare, MEASURED, stays)
 
@@ -119,7 +119,7 @@ class Costs:
 def bench_call(function: Function, nodes: Sequence[Node]) -> str:
     """The call as it is timed: that of the first node, with a bias where one is folded into it."""
     call = nodes[0].call
-    if nodes[0].op == CONV and function.key != "conv":
+    if nodes[0].op == CONV and nodes[0].weight and function.key != "conv":
         op, shapes, arguments = json.loads(call)
         shapes[2] = [nodes[0].weight[0]]
         return json.dumps([op, shapes, arguments])

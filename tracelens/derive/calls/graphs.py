@@ -87,8 +87,10 @@ def measured_calls(trace: Trace, rank: int) -> pl.DataFrame:
     """
     at_rank = pl.col("rank") == rank
     kernels = trace.select("kernels", "rank", "span_id", "primitive", "duration_ns").filter(at_rank)
-    columns = ("span_id", "parent_id", "kind", "name", "module_path", "step", "start_ns", "input_shapes", "input_dtypes",
-               "input_strides", "concrete_inputs")  # fmt: skip
+    columns = (
+        "span_id", "parent_id", "kind", "name", "module_path", "step", "start_ns", "input_shapes", "input_dtypes",
+        "input_strides", "concrete_inputs",
+    )  # fmt: skip
     ops = trace.select("spans", "rank", *columns).filter(at_rank & (pl.col("kind") == "op"))
     parents = ops.select("span_id", "parent_id").join(ops.select(parent_id="span_id"), on="parent_id", how="semi")
     ns, moves = pl.col("duration_ns"), pl.col("primitive") == "layout"

@@ -110,7 +110,8 @@ class Search:
         index = {name: at for at, name in enumerate(names)}
         signature = (
             tuple((n.op, tuple(index.get(i, -1) for i in n.inputs), n.shape, n.dtype, n.call) for n in part.nodes),
-            tuple((n.shape, n.op in GIVEN) for n in part.given), tuple(index[name] for name in part.wanted), tuple(index[name] for name in part.returned),
+            tuple((n.shape, n.op in GIVEN) for n in part.given), tuple(index[name] for name in part.wanted),
+            tuple(index[name] for name in part.returned),
             frozenset((index[name], layout) for name, layout in given), wanted,
         )  # fmt: skip
         if signature in self._found:
@@ -250,9 +251,9 @@ def places_of(
 
 
 def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
-    """A tensor with four dimensions; any other is one run of numbers, whose last size decides its alignment."""
+    """A tensor with four dimensions; any other is one run of numbers. Rows of a product are as long as its channels."""
     four = shape if len(shape) == 4 else (math.prod(shape), 1, 1, 1)
-    inner = (shape[1] if layout == NHWC and len(shape) == 4 else shape[-1]) if shape else 1
+    inner = shape[1 if len(shape) == 4 else -1] if shape else 1
     align = 16 if inner % 4 == 0 else 4
     return Facts(four, None if layout is None else strides_of(four, layout), align=align)
 
