@@ -73,4 +73,7 @@ def how_to_fill(table: str) -> str:
     for how, own in kinds.items():
         ending = f" {how}" if how.startswith("with ") else how and f", {how}"
         said.append(f"tracelens collect {' or '.join(own)}{ending}")
-    return ", or ".join(said or ["tracelens collect timings", "tl.measure"])
+    measured = (
+        ["tracelens collect calls PLAN"] if table == "call_costs" else ["tracelens collect timings", "tl.measure"]
+    )
+    return ", or ".join(said or measured)
