@@ -16,8 +16,8 @@ NODE: dict[str, Any] = {
     "is_output": True, "module_path": "0",
 }  # fmt: skip
 SIDECAR: dict[str, Any] = {
-    "format": "tracelens-graph", "version": 1, "torch": "2.11.0", "graph_key": "k", "source": "export", "notes": ["one"],
-    "nodes": [NODE],
+    "format": "tracelens-graph", "version": 1, "torch": "2.11.0", "graph_key": "k", "source": "export",
+    "notes": ["one"], "nodes": [NODE],
 }  # fmt: skip
 
 

@@ -55,10 +55,6 @@ class Costs:
             )
         return self._known.get((_key(function, first), bench_call(function, nodes), first.dtype, layout))
 
-    def bound(self, nodes: Sequence[Node]) -> float:
-        """Time that the first call of a fused sequence takes at least: that of the convolution or product alone."""
-        return nodes[0].device_ns or 0.0
-
     def transform(self, node: Node, layout: str) -> Cost:
         """What another layout of a tensor costs: measured alone, else its bytes over the bandwidth seen."""
         call = json.dumps(["contiguous", [list(node.shape)], []])
