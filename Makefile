@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := gdb,nvml,sqlite
+EXTRAS := advisor,gdb,nvml,sqlite
 # The CPU build is a tenth of what the index of packages gives on Linux; where this one is out of reach, that will do.
 TORCH := torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
@@ -71,6 +71,10 @@ cross-layer: $(VENV)/installed
 # LeNet's page from its captures; samples/lenet/run.py takes those.
 lenet: $(VENV)/installed
 	$(BIN)/python samples/lenet/analyse.py
+
+# The advisor's page from its captures; samples/advisor/run.py takes those on a machine with a GPU.
+advisor: $(VENV)/installed
+	$(BIN)/python samples/advisor/analyse.py
 
 # Takes half an hour and 3 GB of disk; BENCH=--quick tries it out, BENCH=--large adds a trace of 2 GB.
 bench: $(VENV)/installed-for-bench

@@ -20,6 +20,7 @@ from tracelens.trace.sources import read_captures
 NAMES = (
     "gdb",
     "provenance",
+    "graph",
     "trace_log",
     "torch",  # takes whatever begins as JSON does: logs of gdb and sidecars are told apart before it
     "nsys",
@@ -37,8 +38,9 @@ def collect(
 ) -> Trace:
     """Read sources of one program straight into a Trace in memory.
 
-    `kind` (torch, nsys, gdb, provenance, trace_log) is theirs; if null, it is detected by content. `ranks` are the
-    sources' ranks, `events` the profiler whose events are kept where two captured the same rank (by default torch).
+    `kind` (torch, nsys, gdb, provenance, graph, trace_log) is theirs; if null, it is detected by content. `ranks` are
+    the sources' ranks, `events` the profiler whose events are kept where two captured the same rank (by default
+    torch).
     Raises SourceError for a source that cannot be read, UsageError for a request that does not fit.
     """
     return combine(read_captures(paths, kind), ranks=ranks, events=events)

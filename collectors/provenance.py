@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from pathlib import Path
 from typing import Annotated
 
@@ -14,13 +12,11 @@ from tracelens.errors import SourceError, first_line
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Collector
+from tracelens.trace.sidecars import content_of, names_format
 
 KIND = "provenance"
 FORMAT = "tracelens-provenance"
 VERSION = 1
-_GZIP_MAGIC = b"\x1f\x8b"
-_LARGEST_BYTES = 1 << 30
-"""A limit for damaged files: a sidecar of a model with ten thousand kernels has a few megabytes."""
 
 
 class _Node(msgspec.Struct, frozen=True):
@@ -53,15 +49,8 @@ class _Sidecar(msgspec.Struct, frozen=True):
 
 
 def sniff(path: Path, head: bytes) -> bool:
-    """Whether the content is a sidecar: JSON, plain or gzip, with the format's name at the beginning."""
-    if path.is_dir():
-        return False
-    if head.startswith(_GZIP_MAGIC):
-        try:
-            head = zlib.decompressobj(wbits=31).decompress(head, 256)
-        except zlib.error:
-            return False
-    return f'"{FORMAT}"'.encode() in head[:256]
+    """Whether the content is a sidecar: JSON, plain or gzip, that names its format first."""
+    return names_format(path, head, FORMAT)
 
 
 def read(path: Path) -> list[Capture]:
@@ -70,9 +59,7 @@ def read(path: Path) -> list[Capture]:
     Raises SourceError when it cannot be read, is damaged, or is of a later version.
     """
     try:
-        sidecar = msgspec.json.decode(_content(path), type=_Sidecar)
-    except (OSError, EOFError, zlib.error) as error:
-        raise SourceError(f"{path}: cannot be read: {error}; capture again with --compile-provenance") from error
+        sidecar = msgspec.json.decode(content_of(path, "capture again with --compile-provenance"), type=_Sidecar)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SourceError(
             f"{path}: expected a {FORMAT} sidecar, found {first_line(error)}; capture again with --compile-provenance"
@@ -99,16 +86,6 @@ def read(path: Path) -> list[Capture]:
             diagnostics=diagnostics,
         )
     ]
-
-
-def _content(path: Path) -> bytes:
-    with path.open("rb") as plain:
-        zipped = plain.read(2) == _GZIP_MAGIC
-    with gzip.open(path) if zipped else path.open("rb") as stream:
-        content = stream.read(_LARGEST_BYTES + 1)
-    if len(content) > _LARGEST_BYTES:
-        raise SourceError(f"{path}: a sidecar of more than {_LARGEST_BYTES >> 20} MiB; it is damaged")
-    return content
 
 
 def _table(sidecar: _Sidecar) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from tracelens.schemas.events import (
     STEPS,
     SYNCHRONIZATIONS,
 )
-from tracelens.schemas.layers import LAYERS, PROVENANCE, TIMINGS
+from tracelens.schemas.layers import CALL_COSTS, GRAPH, LAYERS, PROVENANCE, TIMINGS
 from tracelens.schemas.stacks import FRAMES, STACKS
 from tracelens.storage.table import Table
 
@@ -26,7 +26,8 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         DEVICES, SPANS, API_CALLS, KERNELS, MEMCPYS, MEMSETS, SYNCHRONIZATIONS, COLLECTIVES, ALLOCATIONS, COUNTERS,
-        SITES, STEPS, ACTIVITIES, DIAGNOSTICS, STACKS, FRAMES, LAYERS, PROVENANCE, TIMINGS,
+        SITES, STEPS, ACTIVITIES, DIAGNOSTICS, STACKS, FRAMES, LAYERS, PROVENANCE, GRAPH, CALL_COSTS,
+        TIMINGS,
     )
 }  # fmt: skip
 """Tables of a trace on disk, by name."""

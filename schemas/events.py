@@ -90,6 +90,14 @@ SPANS = Table(
         Column("phase", STR, "Part of the training step, where markers show it.", nullable=True, values=PHASES),
         Column("input_shapes", STR, "Input shapes as JSON.", nullable=True),
         Column("input_dtypes", STR, "Input dtypes as JSON.", nullable=True),
+        Column("input_strides", STR, "Input strides, in elements, as JSON.", nullable=True),
+        Column(
+            "concrete_inputs",
+            STR,
+            "Inputs that are no tensors, as JSON: numbers, booleans and lists of them. Any other input is null, text "
+            "too, which may be a secret.",
+            nullable=True,
+        ),
     ),
     ("start_ns",),
 )

@@ -47,6 +47,47 @@ PROVENANCE = Table(
     ),
     ("graph_key", "call_order"),
 )  # fmt: skip
+GRAPH = Table(
+    "graph",
+    "An operator of a model's graph, or a tensor that the graph is given.",
+    (
+        RANK,
+        Column("graph_key", pl.String, "Key of the graph, made of its operators and shapes."),
+        Column("node", pl.String, "Name of the node and of what it gives, unique in the graph."),
+        Column("call_order", pl.Int64, "Order in which the nodes run, from 0."),
+        Column("op", pl.String, "Operator without its namespace and overload: conv2d; input or parameter of a tensor."),
+        Column("inputs", pl.String, "Names of the nodes that it reads, as a JSON list; null where none was given."),
+        Column("arguments", pl.String, "Its other arguments as JSON: numbers, booleans and lists; null for others."),
+        Column("shape", pl.String, "Shape of what it gives, as JSON.", nullable=True),
+        Column("dtype", pl.String, "Element type of what it gives.", nullable=True),
+        Column("strides", pl.String, "Strides of what it gives, in elements, as JSON.", nullable=True),
+        Column("alias_of", pl.String, "Node whose memory it is a view of.", nullable=True),
+        Column("is_input", pl.Boolean, "Whether the model is called with it."),
+        Column("is_output", pl.Boolean, "Whether the model returns it."),
+        Column(
+            "module_path", pl.String, "Module that runs it, as in spans; empty for the model itself.", nullable=True
+        ),
+        Column("source", pl.String, "How the graph was found.", values=("export", "fx", "adjacency", "unknown")),
+    ),
+    ("graph_key", "call_order"),
+)
+CALL_COSTS = Table(
+    "call_costs",
+    "What one call of a library function took, alone, on the device.",
+    (
+        RANK,
+        Column("function", pl.String, "Function of the library description."),
+        Column("call", pl.String, "Operator, shapes and arguments, as JSON."),
+        Column("dtype", pl.String, "Element type."),
+        Column("layout", pl.String, "Layout of its tensors: NCHW or NHWC."),
+        Column("n_calls", pl.Int64, "Calls that were timed, after warm-up."),
+        Column("median_ns", pl.Int64, "Median duration; null where the call failed.", "ns", nullable=True),
+        Column("q1_ns", pl.Int64, "First quartile.", "ns", nullable=True),
+        Column("q3_ns", pl.Int64, "Third quartile.", "ns", nullable=True),
+        Column("device", pl.String, "Device it ran on."),
+        Column("problem", pl.String, "Why it could not be timed.", nullable=True),
+    ),
+)
 TIMINGS = Table(
     "timings",
     "One measured duration of a layer or a whole model.",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tracelens import analyses
+    from tracelens.calling import apply_calls
     from tracelens.collectors import collect
     from tracelens.collectors.torch.running import capture
     from tracelens.measuring import Protocol, measure
@@ -26,6 +27,7 @@ __all__ = [
     "Trace",
     "add_timings",
     "analyses",
+    "apply_calls",
     "apply_plan",
     "capture",
     "collect",
@@ -36,6 +38,7 @@ __all__ = [
 _MODULES = {
     "collectors": ("collect",),  # the first one: what no collector filled is said with those that would
     "collectors.torch.running": ("capture",),
+    "calling": ("apply_calls",),
     "measuring": ("Protocol", "measure"),
     "plan": ("Plan", "apply_plan", "make_plan"),
     "trace": ("Trace",),

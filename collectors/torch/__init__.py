@@ -237,6 +237,7 @@ COLLECTOR = Collector(
         "allocations": "with --memory",
         "layers": "of a profile taken with with_stack=True, with_modules=True",
         "provenance": "with --compile-provenance",
+        "graph": "with --graph",
     },
     is_profiler=True,
     reads_stdin=True,

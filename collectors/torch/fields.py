@@ -26,7 +26,8 @@ EVENT_KEYS = {
 }  # fmt: skip
 ARG_KEYS = {
     "External id": NUMERAL, "external id": NUMERAL, "Sequence number": NUMERAL, "Fwd thread id": NUMERAL,
-    "Input Dims": JSON, "Input dims": JSON, "Input type": JSON, "Python id": NUMERAL, "Python parent id": NUMERAL,
+    "Input Dims": JSON, "Input dims": JSON, "Input type": JSON, "Input Strides": JSON,
+    "Concrete Inputs": JSON, "Python id": NUMERAL, "Python parent id": NUMERAL,
     "kernel_backend": TEXT, "correlation": NUMERAL, "device": NUMERAL, "context": NUMERAL, "stream": NUMERAL,
     "grid": TRIPLE, "block": TRIPLE, "registers per thread": NUMERAL, "shared memory": NUMERAL,
     "blocks per SM": REAL, "warps per SM": REAL, "est. achieved occupancy %": REAL, "graph node id": NUMERAL,
@@ -88,6 +89,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("backend", WORD, "kernel_backend"),
         Column("input_shapes", SHAPE, "Input Dims", "Input dims"),
         Column("input_dtypes", SHAPE, "Input type"),
+        Column("input_strides", SHAPE, "Input Strides"),
+        Column("concrete_inputs", SHAPE, "Concrete Inputs"),
         *_TIMES,
     ),
     "api_calls": (

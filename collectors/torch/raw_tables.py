@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
@@ -32,6 +35,8 @@ _DTYPE_BYTES = {
     "float8_e4m3fn": 1, "float8_e5m2": 1, "uint8": 1, "c10::bfloat16": 2, "c10::half": 2,
 }  # fmt: skip
 _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
+_SPELLED = {"True": "true", "False": "false"}
+_LONGEST_INPUT, _DEEPEST_INPUT = 1 << 16, 4
 _STEP = r"^ProfilerStep#[0-9]+$"
 _MODULE = "nn.Module: "
 _DRIVERS = ["cuda_driver", "xpu_driver", "privateuse1_driver"]
@@ -84,10 +89,37 @@ def _spans(spans: pl.DataFrame) -> pl.DataFrame:
     """Spans with their kind, their recorded Python caller as a row number, and names without addresses and folders."""
     callers = _callers(spans.select("process_id", "python_id", "python_parent_id"))
     return spans.with_columns(
+        each_once(spans["input_strides"], lambda text: text.map_elements(_plain, pl.String)),
+        each_once(spans["concrete_inputs"], lambda text: text.map_elements(_plain, pl.String)),
         *each_pair_once(spans["category"], spans["name"], _named),
         callers.alias("parent_hint"),
         pl.col("process_id", "thread_id").fill_null(-1),
     ).drop("python_id", "python_parent_id")
+
+
+def _plain(written: str) -> str | None:
+    """The JSON list with numbers, booleans and lists of them, and null for anything else; null where it is no list.
+
+    Inputs that are no tensors are written as Python spells them, in strings.
+    """
+    values = _decoded(written)
+    if not isinstance(values, list):
+        return None
+    read = (_decoded(_SPELLED.get(value, value)) if isinstance(value, str) else value for value in values)
+    return json.dumps([value if _is_plain(value) else None for value in read])
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return msgspec.json.decode(text) if len(text) <= _LONGEST_INPUT else None
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _is_plain(value: Any, depth: int = 0) -> bool:
+    if isinstance(value, list):
+        return depth < _DEEPEST_INPUT and all(_is_plain(one, depth + 1) for one in value)
+    return isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _named(spans: pl.DataFrame) -> pl.DataFrame:

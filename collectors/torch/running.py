@@ -30,7 +30,8 @@ from tracelens.trace.sources import read_captures
 P = ParamSpec("P")
 R = TypeVar("R")
 _SITE = Path(__file__).parent / "live" / "site"
-COMPILE_PROVENANCE = "compile_provenance"
+COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
+"""Modules of `live` that record beside the profiler where they are asked for."""
 _OPENING = (
     "no step was found, or the program ended before the steps asked for: the ops from torch's import to the end of the "
     "first step (half a minute at most) were kept, without stacks and modules; --wait 0 --warmup 0 takes steps from "
@@ -199,6 +200,7 @@ class CaptureOptions(TypedDict, total=False):
     memory: bool
     cuda_sync: bool
     compile_provenance: bool
+    graph: bool
 
 
 def _settings_of_block(options: CaptureOptions) -> Settings:
@@ -210,8 +212,7 @@ def _settings_of_block(options: CaptureOptions) -> Settings:
     given: dict[str, Any] = {"wait": 0, "warmup": 0, "active": None, **options}
     if given["wait"] < 0 or given["warmup"] < 0 or (given["active"] is not None and given["active"] < 1):
         raise UsageError("tl.capture: wait and warmup are 0 or more steps, active is 1 or more, or None for all")
-    if given.pop("compile_provenance", False):
-        given["recorders"] = [COMPILE_PROVENANCE]
+    given["recorders"] = [name for name in (COMPILE_PROVENANCE, GRAPH) if given.pop(name, False)]
     return Settings("", opening=False, **given)
 
 
@@ -223,12 +224,12 @@ class capture:  # noqa: N801 - `with tl.capture(...)` and `@tl.capture(...)` rea
     """Record a block or a function with torch.profiler into a trace: `with tl.capture("run.tracelens") as cap: …`.
 
     Everything from the beginning of the block to its end is recorded, or by steps: `wait` of them are left out,
-    `warmup` run under the profiler without being kept, `active` are kept (None: all). `cap.step()` ends a step; if it
-    is never called, steps are found as `tracelens collect torch` finds them. `shapes`, `stacks`, `modules`, `memory`
-    and `cuda_sync` as there; `compile_provenance` records the kernels that torch.compile generates, for which the block
-    must contain the first run of the compiled model. After the block the trace is written, and `cap.trace` is that
-    Trace; `cap.notes` describes what was recorded and what it cost. As a decorator it records the function's first
-    call.
+    `warmup` run under the profiler without being kept, `active` are kept (None: all). `cap.step()` ends a step; where
+    it is never called, steps are found as `tracelens collect torch` finds them. `shapes`, `stacks`, `modules`,
+    `memory` and `cuda_sync` as there; `compile_provenance` records what torch.compile generates, for which the block
+    must hold the first run of what is compiled; `graph` records the graph of the model that is called in it. After
+    the block the trace is written and `cap.trace` is that Trace; `cap.notes` says what was recorded and what it
+    cost. As a decorator it records the function's first call.
 
     Raises UsageError for invalid options, and for a capture within another; SourceError before the block when the
     target exists (unless `force`) or cannot be written, ToolError after it when nothing was recorded. An exception of

@@ -21,6 +21,7 @@ from tracelens.analyses.layer_host_time import layer_host_time as layer_host_tim
 from tracelens.analyses.compare_layers import compare_layers as compare_layers
 from tracelens.analyses.compare_blocks import compare_blocks as compare_blocks
 from tracelens.analyses.layer_oracle import layer_oracle as layer_oracle
+from tracelens.analyses.advise import advise as advise
 from tracelens.analyses.timing_methods import timing_methods as timing_methods
 from tracelens.analyses.dispatch_depth import dispatch_depth as dispatch_depth
 from tracelens.analyses.stack_alignment import stack_alignment as stack_alignment

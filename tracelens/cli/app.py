@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from tracelens.analyses import ANALYSES
+from tracelens.cli import advise as cli_advise
 from tracelens.cli import collect as cli_collect
 from tracelens.cli import doctor
 from tracelens.cli import plan as cli_plan
@@ -151,6 +152,7 @@ def options(
 
 app.command()(cli_report.report)
 app.command()(cli_plan.plan)
+app.command()(cli_advise.advise)
 
 
 @app.command()

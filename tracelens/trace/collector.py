@@ -85,4 +85,7 @@ def how_to_fill(table: str) -> str:
     for how, own in kinds.items():
         ending = f" {how}" if how.startswith("with ") else how and f", {how}"
         commands.append(f"tracelens collect {' or '.join(own)}{ending}")
-    return ", or ".join(commands or ["tracelens collect timings", "tl.measure"])
+    measured = (
+        ["tracelens collect calls PLAN"] if table == "call_costs" else ["tracelens collect timings", "tl.measure"]
+    )
+    return ", or ".join(commands or measured)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import typer
 
+from tracelens.cli.collect.calls import collect_calls
 from tracelens.cli.collect.files import collect_files, collect_one_kind
 from tracelens.cli.collect.gdb import collect_gdb
 from tracelens.cli.collect.nsys import collect_nsys
@@ -29,4 +30,5 @@ for name, collector in COLLECTORS.items():
     if name not in _OWN:
         app.command(name, help=f"Collect {collector.expects}.")(collect_one_kind)
 app.command("timings")(collect_timings)
+app.command("calls")(collect_calls)
 app.command("files")(collect_files)

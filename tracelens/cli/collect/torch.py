@@ -10,12 +10,12 @@ import typer
 from tracelens.cli.collect.request import Force, MaxMemory, Out, Rank, Request, read_or_run, refuse_options
 from tracelens.cli.io import Step
 from tracelens.collectors.torch.live.settings import Settings
-from tracelens.collectors.torch.running import COMPILE_PROVENANCE
+from tracelens.collectors.torch.running import COMPILE_PROVENANCE, GRAPH
 from tracelens.errors import UsageError
 
 _OF_A_COMMAND = (
     "wait", "warmup", "active", "window", "shapes", "stacks", "modules", "memory", "cuda_sync",
-    "compile_provenance", "keep",
+    "compile_provenance", "graph", "keep",
 )  # fmt: skip
 
 
@@ -58,6 +58,10 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
             help="COMMAND: record which modules each kernel of torch.compile came from. Everything is compiled anew.",
         ),
     ] = False,
+    graph: Annotated[
+        bool,
+        typer.Option("--graph", help="COMMAND: record the model's graph, by torch.export, for tracelens advise."),
+    ] = False,
     keep: Annotated[
         Path | None, typer.Option(metavar="DIR", help="COMMAND: keep the profiler's own files there.")
     ] = None,
@@ -73,7 +77,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
             refuse_options(context, ("wait", "warmup", "active"), "steps, not of a --window of time")
         settings = Settings(
             "", wait, warmup, active, _window(window), shapes, stacks, modules, memory, cuda_sync,
-            recorders=[COMPILE_PROVENANCE] if compile_provenance else [],
+            recorders=[name for name, on in ((COMPILE_PROVENANCE, compile_provenance), (GRAPH, graph)) if on],
         )  # fmt: skip
         return {"settings": settings, "keep": keep}
 

@@ -1,0 +1,68 @@
+"""What the advisor is tried on: MobileNet v1, ResNet-50, and the two layers of Tang and Zhai's micro-benchmarks."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "study"))
+from resnet import resnet50
+
+WIDTHS = (
+    (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1), (512, 1), (512, 1), (512, 1), (512, 1),
+    (1024, 2), (1024, 1),
+)  # fmt: skip
+"""Channels and stride of each separable convolution: table 1 of Howard et al., arXiv 1704.04861."""
+FULL = (256, 1024, 4096, 16384)
+CONVOLUTIONS = tuple((channels, kernel) for channels in (16, 64, 256) for kernel in (1, 3))
+SIDE = 56
+
+
+def normed(given: int, channels: int, kernel: int, stride: int = 1, groups: int = 1) -> list[nn.Module]:
+    """A convolution without bias, batch normalisation and ReLU."""
+    conv = nn.Conv2d(given, channels, kernel, stride, kernel // 2, groups=groups, bias=False)
+    return [conv, nn.BatchNorm2d(channels), nn.ReLU(inplace=True)]
+
+
+def mobilenet_v1() -> nn.Module:
+    """MobileNet, width 1, for images of 224×224."""
+    layers, given = normed(3, 32, 3, 2), 32
+    for channels, stride in WIDTHS:
+        layers += [*normed(given, given, 3, stride, given), *normed(given, channels, 1)]
+        given = channels
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(given, 1000))
+
+
+def fully_connected(n: int) -> nn.Module:
+    """A matrix product, a bias and a ReLU."""
+    return nn.Sequential(nn.Linear(n, n), nn.ReLU())
+
+
+def convolution(channels: int, kernel: int) -> nn.Module:
+    """A padded convolution with bias, and a ReLU."""
+    return nn.Sequential(nn.Conv2d(channels, channels, kernel, padding=kernel // 2), nn.ReLU())
+
+
+def subjects(*, quick: bool = False) -> dict[str, tuple[nn.Module, Tensor]]:
+    """Models by name, in eval mode, each with its input."""
+    torch.manual_seed(0)
+    side = 32 if quick else 224
+    found: dict[str, tuple[nn.Module, Tensor]] = {}
+    for batch in (1, 32):
+        for name, make in (("resnet50", resnet50), ("mobilenet_v1", mobilenet_v1)):
+            found[f"{name}_b{batch}"] = (make().eval(), torch.randn(batch, 3, side, side))
+    return found
+
+
+def layers(*, quick: bool = False) -> dict[str, tuple[nn.Module, Tensor]]:
+    """Micro-benchmarks by name, at batch 1 as in the paper."""
+    torch.manual_seed(0)
+    full = FULL[:1] if quick else FULL
+    found = {f"fully_connected_{n}": (fully_connected(n).eval(), torch.randn(1, n)) for n in full}
+    for channels, kernel in CONVOLUTIONS[:2] if quick else CONVOLUTIONS:
+        image = torch.randn(1, channels, SIDE, SIDE)
+        found[f"convolution_{channels}_{kernel}x{kernel}"] = (convolution(channels, kernel).eval(), image)
+    return found

@@ -1,0 +1,281 @@
+"""Advice on real captures, plans and their refusals, and what is said where something is missing."""
+
+import importlib
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import tracelens as tl
+from tests.cases import make_trace
+from tests.command_line import command_line
+from tracelens.analyses import advise
+from tracelens.analyses.advise import notes
+from tracelens.calling import CallPlan, apply_calls, time_calls
+from tracelens.calling.plan_file import PlannedCall
+from tracelens.derive.calls.advising import advise_rank, plan_of
+from tracelens.derive.calls.terms import has_z3
+from tracelens.errors import SourceError, ToolError, UsageError
+
+ROOT = Path(__file__).resolve().parents[1]
+EAGER = ROOT / "samples/torch/resnet50_eager.pt.trace.json.gz"
+LAST = ROOT / "samples/torch/resnet50_channels_last.pt.trace.json.gz"
+CAPTURES = ROOT / "samples/advisor/captures"
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="needs torch, which is not installed"
+)
+needs_z3 = pytest.mark.skipif(not has_z3(), reason="needs z3-solver (the extra advisor), which is not installed")
+
+
+@pytest.fixture(scope="module")
+def eager() -> tl.Trace:
+    return tl.collect(EAGER)
+
+
+def test_eager_resnet_should_run_in_channels_last(eager: tl.Trace) -> None:
+    """Numbers of the kernels' own table: 64 kernels of the primitive layout a step, 592.6 µs of 4.955 ms."""
+    frame = advise(eager)
+    whole = frame.row(0, named=True)
+    assert whole["n_transforming"] == 64
+    assert whole["transform_now_ns"] / 1e3 == pytest.approx(592.6, abs=0.05)
+    assert whole["device_ns"] / 1e6 == pytest.approx(4.955, abs=0.0005)
+    assert whole["transform_now_ns"] / whole["device_ns"] == pytest.approx(0.1196, abs=0.00005)
+    assert whole["change"].startswith("memory_format=torch.channels_last")
+    assert whole["saving_low_ns"] < 570_000 < whole["saving_high_ns"]
+    assert whole["source"] == "adjacency"
+    said = notes(eager, frame)
+    assert said[0].startswith("Run the model in channels_last: ")
+    assert any("guessed" in text and "--graph" in text for text in said)
+
+
+def test_with_the_capture_of_channels_last_its_kernel_time_is_predicted(eager: tl.Trace) -> None:
+    advice = advise_rank(eager, 0, [tl.collect(LAST)], z3=False)
+    assert advice.total() / 1e6 == pytest.approx(4.032, rel=0.03)
+    assert {call.layout for part in advice.parts for call in part.calls if call.function == "conv"} == {"NHWC"}
+
+
+@pytest.mark.parametrize(
+    ("path", "share", "is_problem"),
+    [("samples/torch/alexnet_eager.pt.trace.json.gz", 0.059, True),
+     ("samples/thesis/captures/mobilenet_v2_eager.tracelens", 0.008, False)],
+)  # fmt: skip
+def test_layout_is_a_problem_or_not(path: str, share: float, is_problem: bool) -> None:
+    trace = tl.open(ROOT / path) if path.endswith(".tracelens") else tl.collect(ROOT / path)
+    frame = advise(trace)
+    whole = frame.row(0, named=True)
+    assert whole["transform_now_ns"] / whole["device_ns"] == pytest.approx(share, abs=0.0006)
+    said = " ".join(notes(trace, frame))
+    assert ("Layout is not this model's problem" in said) is not is_problem
+    assert said.startswith("Run the model in channels_last") is is_problem
+
+
+SUBJECTS = ["resnet50_b1", "resnet50_b32", "mobilenet_v1_b1", "mobilenet_v1_b32"]
+
+
+def of_subject(subject: str, what: str) -> tl.Trace:
+    return tl.open(CAPTURES / f"{subject}_{what}.tracelens")
+
+
+@pytest.mark.parametrize("z3", [False, pytest.param(True, marks=needs_z3)])
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_whole_model_is_searched_within_a_minute_and_as_on_the_gpu_machine(subject: str, z3: bool) -> None:
+    """Seconds of this process: others' load does not count."""
+    before = sum(os.times()[:2])
+    others = [of_subject(subject, "channels_last"), of_subject(subject, "calls")]
+    advice = advise_rank(of_subject(subject, "eager"), 0, others, z3=z3)
+    assert sum(os.times()[:2]) - before < 60
+    plan = CallPlan.read(CAPTURES / f"{subject}_plan.json")
+    assert round(advice.total()) == plan.predicted["then_ns"]
+    assert [call.function for part in advice.parts for call in part.calls] == [call.function for call in plan.calls]
+    assert not advice.is_guessed
+    assert all(node.device_ns is not None for node in advice.calls.nodes)
+
+
+def test_the_advised_resnet_takes_at_most_3_3_ms_and_what_was_predicted() -> None:
+    plan = CallPlan.read(CAPTURES / "resnet50_b32_plan.json")
+    measured = of_subject("resnet50_b32", "advised").kernels["duration_ns"].sum() / 3
+    assert measured < 3_300_000
+    assert plan.predicted["then_ns"] == pytest.approx(measured, rel=0.15)
+
+
+SEQUENCE = [("conv2d", "0"), ("batch_norm", "1"), ("relu", "2"), ("conv2d", "3"), ("relu", "4"), ("flatten", "5")]
+
+
+def model() -> Any:
+    import torch  # noqa: PLC0415 - only where it is installed
+
+    torch.manual_seed(0)
+    made = torch.nn.Sequential(
+        torch.nn.Conv2d(4, 8, 3, padding=1, bias=False), torch.nn.BatchNorm2d(8), torch.nn.ReLU(),
+        torch.nn.Conv2d(8, 8, 1), torch.nn.ReLU(), torch.nn.Flatten(),
+    )  # fmt: skip
+    made[1].running_mean.normal_()
+    made[1].running_var.uniform_(0.5, 2)
+    return made.eval()
+
+
+def traced(tmp_path: Path) -> tl.Trace:
+    """The model's recorded graph, beside a span and a kernel of 100 µs for each operator, as a GPU would have."""
+    import torch  # noqa: PLC0415 - only where it is installed
+
+    with torch.no_grad(), tl.capture(tmp_path / "run.tracelens", graph=True) as cap:
+        model()(torch.randn(2, 4, 6, 6))
+    assert cap.trace is not None
+    spans = [
+        {"kind": "op", "name": f"aten::{op}", "module_path": path, "start_ns": at * 1000, "duration_ns": 500, "step": 0,
+         "input_shapes": "[[2, 8, 6, 6]]"}
+        for at, (op, path) in enumerate(SEQUENCE)
+    ]  # fmt: skip
+    kernels = [
+        {"span_id": at, "duration_ns": 100_000, "start_ns": at * 1000, "step": 0, "primitive": "conv"}
+        for at in range(5)
+    ]
+    return make_trace(spans=spans, kernels=kernels, graph=cap.trace.frame("graph").to_dicts())
+
+
+def with_costs(candidates: list[dict[str, str]], cheap: str) -> tl.Trace:
+    """A trace of calls timed alone: 1 µs for a function and what changes a layout, 1 ms for any other."""
+
+    def ns(function: str) -> int:
+        return 1000 if function in (cheap, "to_nhwc", "to_nchw") else 1_000_000
+
+    rows = [dict.fromkeys(("median_ns", "q1_ns", "q3_ns"), ns(c["function"])) | {"n_calls": 1, **c} for c in candidates]
+    return make_trace(call_costs=rows)
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # torch 2.13's own, of torch.export
+@pytest.mark.parametrize("cheap", ["conv_relu", "conv_as_gemm_relu", "conv", "conv_as_gemm"])
+def test_an_applied_plan_computes_what_the_model_does(tmp_path: Path, cheap: str) -> None:
+    import torch  # noqa: PLC0415 - only where it is installed
+
+    trace = traced(tmp_path)
+    first = advise_rank(trace, 0, z3=False)
+    assert [node.op for node in first.calls.nodes] == ["conv2d", "batch_norm", "relu", "conv2d", "relu", "view"]
+    assert [node.device_ns for node in first.calls.nodes] == [100_000.0] * 5 + [0.0]
+    advice = advise_rank(trace, 0, [with_costs(first.candidates, cheap)], z3=False)
+    functions = [call.function for part in advice.parts for call in part.calls]
+    assert any(name.removesuffix("_bn") == cheap for name in functions), functions
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(plan_of(advice, {})))
+    own, given = model(), torch.randn(2, 4, 6, 6)
+    before = {name: value.clone() for name, value in own.state_dict().items()}
+    made = apply_calls(own, file)
+    with torch.no_grad():
+        assert torch.allclose(made(given), own(given), atol=1e-5)
+    assert all(torch.equal(value, own.state_dict()[name]) for name, value in before.items()), "the model is as it was"
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_the_plan_of_mobilenet_computes_the_same_with_weights_of_a_usual_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With torch's own initial weights its features vanish, and any sequence would pass."""
+    import torch  # noqa: PLC0415 - only where it is installed
+
+    monkeypatch.syspath_prepend(str(ROOT / "samples/advisor"))
+    own = importlib.import_module("models").mobilenet_v1().eval()
+    torch.manual_seed(0)
+    for module in own.modules():
+        if isinstance(module, torch.nn.Conv2d):
+            torch.nn.init.kaiming_normal_(module.weight)
+        elif isinstance(module, torch.nn.BatchNorm2d):
+            module.running_mean.normal_(0, 0.1)
+            module.running_var.uniform_(0.5, 2)
+    given = torch.randn(1, 3, 224, 224)
+    made = apply_calls(own, CAPTURES / "mobilenet_v1_b1_plan.json", given)
+    with torch.no_grad():
+        features, expected = own[:-1](given), own(given)
+        assert features.abs().max() > 0.1
+        assert float((made(given) - expected).abs().max() / expected.abs().max()) < 1e-5
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_plan_is_refused_that_does_not_fit(tmp_path: Path) -> None:
+    trace = traced(tmp_path)
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(plan_of(advise_rank(trace, 0, z3=False), {})))
+    plan = CallPlan.read(file)
+    with pytest.raises(UsageError, match=r"training mode.*call model.eval\(\) first"):
+        apply_calls(model().train(), plan)
+    guessed = CallPlan("adjacency", plan.calls, plan.nodes, plan.inputs)
+    with pytest.raises(UsageError, match=r"a guess; capture it with tracelens collect torch --graph"):
+        apply_calls(model(), guessed)
+    with pytest.raises(UsageError, match="which the model's graph does not have"):
+        apply_calls(model()[:2].eval(), plan)
+    wrong = [
+        PlannedCall("conv", "conv2d", ("conv2d_1", "relu_1"), c.inputs, c.layouts, c.layout)
+        if c.nodes == ("conv2d_1",) else c
+        for c in plan.calls if c.nodes != ("relu_1",)
+    ]  # fmt: skip
+    with pytest.raises(ToolError, match=r"give another output: it differs by .* the model is as it was"):
+        apply_calls(model(), CallPlan("export", tuple(wrong), plan.nodes, plan.inputs))
+
+
+def test_a_file_that_is_no_call_plan_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    for content, said in (("{", "none that can be read"), ("{}", "found other JSON")):
+        file.write_text(content)
+        with pytest.raises(SourceError, match=said):
+            CallPlan.read(file)
+    with pytest.raises(SourceError, match=r"tracelens advise TRACE --out plan\.json"):
+        CallPlan.read(tmp_path / "none.json")
+
+
+@needs_torch
+def test_calls_are_timed_alone_and_what_fails_says_why() -> None:
+    conv = '["conv2d", [[1, 4, 6, 6], [8, 4, 3, 3], [8]], [[1, 1], [1, 1], [1, 1], 1]]'
+    rows = [
+        {"function": function, "call": conv, "dtype": "float32", "layout": "NHWC"}
+        for function in ("conv_relu", "conv_add_relu", "unheard_of", "conv_as_gemm")
+    ]
+    costs = time_calls(rows, n_calls=3).frame("call_costs")
+    assert costs["function"].to_list() == ["conv_relu", "conv_add_relu", "unheard_of", "conv_as_gemm"]
+    assert costs["problem"].is_null().to_list() == [True, True, False, False]
+    assert (costs.filter(pl.col("problem").is_null())["median_ns"] > 0).all()
+
+
+def test_the_command_writes_a_plan_and_says_the_advice_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "plan.json"
+    eager = CAPTURES / "resnet50_b32_eager.tracelens"
+    costs = CAPTURES / "resnet50_b32_calls.tracelens"
+    done = command_line(capsys, "advise", eager, "--costs", costs, "--out", out)
+    assert done.code == 0
+    assert done.out.startswith("Run the model in channels_last: ")
+    assert "cudnn_convolution_add_relu for 16 calls" in done.out
+    assert CallPlan.read(out).source == "export"
+
+
+def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    kernels = [{"span_id": 0, "duration_ns": 10, "step": 0}]
+    bare = make_trace(spans=[{"kind": "op", "name": "aten::relu"}], kernels=kernels)
+    frame = advise(bare)
+    assert frame.is_empty()
+    assert notes(bare, frame) == [
+        "The trace has no shapes of inputs, so nothing can be advised: profile with record_shapes=True."
+    ]
+    trains = make_trace(
+        spans=[{"kind": "op", "name": "aten::relu", "input_shapes": "[[1]]", "phase": "backward"}], kernels=kernels
+    )
+    assert notes(trains, advise(trains))[0].startswith("A training run: ")
+    done = command_line(capsys, "report", EAGER, "--section", "advise")
+    assert done.code == 0
+    assert "guessed" in done.out
+
+
+def test_the_page_is_made_of_its_captures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Byte for byte; times of the search are those of the machine that it ran on."""
+    monkeypatch.syspath_prepend(str(ROOT / "samples/advisor"))
+    for name in ("analyse", "page"):
+        sys.modules.pop(name, None)
+    rows = [json.loads(line) for line in (CAPTURES / "results.jsonl").read_text().splitlines()]
+    assert importlib.import_module("analyse").page(rows, CAPTURES) == (ROOT / "docs/advisor.md").read_text()
+    for name in ("analyse", "page"):
+        sys.modules.pop(name, None)

@@ -1,0 +1,178 @@
+"""Which library calls would compute the model faster: a search over the legal sequences (Tang and Zhai, SC '19)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis
+from tracelens.derive.calls.advising import Advice, advise_rank, is_judgeable
+from tracelens.derive.calls.costs import BOUND, least_sure
+from tracelens.derive.calls.sequence import Advised
+from tracelens.schemas.results.calls import ADVISE
+from tracelens.trace import Trace
+
+_NO_PROBLEM = 0.02
+"""Below this share of kernel time, layouts are not worth a change."""
+
+
+def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False) -> pl.DataFrame:
+    """A row for each rank's whole model, then one a part of its graph; none for a training run.
+
+    `costs` are traces whose times of the same calls count too: captures of the same model in another layout, or
+    `tracelens collect calls`. Layouts are tried one by one, or solved for with Z3 (`z3` true; null: where it is
+    installed), with the same result. Raises MissingTableError without kernels or ops.
+    """
+    trace.require("advise", "kernels", "spans")
+    rows: list[dict[str, Any]] = []
+    for rank in trace.select("kernels", "rank")["rank"].unique().sort():
+        if is_judgeable(trace, rank):
+            advice = advise_rank(trace, rank, costs, z3=z3)
+            rows += _rows(rank, advice) if advice.calls.nodes else []
+    return ADVISE.conform(pl.DataFrame(rows, schema=ADVISE.schema))
+
+
+def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
+    calls = advice.calls
+    parts = [_row((part,), at) for at, part in enumerate(advice.parts)]
+    whole = _row(advice.parts, None)
+    root = calls.nodes[0].module_path.partition(".")[0]
+    whole |= {
+        "layers": f"(model) {root}" if root else "(model)", "device_ns": round(calls.total_ns),
+        "transform_now_ns": round(calls.transform_ns), "n_transforming": calls.n_transforming,
+        "unjudged_ns": round(calls.unjudged_ns),
+    }  # fmt: skip
+    return [{"rank": rank, "source": calls.source, **row} for row in (whole, *parts)]
+
+
+def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
+    nodes = [node for part in parts for node in part.part.nodes]
+    judged = [part for part in parts if part.is_judged]
+    now = sum(node.device_ns or 0.0 for part in judged for node in part.part.nodes)
+    made = [call for part in judged for call in part.calls]
+    low, then, high = (sum(getattr(call.cost, what) for call in made) for what in ("low", "ns", "high"))
+    is_changed = any(_is_changed(part) for part in judged)
+    computing = [call for call in made if not call.function.startswith("to_")]
+    evidence = least_sure(call.cost.evidence for call in computing) if is_changed else "none"
+    own = dict(Counter(f"{c.function} {c.layout}" for c in made))
+    is_bound = bool(made) and all(call.cost.evidence == BOUND for call in made)
+    return {
+        "sub_graph": number,
+        "layers": " … ".join(dict.fromkeys(node.module_path or node.op for node in (nodes[0], nodes[-1])))
+        if nodes
+        else "",
+        "calls_now": _listed(Counter(node.op for node in nodes)),
+        "calls_advised": _listed(own) if is_changed else "",
+        "device_ns": round(now),
+        "transform_now_ns": round(sum(node.transform_ns for node in nodes)),
+        "transform_then_ns": round(sum(call.cost.transform_ns for call in made)),
+        "n_transforming": None,
+        "saving_low_ns": round(now - high) if is_changed else 0,
+        "saving_ns": None if is_bound else round(now - then) if is_changed else 0,
+        "saving_high_ns": round(now - low) if is_changed else 0,
+        "evidence": evidence,
+        "change": _change(judged) if is_changed else "",
+        "n_unmatched": sum(node.device_ns is None for node in nodes),
+        "unjudged_ns": 0,
+    }
+
+
+def _is_changed(part: Advised) -> bool:
+    """Whether a call differs from what ran: fused, in another layout, or one that changes a layout."""
+    layouts = {node.name: node.layout for node in part.part.nodes if len(node.shape) == 4}
+    return any(
+        len(call.nodes) != 1
+        or call.function.startswith("to_")
+        or layouts.get(call.nodes[0], call.layout) != call.layout
+        for call in part.calls
+    )
+
+
+def _listed(counts: Any) -> str:
+    return ", ".join(f"{n} {name}" for name, n in counts.items())
+
+
+def _change(parts: Iterable[Advised]) -> str:
+    """What to do in torch for it."""
+    made = [call for part in parts for call in part.calls]
+    found = []
+    if any(call.layout == "NHWC" for call in made):
+        found.append("memory_format=torch.channels_last")
+    fused = Counter(call.realisation for call in made if len(call.nodes) > 1)
+    found += [f"{name} for {n} {'call' if n == 1 else 'calls'}" for name, n in fused.items()]
+    if any("_bn" in call.function for call in made):
+        found.append("fuse_conv_bn_eval")
+    return "; ".join(found)
+
+
+def notes(trace: Trace, frame: pl.DataFrame, costs: Sequence[Trace] = ()) -> list[str]:
+    """The advice in plain words, what it rests on, and what is missing for more."""
+    found: list[str] = []
+    for row in frame.filter(pl.col("sub_graph").is_null()).iter_rows(named=True):
+        found += _advice(row, costs)
+    if frame.is_empty():
+        shapes = trace.select("spans", "input_shapes")["input_shapes"].count()
+        found.append(
+            "A training run: only the forward pass of a model in eval mode is advised on; capture inference."
+            if shapes
+            else "The trace has no shapes of inputs, so nothing can be advised: profile with record_shapes=True."
+        )
+    elif not trace.has("graph"):
+        found.append(
+            "What reads what is guessed from what follows what, so the parts are chains and no plan can be applied: "
+            "tracelens collect torch --graph records the model's graph."
+        )
+    return found
+
+
+def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
+    total = max(row["device_ns"], 1)
+    share = row["transform_now_ns"] / total
+    moved = (
+        f"{row['n_transforming']:g} kernels a step only change layouts: {row['transform_now_ns'] / 1e3:.1f} µs, "
+        f"{share:.2%} of {total / 1e6:.3f} ms of kernels"
+    )
+    is_layout = "channels_last" in row["change"]
+    found = []
+    if share < _NO_PROBLEM and "conv2d" in row["calls_now"]:
+        found.append(f"Layout is not this model's problem: {moved}.")
+    if is_layout and (share >= _NO_PROBLEM or row["evidence"] != "bound"):
+        found.append(f"Run the model in channels_last: {_range(row)} ({row['evidence']}). Now {moved}.")
+    elif row["change"] and not is_layout:
+        found.append(f"Call other functions ({row['change']}): {_range(row)} ({row['evidence']}).")
+    elif share >= _NO_PROBLEM:
+        found.append(f"No cheaper legal sequence was found. {moved[0].upper()}{moved[1:]}.")
+    if ";" in row["change"]:
+        found.append(f"The plan also makes these calls: {row['change'].partition('; ')[2]}.")
+    if is_layout and not costs:
+        found.append(
+            "Only the transposes that would go are counted; what channels_last does to the other kernels is not known: "
+            "give a capture of it with --costs, or time single calls with tracelens collect calls."
+        )
+    if row["n_unmatched"] or row["unjudged_ns"] > total * 0.001:
+        found.append(
+            f"{row['unjudged_ns'] / total:.1%} of kernel time could not be judged: no call of the graph launched it; "
+            f"{row['n_unmatched']} operators of the graph have no measured call, and nothing is advised around them."
+        )
+    return found
+
+
+def _range(row: dict[str, Any]) -> str:
+    low, high, total = (row[name] / 1e6 for name in ("saving_low_ns", "saving_high_ns", "device_ns"))
+    expected = f", {row['saving_ns'] / 1e6:.2f} expected" if row["saving_ns"] is not None else ""
+    return f"{low:.2f} to {high:.2f} ms of {total:.2f} ms{expected}"
+
+
+ANALYSIS = Analysis(
+    "Which library calls would compute the model faster?",
+    ADVISE,
+    advise,
+    notes=notes,
+    shown=(
+        "rank", "sub_graph", "layers", "calls_now", "calls_advised", "saving_low_ns", "saving_ns", "saving_high_ns",
+        "evidence", "change",
+    ),
+)  # fmt: skip

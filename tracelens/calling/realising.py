@@ -1,0 +1,78 @@
+"""The functions of the library description in torch. Each takes the layouts of its tensors as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from tracelens.plan import load_torch
+
+Realised: TypeAlias = Callable[..., Any]
+GEMMS = ("conv_as_gemm", "conv_as_gemm_relu")
+
+
+def realisations() -> dict[str, Realised]:
+    """Each function that is a call of its own, by name.
+
+    Those on a convolution take input, weight, bias, what is added, stride, padding, dilation and groups. On a CPU,
+    where there is no cuDNN, what is fused is called one after the other.
+    """
+    torch = load_torch("realising calls")
+
+    def conv(x: Any, w: Any, b: Any, *how: Any) -> Any:
+        return torch.conv2d(x, w, b, *how)
+
+    def conv_relu(x: Any, w: Any, b: Any, *how: Any) -> Any:
+        return torch.cudnn_convolution_relu(x, w, b, *how) if x.is_cuda else torch.relu_(conv(x, w, b, *how))
+
+    def conv_add_relu(x: Any, w: Any, b: Any, z: Any, *how: Any) -> Any:
+        if x.is_cuda:
+            return torch.cudnn_convolution_add_relu(x, w, z, 1.0, b, *how)
+        return torch.relu_(conv(x, w, b, *how).add_(z))
+
+    def as_rows(x: Any) -> Any:
+        return x.permute(0, 2, 3, 1).reshape(-1, x.shape[1])
+
+    def as_image(rows: Any, x: Any) -> Any:
+        return rows.view(x.shape[0], x.shape[2], x.shape[3], -1).permute(0, 3, 1, 2)
+
+    def gemm(x: Any, w: Any, b: Any, *_: Any) -> Any:
+        weight = w.reshape(w.shape[0], -1).t()
+        return as_image(torch.mm(as_rows(x), weight) if b is None else torch.addmm(b, as_rows(x), weight), x)
+
+    def gemm_relu(x: Any, w: Any, b: Any, *_: Any) -> Any:
+        return as_image(torch._addmm_activation(b, as_rows(x), w.reshape(w.shape[0], -1).t()), x)  # noqa: SLF001
+
+    def linear_relu(x: Any, w: Any, b: Any, *_: Any) -> Any:
+        return torch._addmm_activation(b, x, w.t())  # noqa: SLF001 - the only door to this epilogue
+
+    return {
+        "conv": conv, "conv_bias": conv, "conv_bn": conv, "conv_relu": conv_relu, "conv_add_relu": conv_add_relu,
+        "conv_as_gemm": gemm, "conv_as_gemm_relu": gemm_relu, "linear": torch.nn.functional.linear,
+        "linear_relu": linear_relu, "relu": torch.relu, "relu_": torch.relu_, "add": torch.add,
+        "add_": torch.Tensor.add_, "batch_norm": _batch_norm(torch), "max_pool2d": torch.max_pool2d,
+        "relu6": torch.nn.functional.relu6,
+    }  # fmt: skip
+
+
+def _batch_norm(torch: Any) -> Realised:
+    def batch_norm(x: Any, *norm_and_how: Any) -> Any:
+        *norm, momentum, epsilon = norm_and_how
+        return torch.batch_norm(x, *norm, False, momentum, epsilon, True)
+
+    return batch_norm
+
+
+def laid_out(tensor: Any, layout: str) -> Any:
+    """The tensor in the layout; the same one where it has it already."""
+    torch = load_torch("a layout")
+    if tensor.dim() != 4:
+        return tensor.contiguous()
+    return tensor.contiguous(memory_format=torch.channels_last if layout == "NHWC" else torch.contiguous_format)
+
+
+def folded(weight: Any, bias: Any, norm: Sequence[Any], epsilon: float) -> tuple[Any, Any]:
+    """Weight and bias of a convolution with the batch normalisation behind it, as fuse_conv_bn_weights gives them."""
+    torch = load_torch("folding")
+    scale, shift, mean, variance = norm
+    return torch.nn.utils.fuse_conv_bn_weights(weight, bias, mean, variance, epsilon, scale, shift)  # type: ignore[no-any-return]

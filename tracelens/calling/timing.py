@@ -1,0 +1,129 @@
+"""Calls of library functions, each timed alone on the device."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from tracelens.calling.realising import laid_out, realisations
+from tracelens.plan import load_torch
+from tracelens.schemas import TABLES
+from tracelens.trace import Trace
+from tracelens.trace.capture import Capture, SourceFile
+from tracelens.trace.combine import combine
+
+KIND = "calls"
+_FLUSH_BYTES = 256 << 20
+"""More than the second-level cache of any device holds."""
+
+
+def time_calls(candidates: Iterable[Mapping[str, str]], n_calls: int = 20, warmup: int = 3) -> Trace:
+    """A trace whose table call_costs has a row a candidate: function, call, dtype and layout, as a plan names them.
+
+    On a GPU by CUDA events, the cache flushed before each call, without what two events alone take; else by the clock.
+    A call that fails has the problem in place of times.
+    """
+    torch = load_torch("timing calls")
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    name = torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
+    timer = _events(torch) if device.type == "cuda" else _clock
+    rows = []
+    with torch.no_grad():
+        for candidate in candidates:
+            row = {key: candidate[key] for key in ("function", "call", "dtype", "layout")}
+            try:
+                call = _prepared(torch, candidate, device)
+                for _ in range(warmup):
+                    call()
+                times = timer(call, n_calls)
+                low, median, high = (round(t) for t in _quartiles(times))
+                found: dict[str, Any] = {
+                    "n_calls": n_calls,
+                    "median_ns": median,
+                    "q1_ns": low,
+                    "q3_ns": high,
+                    "problem": None,
+                }
+            except (RuntimeError, KeyError, NotImplementedError) as error:
+                said = f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
+                found = {"n_calls": 0, "median_ns": None, "q1_ns": None, "q3_ns": None, "problem": said}
+            rows.append(row | found | {"device": name})
+    frame = pl.DataFrame(rows, schema=TABLES["call_costs"].without("rank").schema)
+    capture = Capture(
+        kind=KIND,
+        source=SourceFile("calls", KIND, 0, ""),
+        tables={"call_costs": frame} if rows else {},
+        producer="tracelens collect calls",
+        versions={"torch": torch.__version__},
+        settings={"device": name, "n_calls": n_calls},
+        reasons=dict.fromkeys(TABLES, "tracelens collect calls times single calls only"),
+    )
+    return combine([capture])
+
+
+def _quartiles(times: list[float]) -> tuple[float, float, float]:
+    if len(times) < 2:
+        return times[0], times[0], times[0]
+    low, median, high = statistics.quantiles(times, n=4)
+    return max(low, 0.0), max(median, 0.0), max(high, 0.0)
+
+
+def _clock(call: Callable[[], Any], n: int) -> list[float]:
+    times = []
+    for _ in range(n):
+        began = time.perf_counter_ns()
+        call()
+        times.append(float(time.perf_counter_ns() - began))
+    return times
+
+
+def _events(torch: Any) -> Callable[[Callable[[], Any], int], list[float]]:
+    """A timer by CUDA events; the device is kept busy meanwhile, so that the host is ahead when a call begins."""
+    flush = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
+
+    def time_them(call: Callable[[], Any], n: int) -> list[float]:
+        pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(n)]
+        for begin, end in pairs:
+            flush.zero_()
+            flush.zero_()
+            begin.record()
+            call()
+            end.record()
+        torch.cuda.synchronize()
+        return [begin.elapsed_time(end) * 1e6 for begin, end in pairs]
+
+    nothing = statistics.median(time_them(lambda: None, 50))
+    return lambda call, n: [max(t - nothing, 0.0) for t in time_them(call, n)]
+
+
+def _prepared(torch: Any, candidate: Mapping[str, str], device: Any) -> Callable[[], Any]:
+    """The call on tensors of its own. Raises KeyError for a function that cannot be called alone."""
+    op, shapes, arguments = json.loads(candidate["call"])
+    function, layout, dtype = candidate["function"], candidate["layout"], getattr(torch, candidate["dtype"])
+
+    def made(shape: list[int]) -> Any:
+        return laid_out(torch.randn(shape, device=device, dtype=dtype), layout)
+
+    x = made(shapes[0])
+    if function in ("to_nhwc", "to_nchw"):
+        source = laid_out(x, "NCHW" if layout == "NHWC" else "NHWC")
+        return lambda: laid_out(source, layout)
+    call = realisations()[function]
+    if op in ("conv2d", "linear"):
+        weight, bias = made(shapes[1]), made(shapes[2]) if shapes[2] else None
+        if function == "conv_add_relu":
+            summand = torch.conv2d(x, weight, bias, *arguments)
+            return lambda: call(x, weight, bias, summand, *arguments)
+        return lambda: call(x, weight, bias, *arguments)
+    if op == "batch_norm":
+        norm = [torch.rand(shapes[0][1], device=device, dtype=dtype) + 0.5 for _ in range(4)]
+        return lambda: call(x, *norm, 0.1, 1e-5)
+    if op in ("add", "mul"):
+        other = made(shapes[1])
+        return lambda: call(x, other)
+    return lambda: call(x, *arguments)

@@ -1,0 +1,55 @@
+"""`tracelens advise`: a cheaper legal call sequence, as words and as a plan."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracelens.analyses.advise import advise as find_advice
+from tracelens.analyses.advise import notes
+from tracelens.cli.io import emit, keep_sources, open_any, screen, tell
+from tracelens.derive.calls.advising import advise_rank, plan_of
+from tracelens.trace import Trace
+from tracelens.views.formats.text import frame_to_text
+from tracelens.views.values import printable
+
+SHOWN = (
+    "sub_graph",
+    "layers",
+    "calls_now",
+    "calls_advised",
+    "saving_low_ns",
+    "saving_ns",
+    "saving_high_ns",
+    "evidence",
+)
+
+
+def advise(
+    trace: Annotated[list[Path], typer.Argument(metavar="TRACE", help="A trace, or the sources of one.")],
+    *,
+    costs: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="OTHER", help="A trace whose times of the same calls count too; repeat for several."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the call plan there, for tl.apply_calls(model, FILE).")
+    ] = None,
+) -> None:
+    """Say which library calls would compute the model faster, by a search over the legal ones."""
+    keep_sources([*trace, *(costs or [])], [out])
+    opened = open_any(trace)
+    others: list[Trace] = [open_any([path]) for path in costs or []]
+    frame = find_advice(opened, costs=others, z3=None)
+    if frame.height and out is not None:
+        made = advise_rank(opened, min(opened.manifest.ranks), others)
+        about = {"trace": opened.name, "costs": [other.name for other in others]}
+        emit(json.dumps(plan_of(made, about), indent=1) + "\n", out)
+        tell(f"wrote {out}")
+    for said in notes(opened, frame, costs=others):
+        emit(f"{printable(said)}\n")
+    if frame.height:
+        emit(f"\n{frame_to_text(frame.select(SHOWN), screen())}")

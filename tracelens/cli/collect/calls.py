@@ -1,0 +1,34 @@
+"""`tracelens collect calls`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracelens.calling import CallPlan, time_calls
+from tracelens.cli.collect.request import Force, Out, tell_of
+from tracelens.cli.io import progress, tell
+from tracelens.errors import SourceError
+from tracelens.trace.directory import check_target
+
+
+def collect_calls(
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A call plan of tracelens advise: its candidates.")],
+    *,
+    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Timed calls of each candidate.")] = 20,
+    out: Out = None,
+    force: Force = False,
+) -> None:
+    """Time each call alone that a call plan lacks the cost of: table call_costs, for tracelens advise --costs."""
+    target = out or Path(f"{plan.stem}_calls.tracelens")
+    check_target(target, force=force)
+    chosen = CallPlan.read(plan)
+    if not chosen.candidates:
+        raise SourceError(f"{plan}: names no candidates: every call was measured; apply it with tl.apply_calls")
+    with progress(f"timing {len(chosen.candidates)} calls"):
+        trace = time_calls(chosen.candidates, repeats)
+    failed = trace.frame("call_costs")["problem"].count()
+    tell_of(trace.write(target, force=force), target)
+    tell(f"timed {len(chosen.candidates) - failed:,} calls alone; {failed:,} failed (column problem)")

@@ -1,0 +1,1 @@
+"""The cheapest legal sequence of library calls for a model's graph: what functions there are, and the search."""

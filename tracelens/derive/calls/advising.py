@@ -1,0 +1,125 @@
+"""The advice for one rank of a trace: its graph, the calls that are advised, and what the search took."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from tracelens.derive.calls.costs import Costs
+from tracelens.derive.calls.functions import OTHER, VIEWS
+from tracelens.derive.calls.graphs import ADJACENCY, Calls, read_calls
+from tracelens.derive.calls.search import Search, Statistics, places_of
+from tracelens.derive.calls.sequence import Advised, advise_calls
+from tracelens.derive.calls.terms import LAYOUTS, Z3Solver, enumerate_layouts, has_z3
+from tracelens.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """`parts` are in the order of the graph; `candidates` are calls worth timing alone, of which nothing is known."""
+
+    calls: Calls
+    parts: list[Advised]
+    candidates: list[dict[str, str]]
+    statistics: Statistics
+    solver: str
+    seconds: float
+
+    @property
+    def is_guessed(self) -> bool:
+        """Whether the graph's edges are a guess, by which no plan may be applied."""
+        return self.calls.source == ADJACENCY
+
+    def total(self, bound: str = "ns") -> float:
+        """Kernel time of the advised sequence, a step, with what could not be judged as it ran."""
+        judged: float = sum(getattr(call.cost, bound) for part in self.parts for call in part.calls)
+        return judged + self.calls.unjudged_ns
+
+    @property
+    def now(self) -> float:
+        """Kernel time of a step as it ran."""
+        return self.calls.total_ns
+
+
+def is_judgeable(trace: Trace, rank: int) -> bool:
+    """Whether a rank ran inference, and was recorded with the shapes of inputs."""
+    told = trace.select("spans", "rank", "phase", "input_shapes").filter(pl.col("rank") == rank)
+    trains = told["phase"].cast(pl.String).is_in(["backward", "optimizer"]).any()
+    return not trains and told["input_shapes"].count() > 0
+
+
+def advise_rank(trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bool | None = None) -> Advice:
+    """The cheapest legal calls for what a rank ran; `others` are traces whose times of the same calls count too.
+
+    Layouts are solved for with Z3 where it is installed (or as `z3` says), else by trying each.
+    """
+    calls = read_calls(trace, rank)
+    bench = [other.frame("call_costs") for other in (trace, *others) if other.has("call_costs")]
+    measured = [read_calls(other, min(other.manifest.ranks)) for other in others if other.has("kernels")]
+    costs = Costs(calls, measured, pl.concat(bench) if bench else None)
+    uses_z3 = has_z3() if z3 is None else z3
+    search = Search(costs, Z3Solver() if uses_z3 else enumerate_layouts)
+    began = time.perf_counter()
+    parts = advise_calls(calls, search)
+    seconds = time.perf_counter() - began
+    wanted = _candidates(parts, search, costs)
+    return Advice(calls, parts, wanted, search.statistics, "z3" if uses_z3 else "enumeration", seconds)
+
+
+def _candidates(parts: Sequence[Advised], search: Search, costs: Costs) -> list[dict[str, str]]:
+    """The legal calls, once each, of which nothing was measured; and what changes the layout of what they read."""
+    found: dict[str, dict[str, str]] = {}
+    for part in parts:
+        nodes = {node.name: node for node in (*part.part.given, *part.part.nodes)}
+        for match in search.matches(part.part) if part.is_judged else ():
+            read = [nodes[name] for name in match.inputs]
+            if match.function is OTHER or match.nodes[0].op in VIEWS or not read:
+                continue
+            for layout in LAYOUTS if len(read[0].shape) == 4 else LAYOUTS[:1]:
+                places = places_of(match.function, match.nodes, read, (layout,) * len(read))
+                row = costs.candidate(match.function, match.nodes, layout)
+                if row is not None and enumerate_layouts(match.function.constraint, places | {"view": places["in0"]}):
+                    found[repr(row)] = row
+    for node in (n for part in parts for n in part.part.given if len(n.shape) == 4):
+        for layout in LAYOUTS:
+            call = json.dumps(["contiguous", [list(node.shape)], []])
+            row = {"function": f"to_{layout.lower()}", "call": call, "dtype": node.dtype, "layout": layout}
+            found[repr(row)] = row
+    return list(found.values())
+
+
+def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
+    """The advice as a call plan: what tl.apply_calls and tracelens collect calls read."""
+    calls = advice.calls
+    return {
+        "format": "tracelens call plan", "plan_version": 1, "graph_key": calls.key, "source": calls.source,
+        "solver": advice.solver,
+        "inputs": [
+            {"name": n.name, "shape": list(n.shape), "dtype": n.dtype} for n in calls.given.values() if n.op == "input"
+        ],
+        "nodes": [[node.name, node.op] for node in calls.nodes],
+        "calls": [
+            {
+                "function": call.function, "realisation": call.realisation, "nodes": list(call.nodes),
+                "inputs": list(call.inputs), "layouts": list(call.layouts), "layout": call.layout,
+                "predicted_ns": round(call.cost.ns), "evidence": call.cost.evidence,
+            }
+            for part in advice.parts
+            for call in part.calls
+        ],
+        "candidates": advice.candidates,
+        "predicted": {
+            "now_ns": round(advice.now), "then_ns": round(advice.total()), "low_ns": round(advice.total("low")),
+            "high_ns": round(advice.total("high")),
+        },
+        "search": {
+            "seconds": round(advice.seconds, 3), "states": advice.statistics.n_states,
+            "checks": advice.statistics.n_checks, "is_bound": advice.statistics.is_bound,
+        },
+        "made_from": about,
+    }  # fmt: skip

@@ -1,0 +1,148 @@
+"""What a call of each function would cost, by shapes and layout, and on what evidence."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.calls.functions import AS_IS, CONV, NORM, OTHER, VIEWS, Function
+from tracelens.derive.calls.graphs import Calls, Node
+from tracelens.derive.calls.terms import NCHW, NHWC
+
+MEASURED, OTHER_TRACE, BENCH, BOUND = "measured", "other trace", "bench", "bound"
+EVIDENCE = (BENCH, OTHER_TRACE, MEASURED, BOUND)
+"""From what was measured alone to what nothing was measured of; a sequence is as sure as its least sure call."""
+_BYTES = {"float32": 4, "float64": 8, "float16": 2, "bfloat16": 2}
+_ALIGNED_CHANNELS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Kernel time of one call: between `low` and `high`, most likely `ns`; `transform_ns` of it moves data."""
+
+    ns: float
+    low: float
+    high: float
+    evidence: str
+    transform_ns: float = 0.0
+
+
+class Costs:
+    """Costs by function, call, dtype and layout: of this trace, of others and of calls timed alone, in that order."""
+
+    def __init__(self, calls: Calls, others: Sequence[Calls] = (), bench: pl.DataFrame | None = None) -> None:
+        self._known: dict[tuple[str, str, str, str], Cost] = {}
+        self._derived: set[tuple[str, str, str, str]] = set()
+        self._bytes_per_ns = _bandwidth(calls.nodes)
+        for which, evidence in ((calls, MEASURED), *((other, OTHER_TRACE) for other in others)):
+            self._take(which.nodes, evidence)
+        if bench is not None:
+            self._take_bench(bench)
+        for node in calls.nodes:
+            self._in_other_layout(node)
+
+    def of(self, function: Function, nodes: Sequence[Node], layout: str) -> Cost | None:
+        """What a call that covers the nodes costs; null where nothing is known of it."""
+        first = nodes[0]
+        if function is OTHER or first.op in VIEWS:
+            return (
+                None if first.device_ns is None else Cost(first.device_ns, first.device_ns, first.device_ns, MEASURED)
+            )
+        return self._known.get((_key(function, first), bench_call(function, nodes), first.dtype, layout))
+
+    def transform(self, node: Node, layout: str) -> Cost:
+        """What another layout of a tensor costs: measured alone, else its bytes over the bandwidth seen."""
+        call = json.dumps(["contiguous", [list(node.shape)], []])
+        known = self._known.get((f"to_{layout.lower()}", call, node.dtype, layout))
+        if known is not None:
+            return known
+        least = 2 * math.prod(node.shape) * _BYTES.get(node.dtype, 4) / self._bytes_per_ns
+        return Cost(2 * least, least, 4 * least, BOUND, 2 * least)
+
+    def _take(self, nodes: Iterable[Node], evidence: str) -> None:
+        found = defaultdict(list)
+        for node in nodes:
+            if node.device_ns is not None:
+                found[_function_of(node), node.call, node.dtype, node.layout].append(node)
+        for key, own in found.items():
+            times = [node.device_ns or 0.0 for node in own]
+            moved = sum(node.transform_ns for node in own) / len(own)
+            mean = sum(times) / len(times)
+            low, high = (mean, mean) if evidence == MEASURED else (min(times), max(times))
+            self._known.setdefault(key, Cost(mean, low, high, evidence, moved))
+
+    def _take_bench(self, bench: pl.DataFrame) -> None:
+        timed = bench.filter(pl.col("median_ns").is_not_null())
+        columns = ("function", "call", "dtype", "layout", "median_ns", "q1_ns", "q3_ns")
+        for *key, median, low, high in timed.select(columns).iter_rows():
+            moved = float(median) if key[0].startswith("to_") else 0.0
+            self._known.setdefault(tuple(key), Cost(median, low, high, BENCH, moved))
+
+    def _in_other_layout(self, node: Node) -> None:
+        """A convolution that was measured in NCHW takes in NHWC what its kernels took without the transposes.
+
+        They stay where channels are not a multiple of 4, which cuDNN pads (16 bytes of float32). Other operators move
+        the same bytes in either layout, so the same time is taken for them until it was measured.
+        """
+        if node.device_ns is None or node.layout != NCHW or len(node.shape) != 4:
+            return
+        known = self._known[_function_of(node), node.call, node.dtype, NCHW]
+        key = (_function_of(node), node.call, node.dtype, NHWC)
+        if key in self._known:
+            return
+        self._derived.add(key)
+        if node.op != CONV:
+            self._known[key] = known
+            return
+        bare = known.ns - known.transform_ns
+        is_padded = any(n % _ALIGNED_CHANNELS for n in node.weight[:2]) and node.weight[1:2] != (1,)
+        stays = known.transform_ns if is_padded else 0.0
+        self._known[key] = Cost(bare + stays, bare, known.ns if is_padded else bare, MEASURED, stays)
+
+    def candidate(self, function: Function, nodes: Sequence[Node], layout: str) -> dict[str, str] | None:
+        """The call as `tracelens collect calls` takes it; None where it was measured already."""
+        key = (_key(function, nodes[0]), bench_call(function, nodes), nodes[0].dtype, layout)
+        if key in self._known and key not in self._derived:
+            return None
+        return dict(zip(("function", "call", "dtype", "layout"), key, strict=True))
+
+
+def bench_call(function: Function, nodes: Sequence[Node]) -> str:
+    """The call as it is timed: that of the first node, with a bias where one is folded into it."""
+    call = nodes[0].call
+    if nodes[0].op == CONV and nodes[0].weight and function.key != "conv":
+        op, shapes, arguments = json.loads(call)
+        shapes[2] = [nodes[0].weight[0]]
+        return json.dumps([op, shapes, arguments])
+    return call
+
+
+def least_sure(evidence: Iterable[str]) -> str:
+    """The evidence of a sequence: the least sure one of its calls."""
+    return max(evidence, key=EVIDENCE.index, default=MEASURED)
+
+
+def _key(function: Function, first: Node) -> str:
+    return _function_of(first) if function.key in ("conv", *AS_IS) else function.key
+
+
+def _function_of(node: Node) -> str:
+    if node.op == CONV:
+        has_bias = bool(json.loads(node.call)[1][2])
+        return "conv_bias" if has_bias else "conv"
+    return node.op
+
+
+def _bandwidth(nodes: Iterable[Node]) -> float:
+    """Bytes a nanosecond that element-wise calls and normalisations moved, the most seen; 1,000 where none was."""
+    seen = [
+        2 * math.prod(node.shape) * _BYTES.get(node.dtype, 4) / node.device_ns
+        for node in nodes
+        if node.op in ("relu", NORM) and node.device_ns and node.shape
+    ]
+    return max(seen, default=1000.0)

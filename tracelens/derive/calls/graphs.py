@@ -1,0 +1,251 @@
+"""The graph of a model's calls with the kernel time of each: as recorded, or guessed from what follows what."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+
+from tracelens.derive.calls.functions import VIEWS
+from tracelens.derive.calls.terms import NCHW, layout_of
+from tracelens.trace import Trace
+
+ADJACENCY = "adjacency"
+GIVEN = ("input", "parameter")
+NAMES = {"_native_batch_norm_legit_no_training": "batch_norm", "cudnn_batch_norm": "batch_norm", "hardtanh": "relu6"}
+_TENSORS = {"conv2d": 3, "linear": 3, "add": 2, "mul": 2, "cat": 99}
+_ARGUED = {"conv2d": slice(0, 4), "max_pool2d": slice(0, 3), "avg_pool2d": slice(0, 3)}
+_DTYPES = {"float": "float32", "c10::Half": "float16", "c10::BFloat16": "bfloat16", "double": "float64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A call of a graph: what it computes of which nodes, and, where it was measured, its kernel time in one step.
+
+    `call` names the same call wherever it stands: operator, shapes and arguments. `transform_ns` of `device_ns` were
+    transposes and copies. A node that was not found among the measured calls has `device_ns` null.
+    """
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    call: str
+    shape: tuple[int, ...]
+    weight: tuple[int, ...] = ()
+    dtype: str = "float32"
+    module_path: str = ""
+    layout: str = NCHW
+    is_output: bool = False
+    alias_of: str = ""
+    device_ns: float | None = None
+    transform_ns: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """The calls of a graph in order, the tensors that it is given, and how sure that is.
+
+    `unmatched` counts graph nodes without a measured call; `unjudged_ns` is kernel time a step outside of the nodes.
+    """
+
+    nodes: tuple[Node, ...]
+    given: dict[str, Node]
+    source: str
+    key: str = ""
+    total_ns: float = 0.0
+    transform_ns: float = 0.0
+    n_transforming: float = 0.0
+    n_steps: int = 1
+    unjudged_ns: float = 0.0
+
+
+def call_key(op: str, shapes: Sequence[Sequence[int] | None], arguments: Sequence[Any] | None) -> str:
+    """Operator, shapes of its first tensors (of an absent one []) and what else decides its time, as JSON."""
+    n = _TENSORS.get(op, 1)
+    kept = [list(shape or []) for shape in list(shapes)[:n]]
+    if n < 9:
+        kept += [[]] * (n - len(kept))
+    argued = list(arguments or [])[_ARGUED[op]] if op in _ARGUED else []
+    return json.dumps([op, kept, argued])
+
+
+def plain_op(name: str) -> str:
+    """The operator's name without namespace and the mark of what works in place."""
+    bare = name.removeprefix("aten::")
+    bare = bare if bare.startswith("_") else bare.removesuffix("_")
+    return NAMES.get(bare, bare)
+
+
+def measured_calls(trace: Trace, rank: int) -> pl.DataFrame:
+    """The outermost ops of one rank in order: step, name, module_path, shapes, what their kernels took.
+
+    A row an op that launched kernels or was recorded with shapes; device_ns is its kernels' time.
+    """
+    at_rank = pl.col("rank") == rank
+    kernels = trace.select("kernels", "rank", "span_id", "primitive", "duration_ns").filter(at_rank)
+    columns = (
+        "span_id", "parent_id", "kind", "name", "module_path", "step", "start_ns", "input_shapes", "input_dtypes",
+        "input_strides", "concrete_inputs",
+    )  # fmt: skip
+    ops = trace.select("spans", "rank", *columns).filter(at_rank & (pl.col("kind") == "op"))
+    parents = ops.select("span_id", "parent_id").join(ops.select(parent_id="span_id"), on="parent_id", how="semi")
+    ns, moves = pl.col("duration_ns"), pl.col("primitive") == "layout"
+    times = (
+        _to_outermost(kernels.drop_nulls("span_id"), parents)
+        .group_by("span_id")
+        .agg(device_ns=ns.sum(), transform_ns=ns.filter(moves).sum())
+    )
+    outermost = ops.join(parents.select("span_id"), on="span_id", how="anti")
+    is_told = pl.col("device_ns").is_not_null() | pl.col("input_shapes").is_not_null()
+    found = outermost.join(times, on="span_id", how="left").filter(is_told)
+    return found.sort("start_ns").with_columns(pl.col("device_ns", "transform_ns").fill_null(0))
+
+
+def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
+    """Rows whose span_id is that of the outermost op around; `parents` are the ops that are within others."""
+    while True:
+        above = rows.join(parents, on="span_id", how="left", maintain_order="left")
+        if above["parent_id"].null_count() == rows.height:
+            return rows
+        rows = rows.with_columns(span_id=pl.coalesce(above["parent_id"], rows["span_id"]))
+
+
+def _described(row: dict[str, Any]) -> dict[str, Any]:
+    """Operator, call key, shape of the first tensor, weight, dtype and layout of a measured op."""
+    op = plain_op(row["name"])
+    shapes = _decoded(row["input_shapes"]) or []
+    strides = _decoded(row["input_strides"]) or []
+    if op == "cat" and shapes and isinstance(shapes[0], list) and shapes[0] and isinstance(shapes[0][0], list):
+        shapes, strides = shapes[0], (strides[0] if strides else [])
+    concrete = [value for value in _decoded(row["concrete_inputs"]) or [] if value is not None]
+    dtypes = _decoded(row["input_dtypes"]) or [""]
+    first = shapes[0] if shapes and all(isinstance(n, int) for n in shapes[0]) else []
+    known = layout_of(first, strides[0]) if strides and len(first) == 4 else None
+    return {
+        "op": op, "call": call_key(op, shapes, concrete), "shape": tuple(first), "layout": known or NCHW,
+        "weight": tuple(shapes[1]) if op in ("conv2d", "linear") and len(shapes) > 1 else (),
+        "dtype": _DTYPES.get(str(dtypes[0]), str(dtypes[0])), "module_path": row["module_path"] or "",
+        "device_ns": float(row["device_ns"]), "transform_ns": float(row["transform_ns"]),
+    }  # fmt: skip
+
+
+def _decoded(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
+    """The calls of one step, with times: means over steps that made the same calls, else the last but one."""
+    steps = [part for _, part in ops.group_by("step", maintain_order=True)]
+    rows = [[_described(row) for row in part.iter_rows(named=True)] for part in steps]
+    if len(rows) == 1 and n_steps > 1 and len(rows[0]) % n_steps == 0:  # steps without marks
+        size = len(rows[0]) // n_steps
+        rows = [rows[0][at : at + size] for at in range(0, len(rows[0]), size)]
+    if not rows:
+        return []
+    names = [[(row["op"], row["call"], row["module_path"]) for row in own] for own in rows]
+    if any(own != names[0] for own in names):
+        return rows[-2] if len(rows) > 2 else rows[-1]
+    mean = {
+        what: [sum(values) / len(rows) for values in zip(*([row[what] for row in own] for own in rows), strict=True)]
+        for what in ("device_ns", "transform_ns")
+    }
+    return [row | {what: mean[what][at] for what in mean} for at, row in enumerate(rows[0])]
+
+
+def read_calls(trace: Trace, rank: int) -> Calls:
+    """The calls of the rank's model: of the recorded graph, else guessed by adjacency."""
+    at_rank = pl.col("rank") == rank
+    kernels = trace.select("kernels", "rank", "primitive", "duration_ns", "step").filter(at_rank)
+    ops = measured_calls(trace, rank)
+    n_steps = max(kernels["step"].drop_nulls().n_unique(), _n_active(trace) if kernels["step"].null_count() else 1)
+    rows = _one_step(ops, n_steps)
+    moves = kernels.filter(pl.col("primitive") == "layout")
+    graph = trace.frame("graph").filter(at_rank & (pl.col("source") == "export"))
+    found = _of_graph(graph, rows) if graph.height else _guessed(rows)
+    judged = sum(node.device_ns or 0.0 for node in found.nodes)
+    total = int(kernels["duration_ns"].sum()) / n_steps
+    return replace(
+        found, total_ns=total, transform_ns=int(moves["duration_ns"].sum()) / n_steps, n_steps=n_steps,
+        n_transforming=moves.height / n_steps, unjudged_ns=total - judged,
+    )  # fmt: skip
+
+
+def _n_active(trace: Trace) -> int:
+    told = [source.get("settings", {}).get("n_active") for source in trace.manifest.sources]
+    return next((int(n) for n in told if isinstance(n, int) and n > 0), 1)
+
+
+def _guessed(rows: Sequence[dict[str, Any]]) -> Calls:
+    """Chains of calls that follow each other where the shapes agree: each call reads the one before, so it seems."""
+    nodes: list[Node] = []
+    launched = [row for row in rows if row["device_ns"] > 0]
+    for at, row in enumerate(launched):
+        follows = nodes and _reads(nodes[-1], launched[at - 1], row)
+        name = f"call{at}"
+        inputs = (nodes[-1].name,) if follows else (f"given{at}",)
+        nodes.append(Node(name=name, inputs=inputs, **row))
+    given = {n.inputs[0]: replace(n, name=n.inputs[0], op="input") for n in nodes if n.inputs[0].startswith("given")}
+    read = {n.inputs[0] for n in nodes}
+    # A row's shape is that of what it reads; what it gives is what the next one reads.
+    shapes = {n.inputs[0]: n.shape for n in nodes}
+    nodes = [replace(n, shape=shapes.get(n.name, _result_shape(n)), is_output=n.name not in read) for n in nodes]
+    return Calls(tuple(nodes), given, ADJACENCY)
+
+
+def _reads(node: Node, before: dict[str, Any], row: dict[str, Any]) -> bool:
+    """Whether a call may read the one before: same module above both, and the channels agree."""
+    above = [path.rpartition(".")[0] for path in (before["module_path"], row["module_path"])]
+    is_near = above[0] == above[1] or before["module_path"] == above[1] or above[0] == row["module_path"]
+    channels = before["weight"][0] if before["weight"] else (before["shape"][1] if len(before["shape"]) > 1 else None)
+    own = row["shape"][1] if len(row["shape"]) > 1 else None
+    return is_near and channels == own and len(before["shape"]) == len(row["shape"]) and bool(node.shape)
+
+
+def _result_shape(node: Node) -> tuple[int, ...]:
+    """The shape that a call may give, where no call reads it: for a convolution only its channels are known."""
+    if node.weight and len(node.shape) > 1:
+        return (node.shape[0], node.weight[0], *node.shape[2:])
+    return node.shape
+
+
+def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
+    """The graph's nodes, each with the measured call of its module and operator, in order of calls."""
+    waiting: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        waiting[row["op"], row["module_path"]].append(row)
+    given: dict[str, Node] = {}
+    nodes: list[Node] = []
+    known: dict[str, tuple[int, ...]] = {}
+    # The model itself goes by its class in the trace, and by nothing in the graph.
+    root = next((row["module_path"] for row in rows if "." not in row["module_path"] and row["op"] in VIEWS), "")
+    for row in graph.sort("call_order").iter_rows(named=True):
+        shape = tuple(_decoded(row["shape"]) or ())
+        known[row["node"]] = shape
+        inputs: list[str | None] = _decoded(row["inputs"])
+        shapes = [known.get(name, ()) if name else () for name in inputs]
+        node = Node(
+            name=row["node"], op=row["op"], inputs=tuple(name for name in inputs if name), shape=shape,
+            call=call_key(row["op"], shapes, _decoded(row["arguments"])), dtype=row["dtype"] or "",
+            weight=shapes[1] if row["op"] in ("conv2d", "linear") else (), module_path=row["module_path"] or "",
+            layout=layout_of(shape, _decoded(row["strides"])) or NCHW, is_output=row["is_output"],
+            alias_of=row["alias_of"] or "",
+        )  # fmt: skip
+        if row["op"] in GIVEN:
+            given[node.name] = node
+            continue
+        own = (
+            waiting.get((node.op, node.module_path)) or waiting.get((node.op, root))
+            if not node.module_path
+            else waiting.get((node.op, node.module_path))
+        )
+        if own:
+            first = own.pop(0)
+            node = replace(node, device_ns=first["device_ns"], transform_ns=first["transform_ns"], call=node.call)
+        elif node.op in VIEWS:
+            node = replace(node, device_ns=0.0)
+        nodes.append(node)
+    return Calls(tuple(nodes), given, str(graph["source"][0]), str(graph["graph_key"][0]))

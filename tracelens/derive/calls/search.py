@@ -1,0 +1,283 @@
+"""The cheapest sequence of calls that covers a graph, best first, and what the search took."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from tracelens.derive.calls.costs import Cost, Costs
+from tracelens.derive.calls.functions import OTHER, TORCH, Function
+from tracelens.derive.calls.graphs import GIVEN, Node
+from tracelens.derive.calls.terms import LAYOUTS, NCHW, NHWC, Facts, Solve, enumerate_layouts, strides_of
+
+MOST_NODES = 24
+_VIEW = "view"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a sequence: function, nodes that it covers, what it reads in which layouts, what it gives, its cost."""
+
+    function: str
+    nodes: tuple[str, ...]
+    inputs: tuple[str, ...]
+    layouts: tuple[str, ...]
+    layout: str
+    realisation: str
+    cost: Cost
+
+
+Have: TypeAlias = frozenset[tuple[str, str]]
+"""Tensors that there are, each with a layout."""
+
+
+@dataclass(slots=True)
+class Statistics:
+    """What the search looked at: states, questions to the solver, sub-graphs, and those that it need not search."""
+
+    n_states: int = 0
+    n_checks: int = 0
+    n_parts: int = 0
+    n_same: int = 0
+    is_bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A sub-graph: nodes in order, what it reads from outside, what is read of it outside, and what the model returns.
+
+    What it hands on has the layout that is asked for, what is returned any.
+    """
+
+    nodes: tuple[Node, ...]
+    given: tuple[Node, ...]
+    wanted: tuple[str, ...]
+    returned: tuple[str, ...] = ()
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Tensors that are needed after it."""
+        return (*self.wanted, *self.returned)
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    function: Function
+    nodes: tuple[Node, ...]
+    inputs: tuple[str, ...]
+
+
+_Numbered: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], Call]
+
+
+@dataclass(slots=True)
+class Search:
+    """Searches sub-graphs; `solve` says under which layouts a call is legal, `costs` what it takes.
+
+    A function of which nothing was measured has no cost, and is in no sequence.
+    """
+
+    costs: Costs
+    solve: Solve = enumerate_layouts
+    functions: Sequence[Function] = TORCH
+    statistics: Statistics = field(default_factory=Statistics)
+    _legal: dict[object, list[str]] = field(default_factory=dict)
+    _found: dict[object, tuple[float, list[_Numbered]] | None] = field(default_factory=dict)
+
+    def matches(self, part: Part) -> list[_Match]:
+        """The places where functions fit the operators of a sub-graph, whatever it costs."""
+        readers: dict[str, list[Node]] = {}
+        for node in part.nodes:
+            for name in node.inputs:
+                readers.setdefault(name, []).append(node)
+        found = []
+        for node in part.nodes:
+            own = [m for function in self.functions if (m := _fit(function, node, readers, part.kept))]
+            found += own if any(len(m.nodes) == 1 for m in own) else [*own, _Match(OTHER, (node,), node.inputs)]
+        inside = {node.name for node in part.nodes} | {node.name for node in part.given}
+        return [replace(m, inputs=tuple(name for name in m.inputs if name in inside)) for m in found]
+
+    def best(self, part: Part, given: Have, wanted: str) -> tuple[float, list[Call]] | None:
+        """The cheapest calls that compute the part of tensors in the given layouts; None where there are none.
+
+        What is wanted of it has the layout `wanted` then.
+        """
+        names = [node.name for node in (*part.given, *part.nodes)]
+        index = {name: at for at, name in enumerate(names)}
+        signature = (
+            tuple((n.op, tuple(index.get(i, -1) for i in n.inputs), n.shape, n.dtype, n.call) for n in part.nodes),
+            tuple((n.shape, n.op in GIVEN) for n in part.given), tuple(index[name] for name in part.wanted),
+            tuple(index[name] for name in part.returned),
+            frozenset((index[name], layout) for name, layout in given), wanted,
+        )  # fmt: skip
+        if signature in self._found:
+            self.statistics.n_same += 1
+        else:
+            made = self._best_first(part, given, wanted)
+            self._found[signature] = made and (
+                made[0],
+                [(tuple(index[n] for n in c.nodes), tuple(index[n] for n in c.inputs), c) for c in made[1]],
+            )
+        known = self._found[signature]
+        return known and (
+            known[0],
+            [
+                replace(call, nodes=tuple(names[n] for n in nodes), inputs=tuple(names[n] for n in inputs))
+                for nodes, inputs, call in known[1]
+            ],
+        )
+
+    def _best_first(self, part: Part, given: Have, wanted: str) -> tuple[float, list[Call]] | None:
+        self.statistics.n_parts += 1
+        nodes = {node.name: node for node in (*part.given, *part.nodes)}
+        matches = self.matches(part)
+        readers = {name: [n.name for n in part.nodes if name in n.inputs] for name in nodes}
+        least = self._least(part, matches)
+        everything = frozenset(node.name for node in part.nodes)
+        start: tuple[frozenset[str], Have] = (frozenset(), given)
+        order = itertools.count()
+        queue: list[tuple[float, int, float, tuple[frozenset[str], Have], tuple[Call, ...]]] = [
+            (sum(least.values()), next(order), 0.0, start, ())
+        ]
+        done: set[tuple[frozenset[str], Have]] = set()
+        while queue:
+            _, _, cost, state, calls = heapq.heappop(queue)
+            if state in done:
+                continue
+            done.add(state)
+            self.statistics.n_states += 1
+            covered, have = state
+            if covered == everything and all(self._is_there(nodes[name], wanted, have) for name in part.wanted):
+                return cost, list(calls)
+            for call, new in self._next(part, nodes, matches, covered, have):
+                reached = covered | frozenset(call.nodes) if call.function not in ("to_nhwc", "to_nchw") else covered
+                kept = frozenset(
+                    (name, layout)
+                    for name, layout in have | new
+                    if name in part.kept or any(reader not in reached for reader in readers[name])
+                )
+                total = cost + call.cost.ns
+                rest = sum(own for name, own in least.items() if name not in reached)
+                heapq.heappush(queue, (total + rest, next(order), total, (reached, kept), (*calls, call)))
+        return None
+
+    def _is_there(self, node: Node, layout: str, have: Have) -> bool:
+        return any((node.name, own) in have for own in (LAYOUTS if _is_flat(node) else (layout,)))
+
+    def _least(self, part: Part, matches: Sequence[_Match]) -> dict[str, float]:
+        """Of each node the least that covering it costs: of a call that covers several, its share."""
+        found = {node.name: math.inf for node in part.nodes}
+        for match in matches:
+            for layout in LAYOUTS:
+                cost = self.costs.of(match.function, match.nodes, layout)
+                for node in match.nodes if cost else ():
+                    found[node.name] = min(found[node.name], cost.ns / len(match.nodes))  # type: ignore[union-attr]
+        return {name: 0.0 if cost == math.inf else cost for name, cost in found.items()}
+
+    def _next(
+        self, part: Part, nodes: dict[str, Node], matches: Sequence[_Match], covered: frozenset[str], have: Have
+    ) -> Iterator[tuple[Call, Have]]:
+        """Every call that can come next, with the tensors that it gives: computing ones, then transforming ones."""
+        for match in matches:
+            if any(node.name in covered for node in match.nodes):
+                continue
+            ways = [[layout for layout in LAYOUTS if (name, layout) in have] for name in match.inputs]
+            if not all(ways):
+                continue
+            for layouts in itertools.product(*ways):
+                cost = self.costs.of(match.function, match.nodes, layouts[0] if layouts else NCHW)
+                if cost is None:
+                    continue
+                for out in self._legal_layouts(part, nodes, match, layouts, covered):
+                    last = match.nodes[-1]
+                    names = tuple(node.name for node in match.nodes)
+                    call = Call(
+                        match.function.name, names, match.inputs, layouts, out, match.function.realisation, cost
+                    )
+                    yield call, frozenset({(last.name, NCHW if _is_flat(last) else out)})
+        for name, layout in have:
+            other = NHWC if layout == NCHW else NCHW
+            if (name, other) not in have and not _is_flat(nodes[name]):
+                which = f"to_{other.lower()}"
+                cost = self.costs.transform(nodes[name], other)
+                yield Call(which, (name,), (name,), (layout,), other, "contiguous", cost), frozenset({(name, other)})
+
+    def _legal_layouts(
+        self, part: Part, nodes: dict[str, Node], match: _Match, layouts: Sequence[str], covered: frozenset[str]
+    ) -> list[str]:
+        """Layouts that the call may give, as the solver says; each question is asked once."""
+        places = places_of(match.function, match.nodes, [nodes[n] for n in match.inputs], layouts)
+        first = match.inputs[0] if match.inputs else ""
+        after = covered | {node.name for node in match.nodes}
+        live = _is_live(first, part, after)
+        views = [n.name for n in part.nodes if n.alias_of == first and n.name in covered]
+        of_view = nodes[first].alias_of if first in nodes else ""
+        views += [of_view] if of_view in nodes else []
+        given = {node.name for node in part.given if node.op in GIVEN}
+        fixed = first in given or of_view in given or (of_view != "" and of_view not in nodes)
+        if "in0" in places:
+            aliases = (_VIEW,) if views else ()
+            places["in0"] = replace(places["in0"], live=live, fixed=fixed, aliases=aliases)
+            places[_VIEW] = Facts((1, 1, 1, 1), (1, 1, 1, 1), live=any(_is_live(v, part, after) for v in views))
+        key = (match.function.name, tuple(sorted(places.items())))
+        if key not in self._legal:
+            self.statistics.n_checks += 1
+            self._legal[key] = self.solve(match.function.constraint, places)
+        return self._legal[key]
+
+
+def places_of(
+    function: Function, covered: Sequence[Node], inputs: Sequence[Node], layouts: Sequence[str]
+) -> dict[str, Facts]:
+    """The tensors of a call by place. Weights are laid out ahead, once, as the input is."""
+    given = list(zip(inputs, layouts, strict=True))
+    places = {f"in{at}": _facts(node.shape, layout) for at, (node, layout) in enumerate(given)}
+    if "in0" not in places:  # nothing but parameters
+        places["in0"] = _facts(covered[0].shape, NCHW)
+    if "in1" not in places:
+        places["in1"] = places["in0"]
+    if covered[0].weight:
+        places["weight"] = _facts(covered[0].weight, layouts[0] if layouts else NCHW)
+    elif "weight" in repr(function.constraint):
+        places["weight"] = places["in0"]
+    out = _facts(covered[-1].shape, None)
+    if out.shape[1:] == (1, 1, 1):  # one run of numbers has one layout
+        out = _facts(covered[-1].shape, NCHW)
+    return {**places, "out": out}
+
+
+def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
+    """A tensor with four dimensions; any other is one run of numbers. Rows of a product are as long as its channels."""
+    four = shape if len(shape) == 4 else (math.prod(shape), 1, 1, 1)
+    inner = shape[1 if len(shape) == 4 else -1] if shape else 1
+    align = 16 if inner % 4 == 0 else 4
+    return Facts(four, None if layout is None else strides_of(four, layout), align=align)
+
+
+def _is_flat(node: Node) -> bool:
+    """Whether the tensor has one layout only."""
+    return len(node.shape) != 4
+
+
+def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
+    return name in part.kept or any(name in node.inputs and node.name not in covered for node in part.nodes)
+
+
+def _fit(function: Function, node: Node, readers: dict[str, list[Node]], wanted: Sequence[str]) -> _Match | None:
+    """The function beginning at the node, where the operators that follow are those that it covers."""
+    if not function.covers or node.op != function.covers[0]:
+        return None
+    nodes = [node]
+    for op in function.covers[1:]:
+        last = nodes[-1].name
+        own = readers.get(last, [])
+        if len(own) != 1 or own[0].op != op or last in wanted or own[0].inputs.count(last) != 1:
+            return None
+        nodes.append(own[0])
+    names = {n.name for n in nodes}
+    inputs = [name for n in nodes for name in n.inputs if name not in names]
+    return _Match(function, tuple(nodes), tuple(dict.fromkeys(inputs)))

@@ -1,0 +1,112 @@
+"""A whole graph: cut where one tensor alone is handed on, each part searched, the parts joined over their layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracelens.derive.calls.costs import MEASURED, Cost
+from tracelens.derive.calls.graphs import ADJACENCY, Calls, Node
+from tracelens.derive.calls.search import MOST_NODES, Call, Have, Part, Search
+from tracelens.derive.calls.terms import LAYOUTS, NCHW
+
+
+@dataclass(frozen=True, slots=True)
+class Advised:
+    """A part of the graph with the calls that are advised for it; none where it has a node that was not measured."""
+
+    part: Part
+    calls: tuple[Call, ...]
+    is_judged: bool = True
+
+
+def advise_calls(calls: Calls, search: Search) -> list[Advised]:
+    """The cheapest sequence for the whole graph, part by part; empty where there is no graph.
+
+    Each part is searched for each pair of layouts of what it is given and gives, and the pairs are joined by dynamic
+    programming: cutting there costs nothing. A part of more than 24 nodes is cut anywhere, and what is found is an
+    upper bound then (`search.statistics.is_bound`).
+    """
+    parts = split(calls, search)
+    best: dict[str, tuple[float, list[Advised]]] = {NCHW: (0.0, [])}
+    for part in parts:
+        reached: dict[str, tuple[float, list[Advised]]] = {}
+        for layout, (cost, done) in best.items():
+            for wanted in LAYOUTS:
+                found = _searched(calls, part, search, layout, wanted)
+                if found is not None and (wanted not in reached or cost + found[0] < reached[wanted][0]):
+                    reached[wanted] = cost + found[0], [*done, found[1]]
+        best = reached
+    return min(best.values(), key=lambda found: found[0], default=(0.0, []))[1]
+
+
+def _searched(calls: Calls, part: Part, search: Search, layout: str, wanted: str) -> tuple[float, Advised] | None:
+    """Cost and calls of a part between two layouts. One that cannot be judged stays as it ran."""
+    if any(node.device_ns is None for node in part.nodes):
+        as_ran = tuple(_as_it_ran(n, part) for n in part.nodes)
+        return (0.0, Advised(part, as_ran, is_judged=False)) if layout == wanted == NCHW else None
+    given: Have = frozenset(
+        (node.name, layout if node.name not in calls.given or _is_guessed(calls, node) else node.layout)
+        for node in part.given
+    )
+    flat = frozenset((node.name, NCHW) for node in part.given if len(node.shape) != 4)
+    found = search.best(part, frozenset(h for h in given if h[0] not in {f[0] for f in flat}) | flat, wanted)
+    return found and (found[0], Advised(part, tuple(found[1])))
+
+
+def _is_guessed(calls: Calls, node: Node) -> bool:
+    """Whether a tensor only seems to come from outside: where edges are guessed, all but the first do."""
+    return calls.source == ADJACENCY and node.name != next(iter(calls.given))
+
+
+def split(calls: Calls, search: Search) -> list[Part]:
+    """Parts of the graph, cut where the last result alone is handed on and no function covers nodes on both sides."""
+    nodes = calls.nodes
+    at = {node.name: place for place, node in enumerate(nodes)}
+    last_read = dict.fromkeys(at, -1)
+    for place, node in enumerate(nodes):
+        for name in node.inputs:
+            if name in last_read:
+                last_read[name] = place
+    whole = Part(nodes, tuple(calls.given.values()), (), tuple(n.name for n in nodes if n.is_output))
+    crossed: set[int] = set()
+    for match in search.matches(whole):
+        places = [at[node.name] for node in match.nodes]
+        crossed.update(range(min(places), max(places)))
+    # An input that is read on both sides might be converted on both.
+    for name in calls.given:
+        places = [place for place, node in enumerate(nodes) if name in node.inputs]
+        crossed.update(
+            range(min(places, default=0), max(places, default=0)) if calls.given[name].op != "parameter" else ()
+        )
+    parts, begin = [], 0
+    for place in range(len(nodes)):
+        is_alone = not any(own < place < last_read[name] for name, own in at.items())
+        is_cut = is_alone and place not in crossed
+        is_full = place + 1 - begin >= MOST_NODES
+        if is_cut or is_full or place == len(nodes) - 1:
+            search.statistics.is_bound |= is_full and not is_cut and place < len(nodes) - 1
+            parts.append(_part(calls, nodes[begin : place + 1], nodes[:begin], last_read, place))
+            begin = place + 1
+    return parts
+
+
+def _part(calls: Calls, own: Sequence[Node], before: Sequence[Node], last_read: dict[str, int], end: int) -> Part:
+    read = {name for node in own for name in node.inputs}
+    given = [node for node in before if node.name in read]
+    given += [node for name, node in calls.given.items() if name in read and node.op != "parameter"]
+    # Where edges are guessed, what a chain ends with is read by the next one, as far as anybody knows.
+    ends = {node.name for node in own if node.is_output}
+    handed = {node.name for node in own if last_read[node.name] > end} | (ends if calls.source == ADJACENCY else set())
+    passed = [node for node in before if last_read[node.name] > end and node.name not in read]
+    wanted = [node.name for node in (*before, *own) if node.name in handed or node in passed]
+    wanted += [node.name for node in before if node.name in read and last_read[node.name] > end]
+    returned = tuple(node.name for node in own if node.name in ends - handed)
+    return Part(tuple(own), (*given, *passed), tuple(wanted), returned)
+
+
+def _as_it_ran(node: Node, part: Part) -> Call:
+    inside = {other.name for other in (*part.nodes, *part.given)}
+    inputs = tuple(name for name in node.inputs if name in inside)
+    cost = Cost(0.0, 0.0, 0.0, MEASURED)
+    return Call("other", (node.name,), inputs, (NCHW,) * len(inputs), NCHW, "as it is", cost)
