@@ -165,8 +165,11 @@ class Document:
                 text.at = cut[1]
                 self._at_once = min(2 * size, _MOST_AT_ONCE)
                 return batch
-            if size <= _FEWEST_AT_ONCE or last_boundary(text.data, text.at, cut[0]) is None:
+            is_first = last_boundary(text.data, text.at, cut[0]) is None
+            if is_first or size <= _FEWEST_AT_ONCE:
                 self._at_once = _FEWEST_AT_ONCE
+                if is_first:  # what lies before it is read one by one, and no piece of it is tried again
+                    self._no_sound_before = text.place + cut[0] - text.at
                 return []
             has_failed = True
             size = max(_FEWEST_AT_ONCE, min(size, cut[0] - text.at) // 8)
