@@ -116,7 +116,7 @@ def test_what_has_no_answer_is_a_line_at_the_end_with_what_shares_its_reason() -
     assert "tracelens collect torch" in line
     text, markdown, page = to_text(made, Screen(width=1000)), to_markdown(made), to_html(made)
     assert f"* {line}" in text
-    assert "- layer\\_attribution, kernel\\_grids" in markdown
+    assert "- layer\\_attribution, advise, kernel\\_grids" in markdown
     assert f"<li>{line}</li>" in page
     for drawn in (text, markdown, page):
         assert "No answer" not in drawn

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -77,6 +78,7 @@ Where several profilers captured a rank, the first one's events are kept unless 
 
 def how_to_fill(table: str) -> str:
     """The commands that fill the table, as text; a table that no collector fills comes from timing a model."""
+    import_module("tracelens.collectors")  # where they are listed; who only reads tables has not imported it
     kinds: dict[str, list[str]] = {}
     for collector in COLLECTORS.values():
         if table in collector.fills:
