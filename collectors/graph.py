@@ -8,11 +8,10 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from tracelens.errors import SourceError, first_line
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Collector
-from tracelens.trace.sidecars import content_of, names_format
+from tracelens.trace.sidecars import Sidecar, decode_sidecar, names_format
 
 KIND = "graph"
 FORMAT = "tracelens-graph"
@@ -33,15 +32,10 @@ class _Node(msgspec.Struct, frozen=True):
     module_path: str | None
 
 
-class _Sidecar(msgspec.Struct, frozen=True):
-    format: str
-    version: int
-    torch: str
+class _Sidecar(Sidecar, frozen=True, kw_only=True):
     graph_key: str
     source: str
     nodes: list[_Node]
-    rank: int | None = None
-    notes: list[str] = []
 
 
 def sniff(path: Path, head: bytes) -> bool:
@@ -51,16 +45,7 @@ def sniff(path: Path, head: bytes) -> bool:
 
 def read(path: Path) -> list[Capture]:
     """Read one sidecar: the table `graph`. Raises SourceError when it is damaged, or of a later version."""
-    how = "capture again with --graph"
-    try:
-        sidecar = msgspec.json.decode(content_of(path, how), type=_Sidecar)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SourceError(f"{path}: expected a {FORMAT} sidecar, found {first_line(error)}; {how}") from error
-    if sidecar.format != FORMAT or sidecar.version > VERSION:
-        raise SourceError(
-            f"{path}: {sidecar.format} version {sidecar.version}, this tracelens reads {FORMAT} up to {VERSION}; "
-            "upgrade with pip install -U tracelens-toolkit"
-        )
+    sidecar = decode_sidecar(path, _Sidecar, FORMAT, VERSION, "--graph")
     diagnostics = Diagnostics()
     for note in sidecar.notes:
         diagnostics.add("info", "graph_source", note)

@@ -8,11 +8,10 @@ from typing import Annotated
 import msgspec
 import polars as pl
 
-from tracelens.errors import SourceError, first_line
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Collector
-from tracelens.trace.sidecars import content_of, names_format
+from tracelens.trace.sidecars import Sidecar, decode_sidecar, names_format
 
 KIND = "provenance"
 FORMAT = "tracelens-provenance"
@@ -39,13 +38,8 @@ class _Graph(msgspec.Struct, frozen=True):
     calls: list[_Call]
 
 
-class _Sidecar(msgspec.Struct, frozen=True):
-    format: str
-    version: int
-    torch: str
+class _Sidecar(Sidecar, frozen=True, kw_only=True):
     graphs: list[_Graph]
-    rank: int | None = None
-    notes: list[str] = []
 
 
 def sniff(path: Path, head: bytes) -> bool:
@@ -58,17 +52,7 @@ def read(path: Path) -> list[Capture]:
 
     Raises SourceError when it cannot be read, is damaged, or is of a later version.
     """
-    try:
-        sidecar = msgspec.json.decode(content_of(path, "capture again with --compile-provenance"), type=_Sidecar)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise SourceError(
-            f"{path}: expected a {FORMAT} sidecar, found {first_line(error)}; capture again with --compile-provenance"
-        ) from error
-    if sidecar.format != FORMAT or sidecar.version > VERSION:
-        raise SourceError(
-            f"{path}: {sidecar.format} version {sidecar.version}, this tracelens reads {FORMAT} up to {VERSION}; "
-            "upgrade with pip install -U tracelens-toolkit"
-        )
+    sidecar = decode_sidecar(path, _Sidecar, FORMAT, VERSION, "--compile-provenance")
     diagnostics = Diagnostics()
     for note in sidecar.notes:
         diagnostics.add("info", "provenance_evidence", note)

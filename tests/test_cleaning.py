@@ -21,12 +21,13 @@ from tracelens.trace.capture import Capture, SourceFile
 from tracelens.trace.combine import combine
 
 HF = "hf_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZ01234567"
+GHP = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
 CLEANED = {
     "/home/alice/proj/train.py": "…/train.py",
     "/home/alice": "/home/…",
     "read /home/alice/a/x.bin, then /home/alice/b.bin": "read …/x.bin, then …/b.bin",
-    "/root/model.pt": "…/model.pt",
+    "/opt/alice/model.pt": "…/model.pt",
     "/var/torchinductor_alice/ab/cab.py(34): call": "…/cab.py(34): call",
     "/data/alice/run/train.py": "…/train.py",
     r"C:\Users\alice\net.py": "…/net.py",
@@ -38,7 +39,7 @@ CLEANED = {
     "-I/home/alice/include": "-I…/include",
     "key AKIAIOSFODNN7EXAMPLE end": "key … end",
     "AIzaSyA1234567890abcdefghijklmnopqrstuvw": "…",
-    "ghp_abcdefghijklmnopqrstuvwxyz0123456789": "…",
+    GHP: "…",
     "github_pat_11ABCDEFG0abcdefghijklmnopqrstuvwxyz": "…",
     f"push {HF}": "push …",
     "sk-proj-abcdefghijklmnopqrstuvwx": "…",

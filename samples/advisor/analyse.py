@@ -79,7 +79,7 @@ def page(rows: Rows, captures: Path) -> str:
 
 
 def _bundled() -> list[str]:
-    """What is advised from captures alone."""
+    """The table of advice from captures alone."""
     found = []
     for name, path, costs in BUNDLED:
         trace = _opened(path)
@@ -281,7 +281,7 @@ def _search_time(rows: Rows) -> Finding:
 
 
 def _not_measured(rows: Rows) -> list[str]:
-    """What the page lacks."""
+    """The section on what was not measured."""
     lacking = [
         f"torch.compile, {mode}: {', '.join(s for s in _subjects(rows) if not _has(rows, s, f'torch.compile, {mode}'))}"
         for mode in ("default", "reduce-overhead")

@@ -1,4 +1,4 @@
-"""What the advisor is tried on: MobileNet v1, ResNet-50, and the two layers of Tang and Zhai's micro-benchmarks."""
+"""Models that the advisor is tried on: MobileNet v1, ResNet-50, and the two layers of the paper's micro-benchmarks."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def verdicts(findings: Sequence[Finding]) -> str:
 
 
 def introduction(about: Mapping[str, Any]) -> str:
-    """What is compared with what."""
+    """The pairs of captures that are compared."""
     versions = ", ".join(f"{name} {version}" for name, version in about["versions"].items())
     return (
         f"{review.CITATION}, holds that deep learning rests on few linear algebra operations in libraries that "

@@ -1,4 +1,4 @@
-"""What a faster primitive gains, what the source of a capture decides, and what was not measured."""
+"""Sections on the gain of a faster primitive, on the two sources of captures, and on what was not measured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from runs import LINEAR, Run, percent
 
 
 def what_if(runs: Sequence[Run]) -> Section:
-    """What the whole gains were a primitive faster."""
+    """Speedup of a whole capture if one primitive were faster."""
     rows = []
     for run in runs:
         primitive, twice, limit = run.best()
@@ -44,7 +44,7 @@ def what_if(runs: Sequence[Run]) -> Section:
 
 
 def sources(known: Mapping[str, Run]) -> Section:
-    """What a capture by Nsight Systems lacks, by the same program in both."""
+    """The same program captured by torch and by Nsight Systems, which knows no ops."""
     rows = []
     for key in ("study/nsys_eager", "study/eager_infer", "nsys/eager_resnet50", "torch/resnet50_eager"):
         if key in known:
@@ -63,7 +63,7 @@ def sources(known: Mapping[str, Run]) -> Section:
 
 
 def not_measured() -> Section:
-    """What the page leaves open."""
+    """The section on what was not measured."""
     return Section(
         "What was not measured",
         [

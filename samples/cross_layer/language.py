@@ -61,7 +61,7 @@ def capture_all(options: argparse.Namespace) -> None:
 
 
 def run(name: str, options: argparse.Namespace, seconds: float) -> str:
-    """What became of one capture."""
+    """The outcome of one capture."""
     words = [sys.executable, __file__, "--out", str(options.out), "--capture", name]
     try:
         done = subprocess.run([*words, *(["--quick"] if options.quick else [])], timeout=seconds, check=False)
@@ -139,7 +139,7 @@ def training(network: Any, batch: dict[str, Any]) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """What ran; nothing that names the machine or its user."""
+    """Versions of the software; nothing that names the machine or its user."""
     import torch  # noqa: PLC0415
     import transformers  # noqa: PLC0415
 

@@ -15,4 +15,4 @@ CLAIMS = {
     "Frameworks use the same libraries and differ above them": (SAME_KERNELS, SAME_UNDER_COMPILE),
     "So optimising few low-level operations serves all": (ONE_FOR_ALL,),
 }
-"""What the review claims, and what each is taken apart into here."""
+"""The review's claims, each with the parts that are judged here."""

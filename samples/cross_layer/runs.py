@@ -58,7 +58,7 @@ class Run:
 
     @cached_property
     def rows(self) -> pl.DataFrame:
-        """What cross_layer gives."""
+        """The result of cross_layer."""
         return tl.analyses.cross_layer(self.trace)
 
     @cached_property

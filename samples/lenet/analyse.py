@@ -63,7 +63,7 @@ def page(run: Run, folder: str) -> str:
 
 
 def introduction(run: Run) -> str:
-    """What the page is, and on what it was measured."""
+    """The introduction: the subject of the page and the machines."""
     versions = {
         label: ", ".join(f"{name} {version}" for name, version in run.about[device]["versions"].items())
         for device, label in DEVICES.items()
@@ -236,7 +236,7 @@ def same_kernels(run: Run) -> Iterable[str]:
 
 
 def not_measured(run: Run) -> str:
-    """What the page lacks, and why."""
+    """The section on what was not measured, with reasons."""
     lines = [NOT_MEASURED]
     for device, about in ((device, run.about[device]) for device in DEVICES if device in run.about):
         for kind in ("absent", "failures"):
@@ -256,7 +256,7 @@ NOT_MEASURED = """\
 
 
 def commands(run: Run) -> str:
-    """What took the captures."""
+    """Versions and machines of the captures."""
     about = run.about["cpu"]
     threads = "".join(f"{name}={n} " for name, n in about["versions"].items() if name == "OMP_NUM_THREADS")
     return (

@@ -1,4 +1,4 @@
-"""What the captures of a level say: time and number of its kernels, launches, and calls between it and cuDNN."""
+"""Numbers from the captures of a level: time and number of its kernels, launches, and calls between it and cuDNN."""
 
 from __future__ import annotations
 

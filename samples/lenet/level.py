@@ -78,7 +78,7 @@ def parse() -> argparse.Namespace:
 
 
 def infer_often(level: Level, images: net.Array) -> None:
-    """What a debugger looks at."""
+    """Calls of the level that a debugger stops in."""
     x = level.send(images)
     for _ in range(STACKED):
         level.synchronize(level.infer(x))

@@ -186,7 +186,7 @@ class Driver:
         self.save()
 
     def trace(self, row: dict[str, Any], path: Path, name: str) -> dict[str, Any]:
-        """What one trace has; that of one image by the larger network is kept."""
+        """The numbers of one trace; that of one image by the larger network is kept."""
         from captured import on_the_gpu  # noqa: PLC0415
 
         import tracelens as tl  # noqa: PLC0415 - without it, times are measured all the same
@@ -199,7 +199,7 @@ class Driver:
 
 
 def versions(device: str) -> dict[str, str]:
-    """What ran, and on what."""
+    """Versions of the software, and the machine."""
     found = {"python": platform.python_version(), "taken": time.strftime("%Y-%m-%d", time.gmtime())}
     for name in ("torch", "jax", "keras", "numpy", "nvidia-cudnn-cu13", "nvidia-cublas", "py-spy"):
         try:

@@ -1,4 +1,4 @@
-"""What the source says, with the place where it stands. Its figures' values are not in its text, so none are quoted."""
+"""Statements of the source, each with its place. Its figures' values are not in its text, so none are quoted."""
 
 CITATION = (
     'Gu, Gozum and Lam, "Performance and User-friendliness of low-level and higher-level deep neural network '

@@ -32,7 +32,7 @@ class Advice:
 
     @property
     def is_guessed(self) -> bool:
-        """Whether the graph's edges are a guess, by which no plan may be applied."""
+        """True where the graph's edges are guessed, so that no plan may be applied."""
         return self.calls.source == ADJACENCY
 
     def total(self, bound: str = "ns") -> float:

@@ -1,4 +1,4 @@
-"""What a call of each function would cost, by shapes and layout, and on what evidence."""
+"""Costs of calls by function, shapes and layout, each with its evidence."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Costs:
             self._in_other_layout(node)
 
     def of(self, function: Function, nodes: Sequence[Node], layout: str) -> Cost | None:
-        """What a call that covers the nodes costs; null where nothing is known of it."""
+        """The cost of a call that covers the nodes; null where nothing is known of it."""
         first = nodes[0]
         if function is OTHER or first.op in VIEWS:
             return (
@@ -56,7 +56,7 @@ class Costs:
         return self._known.get((_key(function, first), bench_call(function, nodes), first.dtype, layout))
 
     def transform(self, node: Node, layout: str) -> Cost:
-        """What another layout of a tensor costs: measured alone, else its bytes over the bandwidth seen."""
+        """The cost of another layout of a tensor: measured alone, else its bytes over the bandwidth seen."""
         call = json.dumps(["contiguous", [list(node.shape)], []])
         known = self._known.get((f"to_{layout.lower()}", call, node.dtype, layout))
         if known is not None:

@@ -101,4 +101,4 @@ TORCH = (
 )
 """The first set; every one exists in torch, so that what is advised can be applied."""
 OTHER = Function("other", "aten", (), ("and", dense("in0", NCHW), dense("out", NCHW)), "as it is")
-"""What covers an operator that no function is described for: as it ran, in the layout that torch makes by default."""
+"""The function for an operator that the library does not describe: as it ran, in the layout torch makes by default."""
