@@ -68,7 +68,7 @@ def _family_row(run: Run) -> list[str]:
 
 
 def _attention(known: Mapping[str, Run]) -> list[str]:
-    """What compiling does to BERT's attention, where compiled it has no kernel of its own."""
+    """A paragraph on BERT's attention, which has no kernel of its own once compiled."""
     eager, compiled = (known.get(f"cross_layer/bert_infer{ending}") for ending in ("", "_compiled"))
     if eager is None or compiled is None or compiled.share(primitive="attention"):
         return []

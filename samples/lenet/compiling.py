@@ -31,7 +31,7 @@ def folders(kind: str) -> list[Path]:
 
 
 def commands(device: str) -> Iterator[tuple[str, list[str]]]:
-    """What compiles each level of the device that is in C++."""
+    """The compiler's command for each C++ level of the device."""
     for name, kind in of_device(device).items():
         if not kind.file.endswith(".cpp"):
             continue

@@ -154,7 +154,7 @@ SIZES = ("large", "small")
 
 
 def _launches(run: Run, name: str, others: Sequence[str]) -> str:
-    """What the slowest of the others starts for an inference, and what this level does."""
+    """Launches for an inference: those of the slowest of the others, and of this level."""
     times = {other: (run.time("cuda", other, copies=True) or {"median_ms": 0})["median_ms"] for other in others}
     slowest = max(times, key=lambda other: times[other])
     one, other = ((run.row("cuda", level) or {}).get("launches") for level in (name, slowest))

@@ -33,7 +33,7 @@ _QUARTILES = {"ms": "median_ms", "low": "p25_ms", "high": "p75_ms"}
 
 
 def value(points: pl.DataFrame, key: tuple[str, str, int, int], column: str) -> float | None:
-    """What was measured at a level, mode, batch and resolution; null where it was not."""
+    """The measurement at a level, mode, batch and resolution; null where there is none."""
     level, mode, batch, size = key
     found = points.filter(level=level, mode=mode, batch=batch, size=size)[column].drop_nulls()
     return float(found[0]) if found.len() else None

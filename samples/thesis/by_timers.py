@@ -1,4 +1,4 @@
-"""What timers around each layer say of the thesis's sections 5.5.3 and 5.5.4: curves, densities and oracle."""
+"""The thesis's sections 5.5.3 and 5.5.4 by timers around each layer: curves, densities and oracle."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def sides(frame: pl.DataFrame) -> tuple[int, int]:
 
 
 def best_of_two(frame: pl.DataFrame) -> float:
-    """What choosing the better of both for each layer gains over the better of both sums."""
+    """The gain of the better of both for each layer over the better of both sums."""
     one, two, best = frame.select(
         pl.col("one").sum(), pl.col("two").sum(), best=pl.min_horizontal("one", "two").sum()
     ).row(0)
