@@ -22,7 +22,7 @@ pytest: $(VENV)/installed-for-tests
 
 # With the lowest versions that pyproject.toml allows: every analysis, format and command, and what each package is for.
 # Then torch traces are read without the native library.
-LOWEST_TESTS := analyses_registry cli combine formats gdb gdb_live idle layer_oracle nsys nvml provenance readme replays \
+LOWEST_TESTS := analyses_registry cli combine formats gdb_live idle layer_oracle nsys nvml provenance readme replays \
   steps store time_by_range torch_formats trace trace_log views
 WITHOUT_LIBRARY := nesting torch_documents torch_formats
 test-lowest: $(VENV)-lowest/installed
@@ -41,7 +41,7 @@ sanitized: $(VENV)/installed-for-tests
 	ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$(cc -print-file-name=libasan.so)" TRACELENS_EXAMPLES=20 \
 	  $(BIN)/python $(PYTEST) -q -p tests.sanitized -k 'not ($(NOT_SANITIZED))' $(NATIVE_TESTS:%=tests/test_%.py)
 	$(BIN)/python -m tests.fuzz $(FUZZ_INPUTS)
-	$(BIN)/python -m tests.fuzz.sources 12
+	$(BIN)/python -m tests.fuzz.sources 6
 
 # Hours, most of them for sources; what was run so far is written down in docs/decisions.md.
 fuzz: $(VENV)/installed-for-tests

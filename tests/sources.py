@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import tracelens as tl
@@ -66,6 +67,16 @@ def torch_trace(name: str) -> tl.Trace:
 def collected(path: Path) -> tl.Trace:
     """Whatever lies there, collected once a session."""
     return tl.collect(path)
+
+
+def check_kernel_time_adds_up(trace: tl.Trace) -> None:
+    """Rows of cross_layer hold the kernel time that top_kernels has, rank by rank, and all that the table has."""
+    across, top = (
+        frame.group_by("rank").agg(pl.col("duration_total_ns").sum()).sort("rank")
+        for frame in (tl.analyses.cross_layer(trace), tl.analyses.top_kernels(trace))
+    )
+    assert across.equals(top)
+    assert trace.kernels["duration_ns"].sum() == across["duration_total_ns"].sum()
 
 
 @cache

@@ -10,8 +10,8 @@ import pytest
 import tracelens as tl
 from tests.cases import make_trace
 from tests.command_line import command_line
-from tests.sources import SAMPLES, collected, torch_file, torch_trace
-from tracelens.analyses import ANALYSES, compare_cross_layer, cross_layer, layer_attribution, top_kernels
+from tests.sources import SAMPLES, check_kernel_time_adds_up, collected, torch_file, torch_trace
+from tracelens.analyses import ANALYSES, compare_cross_layer, cross_layer, layer_attribution
 from tracelens.analyses.chart import SplitBars
 from tracelens.report import run_section
 from tracelens.schemas.events import FAMILIES, PRIMITIVES
@@ -342,26 +342,21 @@ def test_without_ops_a_convolution_by_a_matrix_product_counts_as_gemm_and_the_no
 
 CAPTURES = sorted(
     path
-    for pattern in ("*/captures/*.tracelens", "**/*.pt.trace.json.gz", "nsys/*.sqlite")
+    for pattern in ("*/captures/*.tracelens", "torch/*.pt.trace.json.gz", "nsys/*.sqlite")
     for path in SAMPLES.glob(pattern)
 )
+"""All that are bundled but those of planted causes, whose own test adds them up."""
 
 
 @pytest.mark.parametrize("path", CAPTURES, ids=lambda path: f"{path.parent.parent.name}/{path.name}")
 def test_rows_add_up_to_the_kernels_of_every_bundled_capture(path: Path) -> None:
     trace = tl.open(path) if path.is_dir() else collected(path)
-    if not trace.has("kernels"):
-        return
-    sums = [
-        frame.group_by("rank").agg(pl.col("duration_total_ns").sum())
-        for frame in (cross_layer(trace), top_kernels(trace))
-    ]
-    assert sums[0].sort("rank").equals(sums[1].sort("rank"))
-    assert trace.kernels["duration_ns"].sum() == sums[0]["duration_total_ns"].sum()
+    if trace.has("kernels"):
+        check_kernel_time_adds_up(trace)
 
 
 def test_bundled_captures_are_found() -> None:
-    assert len(CAPTURES) > 100
+    assert len(CAPTURES) > 80
 
 
 @pytest.mark.parametrize("model", ["alexnet", "densenet121", "resnet50"])

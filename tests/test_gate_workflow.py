@@ -58,15 +58,8 @@ def tools(folder: Path) -> Path:
 
 
 @pytest.mark.skipif(shutil.which("git") is None or shutil.which("bash") is None, reason="needs git and bash")
-@pytest.mark.parametrize(
-    ("base", "new", "code", "said"),
-    [
-        ("f32_pageable", "f32_pinned", 0, "0 of 2 gates failed"),
-        ("f32_pageable", "f64_pageable", 3, "1 of 2 gates failed"),
-    ],
-)
-def test_the_documented_workflow(tmp_path: Path, base: str, new: str, code: int, said: str) -> None:
-    work, summary = checkout(tmp_path, base, new), tmp_path / "summary.md"
+def test_the_documented_workflow_fails_for_twice_the_bytes(tmp_path: Path) -> None:
+    work, summary = checkout(tmp_path, "f32_pageable", "f64_pageable"), tmp_path / "summary.md"
     path = f"{tools(tmp_path)}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "GITHUB_BASE_REF": "main", "GITHUB_STEP_SUMMARY": str(summary)}
     environment["PYTHONPATH"] = str(ROOT)
@@ -79,6 +72,6 @@ def test_the_documented_workflow(tmp_path: Path, base: str, new: str, code: int,
         )
         for line in lines
     ]
-    assert [one.returncode for one in ended] == [*[0] * (len(lines) - 1), code], [one.stderr for one in ended]
-    assert said in summary.read_text()
+    assert [one.returncode for one in ended] == [*[0] * (len(lines) - 1), 3], [one.stderr for one in ended]
+    assert "1 of 2 gates failed" in summary.read_text()
     assert (work / "report.html").stat().st_size > 10_000

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import tracelens as tl
+from tests.sources import check_kernel_time_adds_up
 from tracelens.derive.time.activities import PROFILER
 
 PLANTED = Path(__file__).parents[1] / "samples" / "planted"
@@ -33,6 +34,8 @@ def check(folder: Path, program: str) -> None:
     for _, rows in groupby(captures, lambda row: row["stacks"]):
         ranks = {row["rank"]: row for row in rows}
         trace = tl.collect([folder / row["file"] for row in ranks.values()])
+        if trace.has("kernels"):
+            check_kernel_time_adds_up(trace)
         verdicts = tl.analyses.verdict(trace).rows_by_key("rank", named=True, unique=True)
         gaps = tl.analyses.idle_gaps(trace)
         assert verdicts.keys() == ranks.keys()

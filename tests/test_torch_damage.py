@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
+from tests.fast_beside_slow import read_by_both  # noqa: F401 - a fixture of every test here
 from tests.torch_files import call, codes, kernel, read, rows, span, write
 from tracelens.collectors import collect
 from tracelens.errors import TracelensError

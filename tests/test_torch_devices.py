@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fast_beside_slow import read_by_both  # noqa: F401 - a fixture of every test here
 from tests.torch_files import call, codes, kernel, read, rows, span, write
 
 # Names and args as Kineto writes them with roctracer and rocprofiler-sdk: Host is neither pageable nor pinned, and the

@@ -150,15 +150,6 @@ def test_gzip_of_several_members(tmp_path: Path) -> None:
     same_of_file(path)
 
 
-def test_the_traces_that_other_tests_write() -> None:
-    """Each trace read in the tests of formats, damage and times is read by the fast path too, and compared."""
-    names = [f"tests/test_torch_{name}.py" for name in ("formats", "devices", "damage", "times", "private", "refused")]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.fast_beside_slow", "-p", "no:cacheprovider", *names]
-    skipped = "not linear and not any_bytes and not here_and_there and not standard_input"
-    done = subprocess.run([*command, "-k", skipped], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-4000:]
-
-
 def test_many_refused_events_among_others() -> None:
     """Rows that the slow path reads stand where the file has them."""
     listed = [

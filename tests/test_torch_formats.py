@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.fast_beside_slow import read_by_both  # noqa: F401 - a fixture of every test here
 from tests.torch_files import codes, kernel, read, rows, span, write
 from tracelens.collectors import collect
 

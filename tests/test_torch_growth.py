@@ -95,7 +95,7 @@ def work_of(content: bytes, folder: Path, *, fast: bool) -> Counter[str]:
             patch.setattr("tracelens.collectors.torch.reading.read_native", lambda *_: None)
         patch.setattr(damage, "_EFFORT_FREE", 0)  # this and the next would hide what a small file takes
         patch.setattr(native, "_MOST_REFUSED", 100)
-        patch.setattr(document, "_MOST_AT_ONCE", 16 << 10)  # of megabytes: what comes after a first look counts
+        patch.setattr(document, "_MOST_AT_ONCE", 8 << 10)  # of megabytes: what comes after a first look counts
         work = counting(patch)
         try:
             captures = torch.read(write(folder / "t.json", content))
@@ -122,10 +122,10 @@ SHAPES = {
 @pytest.mark.parametrize("fast", [True, False])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_damage_takes_work_in_proportion(tmp_path: Path, shape: str, fast: bool) -> None:
-    small, large = (work_of(SHAPES[shape](n), tmp_path, fast=fast) for n in (8_000, 80_000))
-    assert small["bytes"] >= len(SHAPES[shape](8_000)) - len(LAST)
+    small, large = (work_of(SHAPES[shape](n), tmp_path, fast=fast) for n in (4_000, 40_000))
+    assert small["bytes"] >= len(SHAPES[shape](4_000)) - len(LAST)
     assert all(large[what] <= MOST * small[what] for what in large), (small, large)
-    assert large["bytes"] <= AT_MOST * len(SHAPES[shape](80_000)), large
+    assert large["bytes"] <= AT_MOST * len(SHAPES[shape](40_000)), large
 
 
 @pytest.mark.parametrize("fast", [True, False])

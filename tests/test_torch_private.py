@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from tests.fast_beside_slow import read_by_both  # noqa: F401 - a fixture of every test here
 from tests.torch_files import rows, span, write
 from tracelens.collectors import collect
 from tracelens.collectors.torch.document import read_facts

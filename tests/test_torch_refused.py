@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fast_beside_slow import read_by_both  # noqa: F401 - a fixture of every test here
 from tests.torch_files import span, write
 from tracelens.cli.app import main
 from tracelens.collectors import collect
