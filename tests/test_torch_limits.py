@@ -145,8 +145,9 @@ def test_a_file_of_more_traces_than_the_limit_is_refused(tmp_path: Path, monkeyp
 def test_an_event_that_does_not_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filling: bytes, fast: bool
 ) -> None:
-    """40 MiB of a value, of which 16 may be held; what stands before and after it is read."""
-    long = EVENT[:-1].replace(b"first", b"long") + b', "args": {"x": "' + filling * (40 * (1 << 20) // len(filling))
+    """10 MiB of a value, of which 4 may be held; what stands before and after it is read."""
+    monkeypatch.setenv("TRACELENS_MAX_EVENT_MIB", "4")
+    long = EVENT[:-1].replace(b"first", b"long") + b', "args": {"x": "' + filling * (10 * (1 << 20) // len(filling))
     path = write(tmp_path / "t.json", b"[" + EVENT + b",\n" + long + b"},\n" + EVENT + b",\n" + LAST + b"]")
     tracemalloc.start()
     capture = read_either(path, monkeypatch, fast=fast)
@@ -155,7 +156,7 @@ def test_an_event_that_does_not_end(
     found = [name for (name,) in rows(capture, "spans", "name")]
     assert (found[0], found[-1]) == ("first", "last")
     assert sum(n for code, n in codes(capture).items() if code.startswith("event_")) > 0
-    assert peak < 300 << 20
+    assert peak < 75 << 20
 
 
 @pytest.mark.parametrize("fast", [True, False])
