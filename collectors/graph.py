@@ -1,7 +1,5 @@
 """Read the sidecar in which a live capture records the graph of the model that ran."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

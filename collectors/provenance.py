@@ -1,7 +1,5 @@
 """Sidecars in which a live capture records, at compile time, the modules that each generated kernel was made from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

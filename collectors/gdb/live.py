@@ -1,7 +1,5 @@
 """Taking call stacks from a program that runs under gdb: set breakpoints, let it run, and read every stop."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

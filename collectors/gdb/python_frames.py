@@ -1,7 +1,5 @@
 """Python's own frames, read by py-spy while gdb holds the program."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Reading a stop at a breakpoint into a stack: frames, thread, libraries, and Python's own frames."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 A run of intact events is decoded at once; where that fails, `damage` continues.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

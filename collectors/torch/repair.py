@@ -1,7 +1,5 @@
 """Repairing an event that is not JSON: bare words, stray backslashes and quotes, bytes that are not UTF-8."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """JSON that a live capture leaves beside a trace, plain or gzip, which names its format first."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from pathlib import Path

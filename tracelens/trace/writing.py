@@ -1,7 +1,5 @@
 """Writing a trace's directory atomically: it is whole or absent."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Finding rows by rank and id, numbering groups, and filling runs of rows with a value."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import polars as pl

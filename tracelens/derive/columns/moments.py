@@ -1,7 +1,5 @@
 """Finding the interval, such as a step or an annotation, that was under way at each moment of a process."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.columns.lookup import fill_runs

@@ -1,7 +1,5 @@
 """The span in which each node of a CUDA graph was made, for sources that record when nodes are created."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.events.placing import place_calls

@@ -1,7 +1,5 @@
 """Nesting: the span that encloses each span and each API call."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import polars as pl

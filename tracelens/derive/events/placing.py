@@ -1,7 +1,5 @@
 """The span around each call by whole columns: the same result as the walk of `nesting`, for many calls."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
