@@ -25,9 +25,9 @@ PROVENANCE = Table("provenance",
     Column("aten_op", pl.String, "Operator of the node.", nullable=True),
     Column("module_path", pl.String, "Module the node came from; empty for the model itself.", nullable=True),
     Column("rule", pl.String, "How the module was found: the node's own module stack, that of its forward node, a "
-        "neighbouring node's, the node that uses a kernel's result, a comment in the generated source; trace_log: "
-        "torch's log shows the module whose parameters the node uses, trace_log_neighbour: that of a node before it; "
-        "root where the model's own forward made it.",
+        "neighbouring node's, the node that uses a kernel's result; by earlier versions a comment in the generated "
+        "source; trace_log: torch's log shows the module whose parameters the node uses, trace_log_neighbour: that of "
+        "a node before it; root where the model's own forward made it.",
         values=("nn_module_stack", "fwd_nn_module_stack", "neighbour", "consumer", "source_comment", "trace_log",
             "trace_log_neighbour", "root", "none", "unknown")),
     Column("output_bytes", pl.Int64, "Bytes of the node's output.", nullable=True),
