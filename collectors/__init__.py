@@ -3,8 +3,6 @@
 A new collector is a module that ends with `COLLECTOR`, its test, and one line in NAMES.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from importlib import import_module

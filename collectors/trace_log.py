@@ -7,8 +7,6 @@ gets the module of the node whose result it takes. Logs also hold paths, source 
 nodes, operators, kernels and modules is taken from them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from tracelens.derive.columns import distinct
 from tracelens.derive.columns.distinct import distinct_rows
-from tracelens.derive.columns.lookup import fill_runs
 
 _EDGES = [-(1 << 63), (1 << 63) - 1, -1, 0, 1, 2, 300, 1 << 40, (1 << 40) + 3]
 
@@ -38,12 +37,3 @@ def test_of_narrow_numbers_none_is_lost(dtype: pl.DataType, lowest: int, highest
     rows, places = distinct_rows(numbers)
     assert numbers.gather(rows).gather(places).to_list() == numbers.to_list()
     assert len(rows) == 4
-
-
-@given(st.lists(st.tuples(st.none() | st.integers(-5, 5), st.integers(1, 4))), st.integers(0, 3))
-def test_runs_are_filled(runs: list[tuple[int | None, int]], n_before: int) -> None:
-    expected = [None] * n_before + [value for value, n in runs for _ in range(n)]
-    begins = [n_before + sum(n for _, n in runs[:i]) for i in range(len(runs))]
-    if expected:
-        values = pl.Series([value for value, _ in runs], dtype=pl.Int8)
-        assert fill_runs(values, pl.Series(begins, dtype=pl.UInt32), len(expected)).to_list() == expected

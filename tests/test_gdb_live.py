@@ -114,11 +114,6 @@ def test_python_frames_stand_inside_the_loop_that_runs_them(tmp_path: Path) -> N
     assert (stack["python_frames"], stack["implementation"]) == ("merged", "net")
     assert stack["depth"] == frames.height
     assert frames["level"].to_list() == list(range(frames.height))
-    (answer,) = found.captures[0].settings["python_answers"]
-    assert answer["outcome"] == "merged"
-    assert [frame[:3] for frame in answer["frames"]] == [
-        list(row) for row in python.select("function", "file", "line").rows()
-    ]
     assert found.captures[0].versions["py-spy"][0].isdigit()
 
 

@@ -8,7 +8,6 @@ import pytest
 
 import tracelens as tl
 from tests.torch_files import codes, read, rows, span, write
-from tracelens.collectors import provenance
 from tracelens.collectors.torch import running
 from tracelens.collectors.torch.live.bootstrap import is_helper, is_spawned
 from tracelens.collectors.torch.live.settings import Settings
@@ -101,7 +100,7 @@ def test_of_two_processes_of_a_rank_one_is_kept_with_its_own_sidecars(tmp_path: 
         node = {"node": "mm", "aten_op": "aten.mm", "module_path": "fc", "rule": "nn_module_stack", "output_bytes": 8}
         call = {"name": "extern_kernels.mm", "is_extern": True, "nodes": [node]}
         graph = {"key": f"of {number}", "is_backward": False, "calls": [call]}
-        sidecar = {"format": provenance.FORMAT, "version": 1, "torch": "2.13", "rank": None, "graphs": [graph]}
+        sidecar = {"format": "tracelens-provenance", "version": 1, "torch": "2.13", "rank": None, "graphs": [graph]}
         Path(f"{stem}.provenance.json").write_text(json.dumps(sidecar))
         report = {"stage": "done", "process_id": number, "rank": None, "notes": [], "n_active": n_active}
         Path(f"{stem}.live.json").write_text(json.dumps(report))

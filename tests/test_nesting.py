@@ -224,3 +224,13 @@ def test_the_order_of_distinct_rows_changes_nothing(spans: list[Interval], rando
     where = {row: place for place, row in enumerate(order)} | {-1: -1}
     assert [shuffled.parent[where[i]] for i in range(len(spans))] == [where[p] for p in found.parent]
     assert [shuffled.self_ns[where[i]] for i in range(len(spans))] == found.self_ns
+
+
+def test_many_calls_stand_in_the_span_around_them() -> None:
+    """A thousand spans one after the other, ten calls in each and ten behind it."""
+    columns = ("process_id", "thread_id", "start_ns", "duration_ns")
+    spans = pl.DataFrame([(1, 1, start, 5_000) for start in range(0, 10_000_000, 10_000)], columns, orient="row")
+    calls = pl.DataFrame([(1, 1, start, 100) for start in range(50, 10_000_000, 500)], columns, orient="row")
+    # The tolerance holds for an end that is 50 ns late; a call that starts after the end is outside.
+    expected = [start // 10_000 if start % 10_000 < 5_000 else -1 for start in range(50, 10_000_000, 500)]
+    assert list(nest(spans, calls).call_span) == expected

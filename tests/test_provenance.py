@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tests.cases import layers_with_kernels, make_trace
-from tracelens.collectors import collect, provenance
+from tracelens.collectors import collect
 from tracelens.derive.layers.provenance import kernel_shares, split_kernels
 from tracelens.errors import SourceError
 from tracelens.trace import Trace
@@ -187,7 +187,7 @@ def sidecar(**changes: Any) -> dict[str, Any]:
         {"name": "triton_poi_1", "is_extern": False, "nodes": []},
     ]
     return {
-        "format": provenance.FORMAT, "version": 1, "torch": "2.13.0", "rank": 3,
+        "format": "tracelens-provenance", "version": 1, "torch": "2.13.0", "rank": 3,
         "graphs": [{"key": KEY, "is_backward": False, "calls": calls}],
     } | changes  # fmt: skip
 

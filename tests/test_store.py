@@ -54,9 +54,7 @@ def test_rows_are_written_in_groups_and_read_as_one(tmp_path: Path) -> None:
     assert names.to_list() == ["a", "a", "b", "b", "ü"]
 
 
-@pytest.mark.parametrize("few", [1, 3])
-def test_many_words_lie_in_the_groups_that_have_them(few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracelens.storage.table._FEW_WORDS", few)
+def test_words_and_nulls_come_back_as_they_were_written(tmp_path: Path) -> None:
     frame = pl.concat([narrow(2), narrow(2, name="b"), narrow(1, name="ü", module_path="m")], how="diagonal")
     TABLES["spans"].write(frame, tmp_path / "spans.parquet")
     read = pl.read_parquet(tmp_path / "spans.parquet")

@@ -176,10 +176,10 @@ def test_a_recorded_sidecar_outweighs_a_log_of_the_same_graphs(tmp_path: Path) -
         "is_backward": False,
         "calls": [{"name": "extern_kernels.mm", "is_extern": True, "nodes": [node]}],
     }
-    sidecar = {"format": provenance.FORMAT, "version": 1, "torch": "2.11", "rank": 2, "graphs": [graph]}
+    sidecar = {"format": "tracelens-provenance", "version": 1, "torch": "2.11", "rank": 2, "graphs": [graph]}
     path = tmp_path / "sidecar.json"
     path.write_text(json.dumps(sidecar))
-    both = combine([log, *provenance.read(path)]).provenance
+    both = combine([log, *provenance.COLLECTOR.read(path)]).provenance
     assert both.filter(graph_key=KEY)["module_path"].to_list() == ["exact"]
     assert both.filter(graph_key="fbackward0").height == 2
 

@@ -4,8 +4,6 @@ The modules are imported with the first name that is asked for: that takes a sec
 answer Ctrl-C, and Python imports this one before any other of the package.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

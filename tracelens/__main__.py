@@ -1,7 +1,5 @@
 """The command `tracelens`, and `python -m tracelens`: Ctrl-C ends it from here on, before the modules are imported."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -4,8 +4,6 @@ They are far above anything a profiler writes. Input above one is refused or cou
 variable.
 """
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Running analyses over a trace into a report that the views draw."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

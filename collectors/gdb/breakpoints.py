@@ -1,7 +1,5 @@
 """The breakpoints of a run: named presets, where each symbol was found, and how often it was hit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field

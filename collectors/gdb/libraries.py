@@ -1,7 +1,5 @@
 """The libraries of the program under gdb: their address ranges, and which have debug information."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable
 from contextlib import suppress

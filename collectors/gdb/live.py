@@ -1,7 +1,5 @@
 """Taking call stacks from a program that runs under gdb: set breakpoints, let it run, and read every stop."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -266,7 +264,8 @@ class _Live:
         return LiveStacks([capture], outcome.exit_code, tuple(remarks), tuple(self.hit_seconds))
 
     def _versions(self) -> dict[str, str]:
-        spy = self.reader.python.version() if self.reader.python_answers else None
+        has_merged = any(stop.python_frames == "merged" for stop in self.stops)
+        spy = self.reader.python.version() if has_merged else None
         return {name: version for name, version in (("gdb", self.version), ("py-spy", spy)) if version}
 
     def _capture(self, outcome: Outcome, implementation: str) -> Capture:
@@ -284,7 +283,6 @@ class _Live:
                 **asdict(self.limits),
                 "exit_code": outcome.exit_code,
                 "build_kinds": self.reader.libraries.build_kinds(),
-                "python_answers": self.reader.python_answers,
             },
             reasons=dict.fromkeys(TABLES, "a run under gdb gives call stacks only"),
             diagnostics=self.diagnostics,

@@ -3,8 +3,6 @@
 Formats by gdb 8 to 15 and cuda-gdb 13.0.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from itertools import zip_longest

@@ -1,7 +1,5 @@
 """Inserting Python's own frames at their places among a stack's native frames."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Sequence

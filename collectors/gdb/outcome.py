@@ -1,7 +1,5 @@
 """The end of the program under gdb, and signals that tell this process to end."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

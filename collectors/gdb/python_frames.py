@@ -1,11 +1,9 @@
 """Python's own frames, read by py-spy while gdb holds the program."""
 
-from __future__ import annotations
-
 import json
 import re
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, PrintedFrame, file_name
@@ -36,7 +34,6 @@ class PythonStacks:
 
     program: str | None
     diagnostics: Diagnostics
-    answer: list[dict[str, Any]] = field(default_factory=list)
     _n_failures: int = 0
 
     def read(self, process_id: int) -> dict[int, list[PythonFrame]] | None:
@@ -65,7 +62,6 @@ class PythonStacks:
             self._fail(f"py-spy could not read the program: Python's frames are missing ({reason})")
             return None
         self._n_failures = 0
-        self.answer = threads
         return read_threads(threads)
 
     def version(self) -> str | None:
@@ -76,17 +72,6 @@ class PythonStacks:
             words = ask([self.program, "--version"], _PATIENCE_S).stdout.split()
             return words[-1] if words else None
         return None
-
-    def last_answer(self, key: int) -> list[list[Any]]:
-        """py-spy's last answer on a thread: function, file, line, is_entry, is_shim_entry of each frame.
-
-        It helps to find out why frames do not fit; without folders and values.
-        """
-        frames: list[dict[str, Any]] = next((thread["frames"] for thread in self.answer if _key(thread) == key), [])
-        return [
-            [f.get("name"), file_name(str(f.get("filename", ""))), *map(f.get, ("line", "is_entry", "is_shim_entry"))]
-            for f in frames
-        ]
 
     def _fail(self, text: str) -> None:
         self.diagnostics.add("warning", "python_frames_unavailable", text)

@@ -1,14 +1,12 @@
 """Reading a stop at a breakpoint into a stack: frames, thread, libraries, and Python's own frames."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tracelens.collectors.gdb.libraries import Libraries
-from tracelens.collectors.gdb.merging import Loops, Placing, find_loops, has_interpreter, merge, place
+from tracelens.collectors.gdb.merging import Placing, find_loops, has_interpreter, merge, place
 from tracelens.collectors.gdb.mi import Record, RefusedError, Session, mi_frame
 from tracelens.collectors.gdb.python_frames import PythonStacks
 from tracelens.collectors.gdb.targets import find_py_spy
@@ -18,7 +16,6 @@ from tracelens.trace.capture import Diagnostics
 
 _LWP = re.compile(r"(?:Thread (0x[0-9a-f]+) )?\(?LWP (\d+)")
 _LIST = "-stack-list-frames --no-frame-filters"
-_MOST_ANSWERS = 3
 _CALL = ".forward"
 """Ending of the function above which calls are counted where Python's frames have no certain place."""
 
@@ -44,7 +41,6 @@ class StopReader:
     n_forwarded: int = 0
     libraries: Libraries = field(default_factory=Libraries)
     python: PythonStacks = field(init=False)
-    python_answers: list[dict[str, object]] = field(default_factory=list)
     _calls: dict[str, _Call] = field(default_factory=dict)
     _lwps: dict[str, int | None] = field(default_factory=dict)
     _pthreads: dict[str, int] = field(default_factory=dict)
@@ -126,20 +122,17 @@ class StopReader:
         python, loops = threads[key], find_loops(stop.frames)
         placing = place(loops, python, truncated=stop.truncated)
         if placing is None or not placing.is_exact:
-            self._unplaced(stop, key, loops, placing)
+            self._unplaced(placing)
             return "unavailable"
-        self._keep_answer(stop, key, loops, "merged")
         if stop.depth is not None:
             stop.depth += len(python)
         stop.frames = merge(stop.frames, placing)
         return "merged"
 
-    def _unplaced(self, stop: Stop, key: int, loops: Loops, placing: Placing | None) -> None:
+    def _unplaced(self, placing: Placing | None) -> None:
         """Report that Python's frames are left out, and what is certain nevertheless."""
         text = "stacks whose Python frames do not fit the native ones; they were left out"
-        text += "; what py-spy said is in the manifest's settings, python_answers"
         self.diagnostics.add("warning", "python_frames_unfit", text)
-        self._keep_answer(stop, key, loops, "unfit")
         found = placing and (placing.calls_above(_CALL) or placing.calls_above(""))
         if found:
             name, least, most = found
@@ -147,20 +140,6 @@ class StopReader:
                 f"stacks in which {name} is {least} to {most} calls above frame 0, by the native frames that have names"
             )
             self.diagnostics.add("info", "python_frames_between", text)
-
-    def _keep_answer(self, stop: Stop, key: int, loops: Loops, outcome: str) -> None:
-        """Keep py-spy's answer for the first merged stack, and for the first ones that could not be merged."""
-        n_kept = sum(answer["outcome"] == outcome for answer in self.python_answers)
-        if n_kept < (_MOST_ANSWERS if outcome == "unfit" else 1):
-            self.python_answers.append(
-                {
-                    "outcome": outcome,
-                    "hit": stop.hit,
-                    "loops": list(loops.named),
-                    "unnamed": list(loops.unnamed),
-                    "frames": self.python.last_answer(key),
-                }
-            )
 
     def _frames(self, records: Sequence[Record]) -> list[StackFrame]:
         frames = [frame for record in records if (frame := mi_frame(record))]

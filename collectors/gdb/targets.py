@@ -1,7 +1,5 @@
 """Finding gdb, and the program to run under it: gdb cannot start a script, only its interpreter."""
 
-from __future__ import annotations
-
 import glob
 import os
 import re

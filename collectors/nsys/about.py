@@ -4,8 +4,6 @@ An export contains the environment of the profiled program, its paths and the ho
 TARGET_INFO_SYSTEM_ENV and StringIds. So single values are picked here by name, and checked for their form.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

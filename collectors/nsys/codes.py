@@ -1,7 +1,5 @@
 """Codes that exports use. The ENUM_ tables that name them came with schema 3.0, so the names are here."""
 
-from __future__ import annotations
-
 import polars as pl
 
 PUSH_POP, START_END, MARK = (59, 70), (60, 71), (34,)

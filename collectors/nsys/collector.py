@@ -1,7 +1,5 @@
 """Reading one nsys file into one Capture: a file is one rank, whose processes differ in process_id."""
 
-from __future__ import annotations
-
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path

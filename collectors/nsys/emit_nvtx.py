@@ -6,8 +6,6 @@ before PyTorch 1.11 no `op_id`, and `sizes` and `input_op_ids` come with record_
 record_function is named `NAME, op_id = N`.
 """
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.columns.distinct import distinct_rows

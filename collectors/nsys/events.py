@@ -1,7 +1,5 @@
 """Frames of events from an export: columns named and coded as in a trace, rows neither sorted nor linked."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import polars as pl

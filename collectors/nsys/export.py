@@ -3,8 +3,6 @@
 Nothing is assumed of an export: nsys leaves out tables without rows, and columns come and go with versions.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor

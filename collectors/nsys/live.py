@@ -1,7 +1,5 @@
 """Running a program under nsys and reading what it recorded."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Sequence

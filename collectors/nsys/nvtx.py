@@ -6,8 +6,6 @@ mark each module's call, as in vLLM and SGLang (`{'Module': 'model.layers.0', â€
 layers of TensorRT; those of PyTorch's emit_nvtx become ops and annotations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import polars as pl

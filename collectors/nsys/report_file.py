@@ -1,7 +1,5 @@
 """nsys's own files: a report (.nsys-rep), which only nsys exports, or a raw capture that its importer reads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -3,8 +3,6 @@
 An id of a process or thread is packed as hardware (8 bits), virtual machine (8), process (24), thread (24).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain

@@ -1,7 +1,5 @@
 """An nsys export as one SQLite file, read without ever writing to it."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import shutil

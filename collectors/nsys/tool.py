@@ -1,7 +1,5 @@
 """Finding nsys, its version, and the importer without which some copies of it cannot write a report."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator, Sequence

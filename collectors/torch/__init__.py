@@ -1,7 +1,5 @@
 """Read torch.profiler (Kineto) Chrome traces: JSON or gzip, every format generation since 2021, NVIDIA and ROCm."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Reading large sources in separate processes, as many at a time as a memory limit allows."""
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os

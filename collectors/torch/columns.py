@@ -1,7 +1,5 @@
 """Events of a Chrome trace as raw frames, one for each table of `fields`; events that fit none are counted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain

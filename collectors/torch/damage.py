@@ -5,8 +5,6 @@ the same events, however it divides the text. Failed searches are limited in pro
 no damage takes quadratic time.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import deque

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.collectors.torch.damage import KEYS, LONG, LOST, SEPARATORS, Recovery
-from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, decode_lines, decode_whole, root_end
+from tracelens.collectors.torch.events import BOUNDARY, EVENT_START, Event, decode_lines, decode_whole, object_end
 from tracelens.collectors.torch.text import Text
 from tracelens.errors import NoTraceError
 from tracelens.trace.capture import Diagnostics
@@ -210,7 +210,7 @@ class Document:
         text, size = self.text, _OVERLAP
         while True:
             text.reach(size)
-            end = root_end(text.data, text.at)
+            end = object_end(text.data, text.at, depth=1)
             if end is not None:
                 tail = bytes(text.data[text.at : end])
                 text.at = end

@@ -3,8 +3,6 @@
 A run of intact events is decoded at once; where that fails, `damage` continues.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any
@@ -175,24 +173,9 @@ def flattened(piece: bytes) -> tuple[bytes | None, int]:
     return (b"".join([*parts, piece[done:]]) if depth == 0 and parts else None), deepest
 
 
-def root_end(text: bytes | bytearray, begin: int) -> int | None:
-    """The end of the object around `begin`, where strings are known; null if it has none."""
-    depth = 1
-    for match in _TOKENS.finditer(text, begin):
-        token = text[match.start()]
-        if token in b"{[":
-            depth += 1
-        elif token in b"}]":
-            depth -= 1
-            if depth == 0:
-                return match.end()
-    return None
-
-
-def object_end(text: bytes | bytearray, begin: int, limit: int) -> int | None:
-    """The end of the object that starts at `begin`; null if it does not end before `limit`."""
-    depth = 0
-    for match in _TOKENS.finditer(text, begin, limit):
+def object_end(text: bytes | bytearray, begin: int, limit: int | None = None, *, depth: int = 0) -> int | None:
+    """The end of the object that starts at `begin`, or with a depth of 1 of the one around it; null past the limit."""
+    for match in _TOKENS.finditer(text, begin, len(text) if limit is None else limit):
         token = text[match.start()]
         if token in b"{[":
             depth += 1

@@ -4,8 +4,6 @@
 declarations to the parser in C.
 """
 
-from __future__ import annotations
-
 import functools
 from array import array
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Turning raw frames of a Chrome trace into the raw tables that `assemble` takes from every profiler."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """The traces of a file one after another, each read by the C parser if compiled, else by msgspec."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 

@@ -1,9 +1,8 @@
 """Repairing an event that is not JSON: bare words, stray backslashes and quotes, bytes that are not UTF-8."""
 
-from __future__ import annotations
-
 import math
 import re
+from collections.abc import Callable
 
 from tracelens.collectors.torch.events import Event, decode_one, decode_without_args, flattened
 from tracelens.limits import NESTING
@@ -60,24 +59,6 @@ def _shallow(piece: bytes, diagnostics: Diagnostics) -> Event | None:
     return decode_one(flat)
 
 
-def _with_words(piece: bytes) -> bytes:
-    """The piece with bad bytes, control characters, stray backslashes, and bare words repaired."""
-    return _bare_words(piece)
-
-
-def _with_quotes(piece: bytes) -> bytes:
-    """The same, with quotes inside a string escaped too."""
-    return _bare_words(_inner_quotes(piece))
-
-
-def _with_closing(piece: bytes) -> bytes:
-    """The same, with a backslash before a closing quote treated as stray."""
-    return _bare_words(_CLOSING_ESCAPED.sub(rb'\\\\"', piece))
-
-
-_REPAIRS = (_with_words, _with_quotes, _with_closing)
-
-
 def _characters(piece: bytes) -> bytes:
     text = piece.decode("utf-8", "replace").encode()
     text = _ESCAPE.sub(lambda match: match.group() if len(match.group()) > 1 else rb"\\", text)
@@ -113,3 +94,11 @@ def _inner_quotes(text: bytes) -> bytes:
             parts += [text[done:quote], b"\\"]
             done = quote
     return b"".join([*parts, text[done:]])
+
+
+_REPAIRS: tuple[Callable[[bytes], bytes], ...] = (
+    _bare_words,
+    lambda text: _bare_words(_inner_quotes(text)),
+    lambda text: _bare_words(_CLOSING_ESCAPED.sub(rb'\\\\"', text)),
+)
+"""In turn: bare words as null; quotes inside a string escaped too; else a backslash before a closing quote is stray."""

@@ -1,7 +1,5 @@
 """Capture from a running program with torch.profiler: a whole command, or a block of this process (`tl.capture`)."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import json

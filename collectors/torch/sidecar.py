@@ -1,7 +1,5 @@
 """Facts of a live capture that the Chrome trace lacks, in the file `NAME.live.json` beside `NAME.pt.trace.json`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

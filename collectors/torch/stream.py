@@ -1,7 +1,5 @@
 """Bytes of a trace file in blocks: plain or gzip, from disk or standard input, hashed as they pass."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import importlib.util
@@ -162,7 +160,7 @@ def unzipped(head: bytes) -> bytes:
         return b""
 
 
-def _up_to_damage(inflater: zlib._Decompress, data: bytes) -> bytes:
+def _up_to_damage(inflater: "zlib._Decompress", data: bytes) -> bytes:
     """The content of damaged data up to the damage: zlib returns nothing for a piece with an error."""
     parts, at, size = [], 0, _CAREFUL_BYTES
     while at < len(data):

@@ -1,7 +1,5 @@
 """A trace's text while it is read: a moving window, and searches in it that do not depend on where it is cut."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

@@ -1,7 +1,5 @@
 """Converting the loosely typed values of a Chrome trace into columns: exact nanoseconds, integers, JSON text."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

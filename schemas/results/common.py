@@ -17,14 +17,9 @@ DURATIONS = (
     Column("duration_max_ns", pl.Int64, "Longest duration."),
 )
 
-OUTCOME = Column(
-    "outcome",
-    pl.String,
-    "faster or slower in other, where the difference is larger than the least effect that matters and than the row's "
-    "own spread, for all rows together at 95 %; else unclear. Null for what only one has.",
-    nullable=True,
-    values=("faster", "slower", "unclear"),
-)
+OUTCOME = Column("outcome", pl.String, "faster or slower in other, where the difference is larger than the least "
+    "effect that matters and than the row's own spread, for all rows together at 95 %; else unclear. Null for what "
+    "only one has.", nullable=True, values=("faster", "slower", "unclear"))  # fmt: skip
 REASON = Column("reason", pl.String, "Why it is unclear.", nullable=True)
 
 __all__ = ["DURATIONS", "OUTCOME", "PHASE", "RANK", "REASON", "STEP"]

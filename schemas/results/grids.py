@@ -21,63 +21,36 @@ def _shape(prefix: str = "", of: str = "") -> tuple[Column, ...]:
     )
 
 
-KERNEL_GRIDS = Table(
-    "kernel_grids",
-    "A kernel, the grid and block it was launched with, and how well these fill the device. Where calls with the same "
-    "grid and block differ in shared memory, registers or primitive, each of these has a row.",
-    (
-        RANK,
-        DEVICE,
-        _NAME,
-        _LIBRARY,
-        _PRIMITIVE,
-        *_shape(),
-        Column("n_calls", I64, "Executions."),
-        Column("duration_total_ns", I64, "Sum of the durations; kernels may overlap, so it is not wall time."),
-        Column("duration_mean_ns", F64, "Mean duration."),
-        Column("duration_median_ns", F64, "Median duration; halfway between the middle two of an even number."),
-        Column("duration_min_ns", I64, "Shortest duration."),
-        Column("duration_max_ns", I64, "Longest duration."),
-        Column("n_blocks", I64, "Blocks of the grid.", nullable=True),
-        Column("n_threads", I64, "Threads of the grid: its blocks times the threads of a block.", nullable=True),
-        Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
-        Column("shared_bytes", I64, "Shared memory a block, static plus dynamic.", nullable=True),
-        Column("blocks_per_sm", I64, "Blocks that an SM holds at once, by CUDA's occupancy rules.", nullable=True),
-        Column(
-            "occupancy_limiter",
-            STR,
-            "Resource that keeps an SM from holding more blocks; of several, the first of these.",
-            nullable=True,
-            values=("warps", "registers", "shared_memory", "blocks", "unknown"),
-        ),
-        Column(
-            "theoretical_occupancy_frac",
-            F64,
-            "Warps that an SM holds at once over the most it can, if the grid is large enough.",
-            nullable=True,
-        ),
-        Column(
-            "waves",
-            F64,
-            "Blocks of the grid over the blocks that the whole device holds at once (blocks_per_sm times its SMs).",
-            nullable=True,
-        ),
-        Column(
-            "tail_frac",
-            F64,
-            "Share of the block slots of all waves that the last wave leaves empty: 1 - waves / ceil(waves). 0 where "
-            "waves are whole; for a grid below one wave the share of the device left empty. If all blocks take "
-            "equally long, this share of the kernel's time would be saved by filling the slots.",
-            nullable=True,
-        ),
-        Column(
-            "occupancy_reason",
-            STR,
-            "Reason for missing occupancy, waves or tail; null where they are known.",
-            nullable=True,
-        ),
-    ),
-)
+KERNEL_GRIDS = Table("kernel_grids", "A kernel, the grid and block it was launched with, and how well these fill the "
+    "device. Where calls with the same grid and block differ in shared memory, registers or primitive, each of these "
+    "has a row.", (
+    RANK, DEVICE, _NAME, _LIBRARY, _PRIMITIVE, *_shape(),
+    Column("n_calls", I64, "Executions."),
+    Column("duration_total_ns", I64, "Sum of the durations; kernels may overlap, so it is not wall time."),
+    Column("duration_mean_ns", F64, "Mean duration."),
+    Column("duration_median_ns", F64, "Median duration; halfway between the middle two of an even number."),
+    Column("duration_min_ns", I64, "Shortest duration."),
+    Column("duration_max_ns", I64, "Longest duration."),
+    Column("n_blocks", I64, "Blocks of the grid.", nullable=True),
+    Column("n_threads", I64, "Threads of the grid: its blocks times the threads of a block.", nullable=True),
+    Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
+    Column("shared_bytes", I64, "Shared memory a block, static plus dynamic.", nullable=True),
+    Column("blocks_per_sm", I64, "Blocks that an SM holds at once, by CUDA's occupancy rules.", nullable=True),
+    Column("occupancy_limiter", STR,
+        "Resource that keeps an SM from holding more blocks; of several, the first of these.", nullable=True,
+        values=("warps", "registers", "shared_memory", "blocks", "unknown")),
+    Column("theoretical_occupancy_frac", F64,
+        "Warps that an SM holds at once over the most it can, if the grid is large enough.", nullable=True),
+    Column("waves", F64,
+        "Blocks of the grid over the blocks that the whole device holds at once (blocks_per_sm times its SMs).",
+        nullable=True),
+    Column("tail_frac", F64, "Share of the block slots of all waves that the last wave leaves empty: 1 - waves / "
+        "ceil(waves). 0 where waves are whole; for a grid below one wave the share of the device left empty. If all "
+        "blocks take equally long, this share of the kernel's time would be saved by filling the slots.",
+        nullable=True),
+    Column("occupancy_reason", STR, "Reason for missing occupancy, waves or tail; null where they are known.",
+        nullable=True),
+))  # fmt: skip
 
 
 def _side(side: str) -> tuple[Column, ...]:
@@ -93,42 +66,20 @@ def _side(side: str) -> tuple[Column, ...]:
     )
 
 
-COMPARE_GRIDS = Table(
-    "compare_grids",
-    "A kernel that both traces ran, with the grid of each; or a primitive, with all of its kernels that were not "
-    "matched, as they have other names in the other trace. Ranks and devices are taken together.",
-    (
-        Column(
-            "match",
-            STR,
-            "kernel: the same kernel in both (equal grids matched first, then the others from the longest total time "
-            "down); primitive: unmatched kernels of a primitive in both; only_base, only_other: in one of them only.",
-            values=("kernel", "primitive", "only_base", "only_other", "unknown"),
-        ),
-        Column("name", STR, "Demangled name of the kernel; null on rows of a primitive.", nullable=True),
-        Column(
-            "primitive",
-            STR,
-            "Kind of computation; for a kernel that serves several, the one with most time in base.",
-            values=PRIMITIVES,
-        ),
-        *_side("base"),
-        *_side("other"),
-        Column(
-            "speedup",
-            F64,
-            "Total duration in base over that in other: above 1 means that other takes less time. Null of a kernel "
-            "that was called more often in one, and not in as many steps.",
-            "1",
-            nullable=True,
-        ),
-        Column(
-            "speedup_per_call",
-            F64,
-            "Mean duration in base over that in other; means little on rows of a primitive whose kernels were fused.",
-            "1",
-            nullable=True,
-        ),
-        Column("n_blocks_ratio", F64, "Blocks of a launch in base over those in other.", "1", nullable=True),
-    ),
-)
+COMPARE_GRIDS = Table("compare_grids", "A kernel that both traces ran, with the grid of each; or a primitive, with all "
+    "of its kernels that were not matched, as they have other names in the other trace. Ranks and devices are taken "
+    "together.", (
+    Column("match", STR, "kernel: the same kernel in both (equal grids matched first, then the others from the longest "
+        "total time down); primitive: unmatched kernels of a primitive in both; only_base, only_other: in one of them "
+        "only.", values=("kernel", "primitive", "only_base", "only_other", "unknown")),
+    Column("name", STR, "Demangled name of the kernel; null on rows of a primitive.", nullable=True),
+    Column("primitive", STR, "Kind of computation; for a kernel that serves several, the one with most time in base.",
+        values=PRIMITIVES),
+    *_side("base"), *_side("other"),
+    Column("speedup", F64, "Total duration in base over that in other: above 1 means that other takes less time. Null "
+        "of a kernel that was called more often in one, and not in as many steps.", "1", nullable=True),
+    Column("speedup_per_call", F64,
+        "Mean duration in base over that in other; means little on rows of a primitive whose kernels were fused.", "1",
+        nullable=True),
+    Column("n_blocks_ratio", F64, "Blocks of a launch in base over those in other.", "1", nullable=True),
+))  # fmt: skip

@@ -1,7 +1,5 @@
 """`tracelens advise`: a cheaper legal call sequence, as words and as a plan."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The tools and packages that tracelens can use, and whether they are here, without starting anything slow."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`tracelens plan`: a compile plan of two runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`tracelens report`: every question that a trace answers, and a comparison with its gates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Assembling one rank's raw frames, from any profiler, into the tables of a trace."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import polars as pl

@@ -1,7 +1,5 @@
 """A model's layers: its modules in call order, and which of them are timed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

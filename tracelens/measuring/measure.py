@@ -1,7 +1,5 @@
 """The whole measurement: every method in every configuration, round by round, as the tables timings and layers."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict

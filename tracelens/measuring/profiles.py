@@ -1,7 +1,5 @@
 """Times of layers from torch.profiler: CPU self, CUDA self and CUDA total."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager

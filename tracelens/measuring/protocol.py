@@ -1,7 +1,5 @@
 """The protocol of measuring: how often, under which conditions, and in which configurations a model is timed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Layer subtraction: run the first n layers for every n; the time that the nth one adds is its own."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Timing one execution, and each layer in it: by the wall clock, by CUDA events, by ranges of the profiler."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping

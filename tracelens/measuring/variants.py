@@ -1,7 +1,5 @@
 """Ways of timing a model: each has a context around its executions, and returns their times."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext

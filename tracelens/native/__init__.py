@@ -4,8 +4,6 @@ The library is compiled while the package is installed, where there is a compile
 twins run instead, for tests.
 """
 
-from __future__ import annotations
-
 import os
 
 try:

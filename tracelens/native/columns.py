@@ -1,7 +1,5 @@
 """Conversion between Polars columns and the plain memory that the C library reads and writes, without NumPy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -1,7 +1,5 @@
 """GPU utilisation and memory used while a program is captured, sampled through NVML (nvidia-ml-py)."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import threading

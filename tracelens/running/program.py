@@ -1,7 +1,5 @@
 """Running a program for a capture: as if the user had started it, and never outliving the capture."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

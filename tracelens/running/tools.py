@@ -1,7 +1,5 @@
 """Looking for programs and packages, without starting anything slow."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

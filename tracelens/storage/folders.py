@@ -1,7 +1,5 @@
 """A folder lock that ends with its process, and temporary folders that are cleaned up even after a killed process."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -3,8 +3,6 @@
 A page's header is a struct of Thrift's compact protocol; its fields are those of PageHeader in parquet.thrift.
 """
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Collection
 from pathlib import Path

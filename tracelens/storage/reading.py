@@ -1,7 +1,5 @@
 """Reading columns from the Parquet files that `Table.write` made."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Writing finished tables in a background thread while later ones are made, so that they need not stay in memory."""
 
-from __future__ import annotations
-
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Self

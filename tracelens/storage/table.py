@@ -17,14 +17,8 @@ from tracelens.errors import SchemaError, first_line
 
 DataType: TypeAlias = "pl.DataType | type[pl.DataType]"
 
-FEW_CELLS, MANY_CELLS = 3 << 20, 1 << 23
-"""Cells in a group of rows that is written at once: the first where memory is short, the second where the whole table
-is in memory anyway.
-"""
-_FEW_WORDS = 1 << 10
-"""A column with no more distinct words than this is written with one dictionary for all groups, whether a group uses
-each word or not.
-"""
+_CELLS = 3 << 20
+"""Cells in a group of rows that is written at once."""
 
 _UNITS = {"_ns": "ns", "_bytes": "bytes", "_bytes_per_s": "bytes/s", "_frac": "1"}
 """Units by the ending of a column's name."""
@@ -144,20 +138,16 @@ class Table:
         for column in self.columns:
             self.check_column(column, frame[column.name])
 
-    def check_column(self, column: Column, values: pl.Series, words: pl.Series | None = None) -> None:
-        """Raise SchemaError where a column has nulls or words that its declaration does not allow.
-
-        `values` are the column's values, or codes of the distinct `words`.
-        """
+    def check_column(self, column: Column, values: pl.Series) -> None:
+        """Raise SchemaError where a column has nulls or words that its declaration does not allow."""
         if not column.nullable and values.null_count():
             raise SchemaError(f"table {self.name}.{column.name}: null where a value is required")
         if column.values:
-            found = values.unique().drop_nulls().cast(pl.String) if words is None else words
-            strange = set(found) - set(column.values)
+            strange = set(values.unique().drop_nulls().cast(pl.String)) - set(column.values)
             if strange:
                 raise SchemaError(f"table {self.name}.{column.name}: {sorted(strange)} not in {column.values}")
 
-    def write(self, frame: pl.DataFrame, path: Path | BinaryIO, n_cells: int = FEW_CELLS) -> None:
+    def write(self, frame: pl.DataFrame, path: Path | BinaryIO, n_cells: int = _CELLS) -> None:
         """Write a frame as a zstd Parquet file that carries every column's meaning and unit.
 
         The frame is one that `conform` takes, with or without the rank. It is conformed and checked in groups of
@@ -166,10 +156,9 @@ class Table:
         """
         table = self if "rank" in frame.columns else self.without("rank")
         described = _described(table)
-        frame, words = _coded(table, frame)
         n_rows = max(1, n_cells // len(table.columns))
         groups = (frame[at : at + n_rows] for at in range(0, max(1, frame.height), n_rows))
-        first = _group(table, next(groups), described, words)
+        first = _group(table, next(groups), described)
         # Ids and sorted times differ little from row to row: as deltas they take half the room of a dictionary. Sizes
         # of grids and the like repeat as the program does, which compression finds in plain numbers only.
         deltas = [name for name, dtype in table.schema.items() if dtype == pl.Int64]
@@ -187,43 +176,19 @@ class Table:
         ) as writer:
             writer.write_table(first)
             for rows in groups:
-                writer.write_table(_group(table, rows, described, words))
+                writer.write_table(_group(table, rows, described))
             # Categorical columns are written as dictionaries, but declared as strings to readers.
             schema = base64.b64encode(described.serialize().to_pybytes())
             writer.add_key_value_metadata({b"ARROW:schema": schema, **described.metadata})
 
 
-def _coded(table: Table, frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, pa.Array]]:
-    """The frame with Categorical columns of few words replaced by checked codes, and the words of each such column.
-
-    Coding a column once is less work than coding it in every group.
-    """
-    words = {}
-    for column in table:
-        is_coded = frame.schema.get(column.name) == pl.Categorical
-        if is_coded and frame[column.name].head(_FIRST_ROWS).n_unique() <= _FEW_WORDS:
-            codes, own = coded(frame[column.name])
-            if own.len() <= _FEW_WORDS:
-                table.check_column(column, codes, own)
-                frame, words[column.name] = frame.with_columns(codes), own.to_arrow()
-    return frame, words
-
-
-def _group(table: Table, rows: pl.DataFrame, described: pa.Schema, words: Mapping[str, pa.Array]) -> pa.Table:
-    """The rows as the Arrow table that is written: checked, Categorical columns as dictionaries.
-
-    Columns with an entry in `words` hold codes of these words.
-    """
-    others = table.without(*words)
-    fitting = others.conform(rows, keep_categories=True)
-    others.check_values(fitting)
+def _group(table: Table, rows: pl.DataFrame, described: pa.Schema) -> pa.Table:
+    """The rows as the Arrow table that is written: checked, Categorical columns as dictionaries."""
+    fitting = table.conform(rows, keep_categories=True)
+    table.check_values(fitting)
     arrow = _arrow(fitting)
-    columns = {
-        name: pa.DictionaryArray.from_arrays(rows[name].to_arrow(), words[name]) if name in words else arrow[name]
-        for name in table.names
-    }
-    fields = [described.field(name).with_type(column.type) for name, column in columns.items()]
-    return pa.Table.from_arrays(list(columns.values()), schema=pa.schema(fields))
+    fields = [described.field(field.name).with_type(field.type) for field in arrow.schema]
+    return pa.Table.from_arrays(arrow.columns, schema=pa.schema(fields))
 
 
 def _arrow(frame: pl.DataFrame) -> pa.Table:

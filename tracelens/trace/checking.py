@@ -1,7 +1,5 @@
 """Checks on a trace's rows: types, ids, pointers, order and ranges of every table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -4,8 +4,6 @@ Only what has an unmistakable shape is masked: a token's prefix, a path's beginn
 merely long, such as a kernel's or a module's, stays.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace

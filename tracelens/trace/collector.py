@@ -1,7 +1,5 @@
 """The declaration of a collector, and the registry of all collectors by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Combining the captures of one program's run, from one or several sources, into a trace."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """A trace's directory on disk: checking the target, building it, and reading its manifest and files."""
 
-from __future__ import annotations
-
 import glob
 import json
 import os

@@ -1,7 +1,5 @@
 """Refusing captures that cannot be ranks of one program, by what they say of themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 

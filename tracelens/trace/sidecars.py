@@ -1,19 +1,29 @@
 """JSON that a live capture leaves beside a trace, plain or gzip, which names its format first."""
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar
 
 import msgspec
+import polars as pl
 
 from tracelens.errors import SourceError, first_line
+from tracelens.trace.capture import Capture, Diagnostics, SourceFile
+from tracelens.trace.collector import Collector
 
 
 class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
-    """The first fields of every sidecar."""
+    """The first fields of every sidecar. A class for each kind says what fills the table of that name.
+
+    `kind` is the table, the collector and the end of the format's name; `option` has `collect torch` write the sidecar;
+    `about_notes` is the diagnostic code of its notes, and `why_empty` the reason where it has no rows.
+    """
+
+    kind: ClassVar[str]
+    option: ClassVar[str]
+    about_notes: ClassVar[str]
+    why_empty: ClassVar[str]
 
     format: str
     version: int
@@ -21,31 +31,66 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
     rank: int | None = None
     notes: list[str] = []
 
+    def rows(self) -> pl.DataFrame:
+        """The table's rows, without the rank."""
+        raise NotImplementedError
 
-S = TypeVar("S", bound=Sidecar)
+
+_VERSION = 1
 _GZIP_MAGIC = b"\x1f\x8b"
 _LARGEST_BYTES = 1 << 30
 """A limit for damaged files: a sidecar of a model with ten thousand kernels has a few megabytes."""
 
 
-def names_format(path: Path, head: bytes, name: str) -> bool:
-    """Whether the file is JSON, plain or gzip, whose beginning `head` names the format."""
-    if path.is_dir():
-        return False
-    if head.startswith(_GZIP_MAGIC):
-        try:
-            head = zlib.decompressobj(wbits=31).decompress(head, 256)
-        except zlib.error:
-            return False
-    return f'"{name}"'.encode() in head[:256]
+def sidecar_collector(sidecar: type[Sidecar]) -> Collector:
+    """The collector of this kind of sidecar. It reads one table, and raises SourceError for a damaged or later one."""
+
+    def sniff(path: Path, head: bytes) -> bool:
+        return not path.is_dir() and f'"tracelens-{sidecar.kind}"'.encode() in _unzipped(head)[:256]
+
+    def read(path: Path) -> list[Capture]:
+        found = _decoded(path, sidecar)
+        diagnostics = Diagnostics()
+        for note in found.notes:
+            diagnostics.add("info", found.about_notes, note)
+        table = found.rows()
+        return [
+            Capture(
+                kind=found.kind,
+                source=SourceFile.of(path, found.kind),
+                tables={found.kind: table} if table.height else {},
+                producer=f"tracelens collect torch {found.option}",
+                versions={"torch": found.torch},
+                rank=found.rank,
+                rank_origin="sidecar" if found.rank is not None else "input order",
+                reasons={found.kind: found.why_empty},
+                diagnostics=diagnostics,
+            )
+        ]
+
+    source = f"a sidecar of {sidecar.option}"
+    return Collector(
+        kind=sidecar.kind,
+        expects=f"{source} (.json, .json.gz)",
+        sniff=sniff,
+        read=read,
+        fills={sidecar.kind: f"of {source}"},
+    )
 
 
-def decode_sidecar(path: Path, kind: type[S], name: str, version: int, option: str) -> S:
-    """The sidecar of the format `name` up to `version`, which `collect torch` writes with `option`.
+def _unzipped(head: bytes) -> bytes:
+    """The beginning of a file's content, plain or gzip; empty where it is damaged."""
+    if not head.startswith(_GZIP_MAGIC):
+        return head
+    try:
+        return zlib.decompressobj(wbits=31).decompress(head, 256)
+    except zlib.error:
+        return b""
 
-    Raises SourceError where it cannot be read, is damaged or huge, or is of another format or a later version.
-    """
-    how = f"capture again with {option}"
+
+def _decoded(path: Path, kind: type[Sidecar]) -> Sidecar:
+    """The file's content. Raises SourceError where it cannot be read, is damaged or huge, or is of another format."""
+    name, how = f"tracelens-{kind.kind}", f"capture again with {kind.option}"
     try:
         with path.open("rb") as plain:
             zipped = plain.read(2) == _GZIP_MAGIC
@@ -58,9 +103,9 @@ def decode_sidecar(path: Path, kind: type[S], name: str, version: int, option: s
         raise SourceError(f"{path}: cannot be read: {error}; {how}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SourceError(f"{path}: expected a {name} sidecar, found {first_line(error)}; {how}") from error
-    if found.format != name or found.version > version:
+    if found.format != name or found.version > _VERSION:
         raise SourceError(
-            f"{path}: {found.format} version {found.version}, this tracelens reads {name} up to {version}; "
+            f"{path}: {found.format} version {found.version}, this tracelens reads {name} up to {_VERSION}; "
             "upgrade with pip install -U tracelens-toolkit"
         )
     return found

@@ -1,7 +1,5 @@
 """From paths to captures: finding which collector reads a file, by its content, and the files of a folder."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path

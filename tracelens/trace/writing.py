@@ -1,7 +1,5 @@
 """Writing a trace's directory atomically: it is whole or absent."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +12,7 @@ import polars as pl
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
 from tracelens.storage.folders import locked
-from tracelens.storage.table import MANY_CELLS, Stored
+from tracelens.storage.table import Stored
 from tracelens.trace.capture import Manifest
 from tracelens.trace.directory import PART, build_folder, check_target, swap_in
 
@@ -53,7 +51,7 @@ def _fill(folder: Path, manifest: Manifest, parts_of: Callable[[str], Iterable[R
                 if isinstance(frame, Stored):
                     frame.path.rename(file)
                 else:
-                    done.append(pool.submit(TABLES[name].write, frame, file, MANY_CELLS))
+                    done.append(pool.submit(TABLES[name].write, frame, file))
                 n_rows.setdefault(name, {})[str(rank)] = frame.height
         try:
             for future in done:

@@ -63,7 +63,11 @@ class Recorder:
         self._cache: str | None = None
 
     def start(self) -> None:
-        """Patch Inductor. Where this torch has no hook, comments in the generated source are used instead."""
+        """Patch Inductor; where this torch has no hook, before 2.8, nothing is recorded but a note that says so."""
+        original = next((found for home in HOMES if (found := _attribute(home, HOOK))), None)
+        if original is None:
+            self.notes.append("this torch does not tell what kernels are made of; torch 2.8 and later do")
+            return
         config: Any = importlib.import_module("torch._inductor.config")
         output: Any = importlib.import_module("torch._inductor.output_code")
         self._cache = tempfile.mkdtemp(prefix="tracelens-inductor-")
@@ -74,27 +78,21 @@ class Recorder:
         if config.triton.cudagraphs:
             self._set(config.triton, "cudagraphs", False)
             self.notes.append("CUDA graphs were off while provenance was recorded")
-        original = next((found for home in HOMES if (found := _attribute(home, HOOK))), None)
-        if original is None:
-            self.notes.append(
-                "this torch has no provenance hook; kernels were traced by comments in the generated source"
-            )
-        else:
-            extern: Any = importlib.import_module("torch._inductor.ir").ExternKernel
-            # Up to torch 2.9 the hook hears of some calls to libraries, after all generated kernels of the graph.
-            hears_all = "kernel_name" in inspect.signature(extern.codegen_comment).parameters
-            hook = self._hook(original if hasattr(config.trace, LEVEL) else _nothing, hears_all)
-            for name in (*HOMES, *USERS):
-                if _attribute(name, HOOK) is original:
-                    self._set(importlib.import_module(name), HOOK, hook)
-            if not hears_all:
-                self._set(extern, "codegen_comment", self._commented(extern.codegen_comment))
-            if not hasattr(config.trace, LEVEL):
-                for name in ASKING:
-                    module = importlib.import_module(name)
-                    self._set(module, "config", _Over(module.config, trace=_Over(config.trace, enabled=True)))
+        extern: Any = importlib.import_module("torch._inductor.ir").ExternKernel
+        # Up to torch 2.9 the hook hears of some calls to libraries, after all generated kernels of the graph.
+        hears_all = "kernel_name" in inspect.signature(extern.codegen_comment).parameters
+        hook = self._hook(original if hasattr(config.trace, LEVEL) else _nothing, hears_all)
+        for name in (*HOMES, *USERS):
+            if _attribute(name, HOOK) is original:
+                self._set(importlib.import_module(name), HOOK, hook)
+        if not hears_all:
+            self._set(extern, "codegen_comment", self._commented(extern.codegen_comment))
+        if not hasattr(config.trace, LEVEL):
+            for name in ASKING:
+                module = importlib.import_module(name)
+                self._set(module, "config", _Over(module.config, trace=_Over(config.trace, enabled=True)))
         graph = output.CompiledFxGraph
-        self._set(graph, "__init__", self._compiled(graph.__init__, original is None))
+        self._set(graph, "__init__", self._compiled(graph.__init__))
         if ANNOTATION not in inspect.getsource(graph):
             self._set(graph, "__call__", _annotated(graph.__call__))
 
@@ -112,8 +110,11 @@ class Recorder:
             self._cache = None
 
     def write(self, stem: Path) -> None:
-        """Write the graphs compiled so far to the sidecar beside the trace, as gzip JSON; no file without any."""
-        if self.graphs:
+        """Write the graphs compiled so far to the sidecar beside the trace, as gzip JSON; no file without any.
+
+        Where torch could not be watched, the sidecar says so.
+        """
+        if self.graphs or not self._undo:
             write_whole(Path(f"{stem}.provenance.json.gz"), gzip.compress(json.dumps(self.sidecar()).encode()))
 
     def sidecar(self) -> dict[str, Any]:
@@ -163,13 +164,12 @@ class Recorder:
         except Exception:  # noqa: BLE001 - a compilation must not fail because it is watched
             self.failures += 1
 
-    def _compiled(self, original: Any, from_source: bool) -> Any:
+    def _compiled(self, original: Any) -> Any:
         def init(compiled: Any, *given: Any, **named: Any) -> None:
             original(compiled, *given, **named)
             try:
                 graph = named["graph"] if "graph" in named else given[1]
-                calls = _calls_in_source(compiled.source_code, graph) if from_source else graph.__dict__.get(_CALLS, [])
-                if calls:
+                if calls := graph.__dict__.get(_CALLS):
                     self.graphs.append((compiled, bool(graph.is_backward), calls))
             except Exception:  # noqa: BLE001 - as above
                 self.failures += 1
@@ -283,42 +283,3 @@ def _output_bytes(node: Any) -> int:
         except Exception:  # noqa: BLE001, S112 - no tensor, or one of a size not known yet
             continue
     return total
-
-
-_COMMENT = re.compile(r"^\s*# (?:Topologically Sorted )?Source Nodes:.*Original ATen: \[(.*)\]")
-_FRAGMENT = re.compile(r"^\s*#\s+%(\w+) :")
-# As in tracelens.collectors.trace_log, which this program need not have.
-_DEFINED = re.compile(r"^(\w+) = async_compile\.\w+\(")
-_GENERATED = re.compile(r"^\s+(triton_\w+|cpp_fused\w*)(?:\.run)?\(")
-_EXTERN = re.compile(r"^\s+(?:\w+ = )?(extern_kernels\.\w+|torch\.ops\.aten\.[\w.]+)\(")
-
-
-def _calls_in_source(source: str, graph: Any) -> list[dict[str, Any]]:
-    """The kernel calls in a generated module, by its comments: a kernel's nodes are listed above its definition."""
-    fx_nodes = {node.name: node for node in graph.module.graph.nodes}
-    by_op: dict[str, list[Any]] = {}
-    for node in fx_nodes.values():
-        by_op.setdefault(str(node.target).removeprefix("aten.").split(".")[0], []).append(node)
-    fragments: dict[str, list[str]] = {}
-    pending: list[str] = []
-    calls = []
-    for line in source.splitlines():
-        if match := _FRAGMENT.match(line):
-            pending.append(match[1])
-        elif match := _DEFINED.match(line):
-            fragments[match[1]], pending = pending, []
-        elif _COMMENT.match(line):
-            pending = []
-        elif match := _GENERATED.match(line):
-            nodes = [fx_nodes[name] for name in fragments.get(match[1], []) if name in fx_nodes]
-            calls.append({"name": match[1], "is_extern": False, "nodes": _by_comment(nodes)})
-        elif match := _EXTERN.match(line):
-            waiting = by_op.get(match[1].removeprefix("extern_kernels.").removeprefix("torch.ops.aten.").split(".")[0])
-            calls.append({"name": match[1], "is_extern": True, "nodes": _by_comment(waiting[:1] if waiting else [])})
-            if waiting:
-                waiting.pop(0)
-    return calls
-
-
-def _by_comment(nodes: list[Any]) -> list[dict[str, Any]]:
-    return [{**node, "rule": "source_comment"} for node in _described(nodes)]

@@ -3,8 +3,6 @@
 Every collector gets a command; one with options of its own has a module here and an entry in _OWN.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import typer

@@ -1,7 +1,5 @@
 """`tracelens collect files`, and the commands of collectors that have no options of their own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Parts that the commands of collect share: the request, running or reading, and reporting on what was written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`tracelens collect timings`."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

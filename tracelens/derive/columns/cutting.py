@@ -1,7 +1,5 @@
 """Cutting disjoint intervals at the edges of others, by whole columns."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Computing on each distinct text once: a million event names are a few thousand different ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Arithmetic of time intervals in whole columns: unions, and how much of one set another covers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

@@ -1,10 +1,6 @@
 """Finding the interval, such as a step or an annotation, that was under way at each moment of a process."""
 
-from __future__ import annotations
-
 import polars as pl
-
-from tracelens.derive.columns.lookup import fill_runs
 
 
 def during(
@@ -17,29 +13,10 @@ def during(
     asked = frame.select(pl.col("process_id").cast(pl.Int64), "start_ns")
     order = None if asked["start_ns"].is_sorted() else asked["start_ns"].arg_sort()
     ordered = asked if order is None else asked[order]
-    processes = {
-        edge for column in (asked["process_id"], pieces["process_id"]) for edge in (column.min(), column.max())
-    }
-    if len(processes) == 1:
-        # Rows of one process are counted, not looked at: a tenth of the time.
-        found = _runs(ordered["start_ns"], pieces, label)
-    else:
-        joined = ordered.join_asof(pieces, on="start_ns", by="process_id", check_sortedness=False)
-        is_in = pl.col("start_ns") < pl.col("end_ns")
-        found = joined.select(pl.when(is_in).then(pl.col(label)).alias(label)).to_series()
+    joined = ordered.join_asof(pieces, on="start_ns", by="process_id", check_sortedness=False)
+    is_in = pl.col("start_ns") < pl.col("end_ns")
+    found = joined.select(pl.when(is_in).then(pl.col(label)).alias(label)).to_series()
     return frame.with_columns(found if order is None else found.gather(order.arg_sort()))
-
-
-def _runs(starts: pl.Series, pieces: pl.DataFrame, label: str) -> pl.Series:
-    """The label of the piece that each of the sorted moments lies in, null outside."""
-    first, after = (starts.search_sorted(pieces[edge]).cast(pl.Int64) for edge in ("start_ns", "end_ns"))
-    within = pl.DataFrame({label: pieces[label], "at": first, "n": after - first})
-    before = pl.DataFrame({"at": after.shift(1, fill_value=0), "n": first - after.shift(1, fill_value=0)})
-    last = int(after[-1])
-    rest = pl.DataFrame({"at": [last], "n": [len(starts) - last]})
-    # What lies before a piece comes first where that is nothing.
-    runs = pl.concat([before, rest, within], how="diagonal").filter(pl.col("n") > 0).sort("at")
-    return fill_runs(runs[label].shrink_dtype(), runs["at"], len(starts))
 
 
 def _pieces(intervals: pl.DataFrame, label: str) -> pl.DataFrame:

@@ -4,8 +4,6 @@
 million spans, where C takes 0.03 s.
 """
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.events import ancestry_fast

@@ -3,8 +3,6 @@
 The C code takes a tree in the chunks in which its columns were read, so that no column is copied as a whole.
 """
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 import polars as pl

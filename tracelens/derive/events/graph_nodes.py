@@ -1,10 +1,9 @@
 """The span in which each node of a CUDA graph was made, for sources that record when nodes are created."""
 
-from __future__ import annotations
-
 import polars as pl
 
-from tracelens.derive.events.placing import place_calls
+from tracelens.derive.events.nesting import nest
+from tracelens.derive.events.nesting_walk import as_rows
 
 _NODE = ["process_id", "graph_node_id"]
 _CLONES = 8
@@ -32,8 +31,8 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
             *(found[name].zip_with(is_known, made[name]) for name in ("thread_id", "start_ns")),
         )
     calls = made.with_columns(duration_ns=pl.lit(0, pl.Int64))
-    span = place_calls(spans, spans["parent_id"], calls).cast(pl.Int64)
-    return made.select(*_NODE).with_columns(node_span_id=span.set(span < 0, None)).drop_nulls()
+    span = as_rows(nest(spans, calls).call_span).cast(pl.Int64)
+    return made.select(*_NODE).with_columns(node_span_id=span).drop_nulls()
 
 
 def mark_nodes(work: pl.DataFrame, made: pl.DataFrame) -> pl.DataFrame:

@@ -1,7 +1,5 @@
 """The module that each span belongs to: by nesting in the forward pass, by sequence numbers in the backward pass."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.columns.distinct import each_once, each_pair_once

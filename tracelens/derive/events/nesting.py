@@ -1,19 +1,12 @@
 """Nesting: the span that encloses each span and each API call."""
 
-from __future__ import annotations
-
-from dataclasses import replace
-
 import polars as pl
 
 from tracelens.derive.events.nesting_fast import nest_fast
 from tracelens.derive.events.nesting_walk import Nesting, nest_in_python
-from tracelens.derive.events.placing import place_calls
 
-_MANY_SPANS = 1 << 10
-"""Below this number of spans the Python loop is faster than preparing columns for C."""
-_MANY_CALLS = 10_000
-"""From this number of calls on, if they outnumber the spans, they are placed by whole columns instead of one by one."""
+_MANY = 1 << 10
+"""Below this number of spans and calls the Python loop is faster than preparing columns for C."""
 
 
 def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
@@ -25,9 +18,5 @@ def nest(spans: pl.DataFrame, calls: pl.DataFrame) -> Nesting:
     span encloses nothing. `self_ns` is the duration less the union of the children's time within it; for a span that
     was over before its recorded end, the time until then. A call goes to the innermost open span that contains it.
     """
-    if calls.height > max(spans.height, _MANY_CALLS):
-        spans = spans.with_columns(pl.selectors.integer().cast(pl.Int64))
-        nesting = nest(spans, calls.clear())
-        return replace(nesting, call_span=place_calls(spans, nesting.parent, calls))
-    found = nest_fast(spans, calls) if spans.height >= _MANY_SPANS else None
+    found = nest_fast(spans, calls) if spans.height + calls.height >= _MANY else None
     return nest_in_python(spans, calls) if found is None else found

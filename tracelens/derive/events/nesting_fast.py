@@ -1,7 +1,5 @@
 """The walk of `nesting` in C, with columns as its result."""
 
-from __future__ import annotations
-
 import polars as pl
 import pyarrow as pa
 

@@ -1,7 +1,5 @@
 """The nesting loop that defines which span encloses which: it walks each thread's spans and calls in time order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The part of a training step that a span belongs to: forward, backward, optimizer or other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The sites that calls are made at: the op, module and phase around a call, and its depth. Many calls share a site."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.columns.distinct import matching

@@ -1,7 +1,5 @@
 """The spans of each rank as a tree, with the rank's rows of other tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Steps of a program: the spans that mark them, the step at a moment, and how long each took."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.columns.distinct import each_once

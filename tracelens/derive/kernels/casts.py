@@ -1,7 +1,5 @@
 """Casts that follow a copy to the device, which show the element type that the copied bytes can have had."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.columns.distinct import matching

@@ -1,7 +1,5 @@
 """Resources of an SM by compute capability, for sources that only name the device."""
 
-from __future__ import annotations
-
 import polars as pl
 
 _KB = 1024

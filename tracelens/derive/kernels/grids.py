@@ -1,7 +1,5 @@
 """Kernels by the grid they were launched with."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

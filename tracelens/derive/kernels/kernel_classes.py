@@ -1,7 +1,5 @@
 """Naming a kernel's library and primitive."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Occupancy: the blocks of a kernel that an SM holds at once, by CUDA's rules."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.kernels.device_limits import LIMITS, complete_devices, cuda_capability

@@ -1,7 +1,5 @@
 """Element types that ops recorded of their inputs, which copies and casts below them may have read."""
 
-from __future__ import annotations
-
 import json
 from math import prod
 from typing import Any

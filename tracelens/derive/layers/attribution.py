@@ -1,7 +1,5 @@
 """GPU time of kernels by layer and phase, with the evidence for the layer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Whether a run was compiled, from its trace or its timings, and whether two runs had different devices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

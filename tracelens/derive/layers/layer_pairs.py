@@ -1,7 +1,5 @@
 """The layers of two runs side by side, matched by module path, for every way of timing that both have."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any, NamedTuple
 

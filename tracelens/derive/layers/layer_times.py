@@ -1,7 +1,5 @@
 """Times of layers in one trace: GPU time a step from kernels, and the times in the table `timings`."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias
 

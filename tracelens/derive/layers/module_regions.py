@@ -1,7 +1,5 @@
 """The submodules to compile as wholes so that exactly the chosen layers are compiled."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

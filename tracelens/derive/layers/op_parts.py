@@ -1,7 +1,5 @@
 """Kernels by the framework op that they are the work of; generated ones as the ops that they were made of."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.columns.distinct import matching

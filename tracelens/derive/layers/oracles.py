@@ -1,7 +1,5 @@
 """The best choice between an eager and a compiled run for each layer, and its cost."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

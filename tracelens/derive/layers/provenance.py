@@ -5,8 +5,6 @@ lists, by that key and in order, the kernels that the graph calls and the FX nod
 within a graph, so a call is found by name and place: the two sequences are aligned, each distinct one once.
 """
 
-from __future__ import annotations
-
 import re
 from difflib import SequenceMatcher
 

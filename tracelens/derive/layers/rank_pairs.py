@@ -1,7 +1,5 @@
 """Comparing one rank with another: comparisons match rows by rank, so base's rank takes the number of other's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps

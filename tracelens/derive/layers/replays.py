@@ -5,8 +5,6 @@ program launches the same kernels in the same order, one by one: the two sequenc
 one once, and a replayed kernel takes the layer of the kernel it is aligned with.
 """
 
-from __future__ import annotations
-
 from difflib import SequenceMatcher
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Splitting a kernel's time among layers by fractions, in whole nanoseconds that sum to its duration."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

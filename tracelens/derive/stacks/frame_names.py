@@ -1,7 +1,5 @@
 """Parsing frames as a debugger prints them into function, file and library, with names comparable across builds."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The part of the software that a native frame belongs to, by an ordered table of rules that users may change."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

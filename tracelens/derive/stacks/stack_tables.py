@@ -1,7 +1,5 @@
 """The tables `stacks` and `frames` from a debugged program's stops, and finding a named function in a stack."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
