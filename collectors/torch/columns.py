@@ -29,7 +29,7 @@ _IGNORED = ("M", "s", "t", "f")
 """Phases of track names and of flows; the tables have links instead of flows."""
 _NO_ARGS = Args()
 # Frames of a few events cost as much as frames of thousands.
-_AT_ONCE = 1 << 16
+_AT_ONCE = 1 << 17
 _RAW = (fields.TIME, fields.JSON, fields.TRIPLE)
 _KEYS = {
     name: {key: attrgetter(attribute(key)) for of in table for key in (of.key, of.second) if key}
@@ -174,7 +174,8 @@ def _values(name: str, events: Sequence[Event]) -> dict[str, list[Any]]:
     for key, get in _KEYS[name].items():
         kind = fields.KEYS[key]
         values = map(get, events if key in fields.EVENT_KEYS else args)
-        found[key] = list(map(bytes, values) if kind in _RAW else values)
+        # JSON holds no zero byte, and joining and splitting takes a third of the time of asking each value for its bytes.
+        found[key] = b"\0".join(values).split(b"\0") if kind in _RAW else list(values)
     return found
 
 

@@ -28,6 +28,8 @@ _BOM = b"\xef\xbb\xbf"
 _SEARCH_BACK = 1 << 16
 _OVERLAP = 4096
 _MOST_AT_ONCE = 2 << 20
+# What is made of so much text fits into a processor's cache: a fifth less time than with eight times as much.
+_MOSTLY_AT_ONCE = 256 << 10
 _FEWEST_AT_ONCE = 4 << 10
 
 
@@ -160,10 +162,10 @@ class Document:
                     return []
                 size *= 4
                 continue
-            batch = decode_whole(bytes(text.data[text.at : cut[0]]))
+            batch = decode_whole(text.data[text.at : cut[0]])
             if batch is not None:
                 text.at = cut[1]
-                self._at_once = min(2 * size, _MOST_AT_ONCE)
+                self._at_once = min(2 * size, _MOSTLY_AT_ONCE)
                 return batch
             is_first = last_boundary(text.data, text.at, cut[0]) is None
             if is_first or size <= _FEWEST_AT_ONCE:
@@ -185,7 +187,7 @@ class Document:
                 batch = decode_lines(bytes(text.data[text.at : end]))
                 if batch is not None:
                     text.at = end
-                    self._at_once = min(2 * size, _MOST_AT_ONCE)
+                    self._at_once = min(2 * size, _MOSTLY_AT_ONCE)
                     return batch
             if size <= _FEWEST_AT_ONCE:
                 self._at_once = size

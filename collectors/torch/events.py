@@ -5,6 +5,7 @@ A run of intact events is decoded at once; where that fails, `damage` continues.
 
 import re
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -85,6 +86,7 @@ _DECODE_BARE = msgspec.json.Decoder(BareEvent).decode
 _RAW_ARGS = msgspec.json.Decoder(_RawArgs)
 _DECODE_MANY_RAW = msgspec.json.Decoder(list[_RawArgs]).decode
 _DECODE_OBJECT = msgspec.json.Decoder(dict[str, Any]).decode
+_PHASE = attrgetter("ph")
 _NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 # Every writer seen puts one of these keys first; a boundary inside a string or in nested data is found out because the
@@ -96,11 +98,11 @@ BOUNDARY = re.compile(rb"\}\s*,\s*(?=" + _FIRST_KEY + rb")")
 _TOKENS = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)
 
 
-def decode_whole(block: bytes) -> list[Event] | None:
+def decode_whole(block: bytes | bytearray) -> list[Event] | None:
     """The events of a run of objects separated by commas; null when it is not entirely valid JSON."""
+    listed = b"".join((b"[", block, b"]"))
     try:
-        events = _DECODE_MANY(b"[" + block + b"]")
-        return _with_values(events, lambda: _DECODE_MANY_RAW(b"[" + block + b"]"))
+        return _with_values(_DECODE_MANY(listed), lambda: _DECODE_MANY_RAW(listed))
     except _NOT_JSON:
         return None
 
@@ -123,11 +125,11 @@ def decode_one(piece: bytes) -> Event | None:
 
 def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) -> list[Event]:
     """The events, counters with all of their args; most runs have no counters and are decoded once."""
-    counters = [i for i, event in enumerate(events) if event.ph == "C" and event.args is not None]
-    if counters:
+    if "C" in map(_PHASE, events):
         raw = raw_args()
-        for i in counters:
-            event = events[i]
+        for i, event in enumerate(events):
+            if event.ph != "C" or event.args is None:
+                continue
             values = _DECODE_OBJECT(raw[i].args)
             events[i] = CounterEvent(event.ph, event.cat, event.name, event.pid, event.tid, event.ts, values=values)
     return events

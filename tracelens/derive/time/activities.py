@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.columns.cutting import overlay
-from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.columns.distinct import each_once, each_pair_once
 from tracelens.derive.columns.lookup import last_before
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.op_cover import with_op_time
@@ -123,12 +123,13 @@ def _of_thread(frame: pl.DataFrame, process: int, thread: int) -> pl.DataFrame:
     names = [name for name in ("kind", "name", "api", "span_id") if name in frame.columns]
     part = frame.select(*names, "start_ns", "duration_ns")
     part = part if len(rows) == frame.height else part[rows]
-    return part.select(
+    part = part.select(
         rows,
         *names,
         pl.col("start_ns").cast(pl.Int64),
         end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
-    ).sort("start_ns", maintain_order=True)
+    )
+    return part if part["start_ns"].is_sorted() else part.sort("start_ns", maintain_order=True)
 
 
 def _stopped_by(overhead: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
@@ -144,7 +145,8 @@ def _stopped_by(overhead: pl.DataFrame, spans: pl.DataFrame, calls: pl.DataFrame
 
 def _of_lane(lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
     """The activities of one thread."""
-    classes = _classes(lane)
+    causing = _causing(lane.calls)
+    classes = _classes(lane, causing)
     found = overlay([part.select("start_ns", "end_ns", "cause", "row") for part in classes])
     segments = _joined(found.select("start_ns", "end_ns", pl.col("layer").alias("class"), "cause", at="row"))
     if not segments.height:
@@ -156,10 +158,10 @@ def _of_lane(lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
     segments = _joined(
         segments.with_columns(pl.when(is_short).then(_CLASSES.index("launch")).otherwise("class").alias("class"))
     )
-    return _described(segments, lane, spans)
+    return _described(segments, lane, spans, causing)
 
 
-def _classes(lane: _Lane) -> list[pl.DataFrame]:
+def _classes(lane: _Lane, causing: pl.DataFrame) -> list[pl.DataFrame]:
     """For each of _CLASSES its intervals, disjoint, by start: start_ns, end_ns, row (of a call, else null), cause."""
     spans, calls = lane.spans, lane.calls
     marked = each_once(spans["name"], _by_name) if spans.height else pl.Series("name", [], pl.UInt8)
@@ -169,7 +171,6 @@ def _classes(lane: _Lane) -> list[pl.DataFrame]:
     ops, others = spans.filter(is_op), spans.filter(~is_op & (spans["kind"] != "overhead"))
     computing = _computing(ops, calls) if lane.calls_are_known else ops.clear()
     busy = pl.concat([_union(ops.select("start_ns", "end_ns")), _union(calls.select("start_ns", "end_ns"))])
-    causing = _causing(calls)
     edges = ("start_ns", "end_ns")
     driver, profiler = lane.overhead.filter("loads"), lane.overhead.filter(~pl.col("loads"))
     intervals = {
@@ -178,7 +179,7 @@ def _classes(lane: _Lane) -> list[pl.DataFrame]:
         ),
         "loading": _union(pl.concat([spans.filter(marked == 1).select(edges), driver.select(edges)]).sort("start_ns")),
         "call": causing,
-        "waiting": _waiting(spans, causing, calls),
+        "waiting": _waiting(spans, causing),
         "input": _union(spans.filter(marked == 0)),
         "computing": _union(computing),
         "launch": _union(busy.sort("start_ns"), pause),
@@ -206,29 +207,27 @@ def _by_name(name: pl.Expr) -> pl.Expr:
 
 
 def _causing(calls: pl.DataFrame) -> pl.DataFrame:
-    """Calls that wait for the device, allocate or load: start_ns, end_ns, cause, row; the outermost of nested calls."""
-    kind, api = pl.col("kind").cast(pl.String), pl.col("api").cast(pl.String)
-    cause = (
-        pl.when(api.str.contains(_LOADS)).then(pl.lit("loading"))
-        .when(waits_for_device(api)).then(pl.lit("sync"))
-        .when(kind == "memory").then(pl.lit("allocation"))
+    """Calls that wait for the device, allocate or load: their columns and cause; the outermost of nested calls."""
+    found = calls.with_columns(each_pair_once(calls["kind"], calls["api"], _by_function))
+    found = found.drop_nulls("cause").filter(pl.col("end_ns") > pl.col("start_ns"))
+    return _outer(found.with_columns(pl.col("row", "span_id").cast(pl.Int64), pl.col("cause").cast(pl.String)))
+
+
+def _by_function(calls: pl.DataFrame) -> pl.DataFrame:
+    """The cause of calls by kind and api; null for those that do none of it."""
+    return calls.select(
+        cause=pl.when(pl.col("api").str.contains(_LOADS)).then(pl.lit("loading"))
+        .when(waits_for_device(pl.col("api"))).then(pl.lit("sync"))
+        .when(pl.col("kind") == "memory").then(pl.lit("allocation"))
     )  # fmt: skip
-    found = calls.select("start_ns", "end_ns", "row", cause=cause).drop_nulls("cause")
-    found = found.filter(pl.col("end_ns") > pl.col("start_ns")).with_columns(pl.col("row").cast(pl.Int64))
-    return _outer(found)
 
 
-def _waiting(spans: pl.DataFrame, causing: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+def _waiting(spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
     """Operators that wait for the device, such as aten::item: the innermost around each waiting call, with its row.
 
     A framework's own regions, and autograd's around a whole backward function, may do much else.
     """
-    waits = causing.filter(pl.col("cause") == "sync").join(
-        calls.select(pl.col("row").cast(pl.Int64), span=pl.col("span_id").cast(pl.Int64)),
-        on="row",
-        how="left",
-        maintain_order="left",
-    )
+    waits = causing.filter(pl.col("cause") == "sync").with_columns(span="span_id")
     ops = spans.filter(pl.col("row").is_in(waits["span"].drop_nulls().unique().implode())).filter(
         (pl.col("kind") == "op") & pl.col("name").cast(pl.String).str.contains(_OPERATOR)
     )
@@ -291,8 +290,8 @@ def _joined(segments: pl.DataFrame) -> pl.DataFrame:
     ).drop("number")
 
 
-def _described(segments: pl.DataFrame, lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
-    """The segments as activities, with what and span_id.
+def _described(segments: pl.DataFrame, lane: _Lane, spans: pl.DataFrame, causing: pl.DataFrame) -> pl.DataFrame:
+    """The segments as activities, with what and span_id; `causing` holds the calls that `at` names.
 
     span_id is the span around a call, else the innermost one that covers at least half of the segment.
     """
@@ -301,9 +300,7 @@ def _described(segments: pl.DataFrame, lane: _Lane, spans: pl.DataFrame) -> pl.D
     segments = segments.with_row_index("segment").with_columns(is_call=is_call)
     segments = segments.with_columns(what=pl.when(pl.col("class") == _CLASSES.index("profiler")).then(pl.lit(PROFILER)))
     called = segments.filter("is_call").with_columns(pl.col("at").alias("row"))
-    called = called.join(
-        lane.calls.select(pl.col("row").cast(pl.Int64), "api", "span_id"), on="row", how="left", maintain_order="left"
-    )
+    called = called.join(causing.select("row", "api", "span_id"), on="row", how="left", maintain_order="left")
     rest = segments.filter(is_named & ~is_call & pl.col("what").is_null()).select("segment", "start_ns", "end_ns")
     rest = rest.with_columns(_around(spans, lane.spans, (rest["start_ns"] + rest["end_ns"]) // 2))
     named = describe(spans, pl.concat([called.select("segment", "api", "span_id"), rest], how="diagonal_relaxed"))
