@@ -38,6 +38,14 @@ def test_the_scripts_end_passes_through_and_what_was_captured_is_kept(
     assert done.trace.spans.filter(pl.col("name") == "aten::conv2d").height == 6
 
 
+def test_steps_of_another_thread(tmp_path: Path) -> None:
+    """The ops before them were recorded in the main thread: stopping that profiler twice was a segmentation fault."""
+    threaded = "import threading\nt = threading.Thread(target=lambda: [step() for _ in range(8)])\nt.start()\nt.join()"
+    done = run(tmp_path, TRAIN + threaded, stacks=False)
+    assert done.exit_code == 0
+    assert steps(done) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"]
+
+
 def test_a_killed_program_keeps_its_steps_and_what_was_compiled(tmp_path: Path) -> None:
     # Two products, which need no compiler of C++.
     compiled = "torch.compile(nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2)))(torch.randn(2, 4))"

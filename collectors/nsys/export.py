@@ -183,7 +183,7 @@ def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
     rows = chunk_rows(columns)
     with pq.ParquetFile(file) as parquet:
         cells = parquet.metadata.num_rows * len(columns) * _CELL_BYTES
-        _check_size(file, max(cells, page_bytes(file, parquet.metadata, columns)))
+        _check_size(file, max(cells, page_bytes(file, columns)))
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
         if max(sizes, default=0) <= _WHOLE_GROUP * rows:
             for group in range(len(sizes)):

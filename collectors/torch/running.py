@@ -31,9 +31,9 @@ _SITE = Path(__file__).parent / "live" / "site"
 COMPILE_PROVENANCE, GRAPH = "compile_provenance", "graph"
 """Modules of `live` that record beside the profiler where they are asked for."""
 _OPENING = (
-    "no step was found, or the program ended before the steps asked for: the ops from torch's import to the end of the "
-    "first step (half a minute at most) were kept, without stacks and modules; --wait 0 --warmup 0 takes steps from "
-    "the first on, --window START:SECONDS goes by time"
+    "no step was found, the program ended before the steps asked for, or they could not be written: the ops from "
+    "torch's import to the end of the first step (half a minute at most) were kept, without stacks and modules; "
+    "--wait 0 --warmup 0 takes steps from the first on, --window START:SECONDS goes by time"
 )
 _OTHER_PROCESS = "another process of the same rank recorded too, with fewer steps; its trace was left out"
 
@@ -132,7 +132,7 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
             "was told to ignore PYTHONPATH (-I, -E, -S)"
         )
     if RECORDING in stages:
-        return "the program was killed before its trace was written"
+        return "the program was killed, or its disk was full, before its trace was written"
     if DONE in stages:
         return (
             "it ended before any step or op ran under the profiler; give --wait 0 --warmup 0, or --window (in Python "
@@ -161,7 +161,8 @@ def _facts(report: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
 
 def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:
     """A sentence on the recorded steps and the cost of recording them."""
-    steps = [n for n, kind, _ in report.get("step_ns", ()) if kind.startswith("active")]
+    is_kept = not report.get("is_opening")
+    steps = [n for n, kind, _ in report.get("step_ns", ()) if kind.startswith("active") and is_kept]
     said = []
     if steps:
         source = f"found from the {report['source']}" if report.get("source") != "program" else "marked by the program"

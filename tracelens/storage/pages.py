@@ -1,51 +1,67 @@
 """What the pages of a Parquet file say they become: readers believe these, whatever the file's footer says.
 
-A page's header is a struct of Thrift's compact protocol; its fields are those of PageHeader in parquet.thrift.
+Footer and pages' headers are structs of Thrift's compact protocol; the numbers of their fields are those of
+FileMetaData and PageHeader in parquet.thrift. Asked where a column lies, Arrow's own reader ends the process where the
+column's statistics are not of the size they should be (pyarrow 26).
 """
 
 import mmap
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any, TypeAlias
 
-import pyarrow.parquet as pq
-
+Text: TypeAlias = bytes | mmap.mmap
 _LARGEST_BYTES = 16 << 20
 """Of larger files pages are believed: one becomes 2 GiB at most, and these may become that."""
 _DEEPEST = 16
+_BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _LIST, _STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, 9, 12
 _UNCOMPRESSED, _COMPRESSED = 2, 3
-_INTEGERS, _BINARY, _STRUCT = (4, 5, 6), 8, 12
-_FIXED = {1: 0, 2: 0, 3: 1, 7: 8}
-"""Bytes of booleans, which are in the head of a field, bytes and floats."""
+_GROUPS, _CHUNKS, _ABOUT, _PATH, _LENGTH, _FIRST_PAGE, _DICTIONARY = 4, 1, 3, 3, 7, 9, 11
 
 
-def page_bytes(file: Path, about: pq.FileMetaData, columns: Collection[str] | None = None) -> int:
+def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
     """Bytes that the pages of these columns, or of all, become; 0 for a large file.
 
-    Raises ValueError where there is no page header where one should be.
+    Raises ValueError where there is no footer, or no page's header, where one should be.
     """
     if file.stat().st_size > _LARGEST_BYTES:
         return 0
-    n_bytes = 0
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        for group in map(about.row_group, range(about.num_row_groups)):
-            for chunk in map(group.column, range(group.num_columns)):
-                if columns is not None and chunk.path_in_schema not in columns:
-                    continue
-                at = min(place for place in (chunk.dictionary_page_offset, chunk.data_page_offset) if place)
-                end = at + chunk.total_compressed_size
-                while at < end:
-                    at, sizes = _struct(text, at)
-                    uncompressed, compressed = sizes.get(_UNCOMPRESSED, -1), sizes.get(_COMPRESSED, -1)
-                    if min(uncompressed, compressed) < 0:
-                        raise ValueError("a page of no size")
-                    n_bytes += uncompressed
-                    at += compressed
+        try:
+            chunks = list(_chunks(text))
+            if sum(length for _, _, length in chunks) > len(text) or any(min(chunk[1:]) < 0 for chunk in chunks):
+                raise ValueError("columns of more bytes than the file has")  # the same pages would be walked many times
+            asked = (chunk for chunk in chunks if columns is None or chunk[0] in columns)
+            return sum(_walked(text, at, at + length) for _, at, length in asked)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError("a value where another kind of value should be") from error
+
+
+def _walked(text: mmap.mmap, at: int, end: int) -> int:
+    """Bytes that the pages between two places become."""
+    n_bytes = 0
+    while at < end:
+        at, header = _struct(text, at)
+        uncompressed, compressed = header.get(_UNCOMPRESSED, -1), header.get(_COMPRESSED, -1)
+        if min(uncompressed, compressed) < 0:
+            raise ValueError("a page of no size")
+        n_bytes += uncompressed
+        at += compressed
     return n_bytes
 
 
-def _struct(text: mmap.mmap, at: int, depth: int = 0) -> tuple[int, dict[int, int]]:
-    """Where a struct ends, and its own integers by field."""
-    found: dict[int, int] = {}
+def _chunks(text: mmap.mmap) -> Iterator[tuple[str, int, int]]:
+    """Each column of each group of rows, as the footer tells it: its name, where its pages begin, and their length."""
+    begin = len(text) - 8 - int.from_bytes(text[-8:-4], "little")
+    _, footer = _struct(text[max(0, begin) : -8], 0)
+    for chunk in (chunk[_ABOUT] for group in footer.get(_GROUPS, ()) for chunk in group[_CHUNKS]):
+        at = min(place for place in (chunk.get(_DICTIONARY), chunk.get(_FIRST_PAGE)) if place)
+        yield b".".join(chunk[_PATH]).decode(errors="replace"), at, chunk[_LENGTH]
+
+
+def _struct(text: Text, at: int, depth: int = 0) -> tuple[int, dict[int, Any]]:
+    """Where a struct ends, and its values by field: integers, bytes, lists, and structs again."""
+    found: dict[int, Any] = {}
     field = 0
     while True:
         if at >= len(text) or depth > _DEEPEST:
@@ -57,35 +73,50 @@ def _struct(text: mmap.mmap, at: int, depth: int = 0) -> tuple[int, dict[int, in
             field += head >> 4
         else:
             at, field = _integer(text, at)
-        kind = head & 15
-        if kind in _INTEGERS:
-            at, found[field] = _integer(text, at)
-        else:
-            at = _skip(text, at, kind, depth)
+        if head & 15 not in _BOOLEANS:  # these are in the head
+            at, found[field] = _value(text, at, head & 15, depth)
 
 
-def _skip(text: mmap.mmap, at: int, kind: int, depth: int) -> int:
-    """Where a value of another kind ends; a page's header holds no lists."""
+def _value(text: Text, at: int, kind: int, depth: int) -> tuple[int, Any]:
+    """Where a value of the kind ends, and the value; of a number that is no integer null."""
+    if kind in _INTEGERS:
+        return _integer(text, at)
     if kind == _BINARY:
         at, length = _varint(text, at)
-        return at + length
+        return at + length, text[at : at + length]
     if kind == _STRUCT:
-        return _struct(text, at, depth + 1)[0]
-    if kind not in _FIXED:
+        return _struct(text, at, depth + 1)
+    if kind == _LIST:
+        return _list(text, at, depth + 1)
+    if kind in (*_BOOLEANS, _BYTE, _DOUBLE):
+        return at + (8 if kind == _DOUBLE else 1), None
+    raise ValueError("a page without a header")
+
+
+def _list(text: Text, at: int, depth: int) -> tuple[int, list[Any]]:
+    if at >= len(text) or depth > _DEEPEST:
         raise ValueError("a page without a header")
-    return at + _FIXED[kind]
+    length, kind = text[at] >> 4, text[at] & 15
+    at += 1
+    if length == 15:
+        at, length = _varint(text, at)
+    found = []
+    for _ in range(length):  # each takes a byte or more, so the text ends a list that is too long
+        at, value = _value(text, at, kind, depth)
+        if at > len(text):
+            raise ValueError("a page without a header")
+        found.append(value)
+    return at, found
 
 
-def _integer(text: mmap.mmap, at: int) -> tuple[int, int]:
+def _integer(text: Text, at: int) -> tuple[int, int]:
     at, value = _varint(text, at)
     return at, (value >> 1) ^ -(value & 1)
 
 
-def _varint(text: mmap.mmap, at: int) -> tuple[int, int]:
+def _varint(text: Text, at: int) -> tuple[int, int]:
     value = shift = 0
-    while shift < 70:
-        if at >= len(text):
-            break
+    while shift < 70 and at < len(text):
         byte = text[at]
         value |= (byte & 127) << shift
         at, shift = at + 1, shift + 7

@@ -136,7 +136,7 @@ def _part(rank: int, file: Path, table: Table) -> Part:
         about = pq.read_metadata(file)
         types = {field.name: field.type for field in about.schema.to_arrow_schema()}
         groups = [about.row_group(k) for k in range(about.num_row_groups)]
-        in_pages = page_bytes(file, about)
+        in_pages = page_bytes(file)
         counts = [about.num_rows, *(group.num_rows for group in groups), *(group.total_byte_size for group in groups)]
     except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         raise SourceError(f"{file}: cannot be read as Parquet ({first_line(error)}); {_ANEW}") from error

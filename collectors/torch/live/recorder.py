@@ -131,6 +131,10 @@ class Recorder:
         if n or self._action(0) is not ProfilerAction.NONE:
             self._close_opening()
         if self._action(n) is not ProfilerAction.NONE:
+            if not self._opening_ended:
+                # Steps of another thread than the one that could stop it: the window ends it, and stopping it after
+                # that is a segmentation fault (torch 2.13).
+                self._opening = None
             self._start()
 
     # ---- the window --------------------------------------------------------------------------------------------
@@ -212,7 +216,8 @@ class Recorder:
         return set(range(self._first_marked, profiler.step_num + 1)) - whole if whole else set()
 
     def _export(self, profiler: Any, part_steps: Iterable[int] = ()) -> None:
-        part = Path(f"{self.report.trace}.part.json")
+        # An export that finds no room leaves its file open, and writes the rest into it at the end of the process.
+        part = Path(f"{self.report.trace}.{time.perf_counter_ns()}.part.json")
         profiler.export_chrome_trace(str(part))
         rename_parts(part, part_steps)
         part.replace(self.report.trace)
