@@ -231,13 +231,20 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=6, help="of ten rounds; a slow level has fewer calls in them")
     parser.add_argument("--level-s", type=float, default=300, help="end a level after so many seconds")
     parser.add_argument("--stack-s", type=float, default=120, help="end a debugger after so many seconds")
-    parser.add_argument("--side-by-side", type=int, default=0, help="levels that import at once; by default all or 1")
+    parser.add_argument(
+        "--side-by-side",
+        type=int,
+        default=0,
+        help="levels that import at once; by default all on a GPU's machine, else 1, or 2 if quick",
+    )
     parser.add_argument("--debuggers", type=int, default=1, help="debuggers at once")
     parser.add_argument("--gdb", default="cuda-gdb", help="gdb or cuda-gdb")
     options = parser.parse_args()
     if options.device == "cpu":
         options.parts = options.parts.replace("traces", "").replace("stacks", "")  # both are the GPU's
-    options.side_by_side = options.side_by_side or (len(KINDS) if options.device == "cuda" else 1)
+    options.side_by_side = options.side_by_side or (
+        len(KINDS) if options.device == "cuda" else 2 if options.quick else 1
+    )
     return options
 
 
