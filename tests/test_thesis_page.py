@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import tracelens as tl
 from tests.cases import make_trace
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -109,8 +110,17 @@ def test_part_of_what_is_saved_is_neither_the_cause_nor_none(thesis: Load) -> No
     assert [thesis("layerwise").is_cause(share) for share in (0.6, 0.3, 0.02)] == [True, None, False]
 
 
-def test_profiling_is_about_twofold_to_the_next_half(thesis: Load) -> None:
-    assert [thesis("costs").is_twofold(ratio) for ratio in (1.4, 1.5, 2.5, 2.6)] == [False, True, True, False]
+@pytest.mark.parametrize(
+    ("quartiles", "twofold", "little"),
+    [((1.0, 1.05, 1.09), False, True), ((1.0, 1.2, 1.3), False, None), ((1.2, 1.4, 1.6), None, False),
+     ((1.5, 2, 2.5), True, False), ((2.6, 3, 4), False, False)],
+)  # fmt: skip
+def test_costs_are_judged_by_their_quartiles(
+    thesis: Load, quartiles: tuple[float, float, float], *, twofold: bool | None, little: bool | None
+) -> None:
+    costs, cost = thesis("costs"), thesis("figures").Speedup(*quartiles)
+    assert (costs.is_twofold(cost), costs.is_little(cost)) == (twofold, little)
+    assert costs.is_notable(cost) is (None if little is None else not little)
 
 
 def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
@@ -131,14 +141,12 @@ def test_the_page_of_the_captures_has_every_section(thesis: Load) -> None:
     assert (ROOT / "docs/thesis.md").read_text() == text
 
     subtracted = next(section for section in made if section.title.startswith("Layer subtraction"))
-    assert "DenseNet-121" not in subtracted.blocks[1]
-    assert "Layer subtraction of DenseNet-121" in made[-1].blocks[-1]
+    rows = [line.split(" | ")[0].removeprefix("| ") for line in subtracted.blocks[1].splitlines()[2:]]
+    assert rows == ["AlexNet", "DenseNet-121", "GoogLeNet", "MobileNetV2", "ResNet-50", "SqueezeNet 1.1"]
+    assert "ubtraction" not in made[-1].blocks[-1]
 
 
-_OF_NO_MODEL = (
-    "What was not measured", "Curves per layer in four configurations", "Single operations",
-    "Layer subtraction, and the mixture it chooses",
-)  # fmt: skip
+_OF_NO_MODEL = ("What was not measured", "Curves per layer in four configurations", "Single operations")
 
 
 def test_every_chart_of_the_page_is_committed() -> None:
@@ -238,9 +246,66 @@ def test_by_subtraction_a_layer_takes_what_it_adds(thesis: Load, custom: int, *,
     claims = thesis("subtraction_claims")
     assert claims.best(model) == 105 + 55
     assert claims.sides(model) == (1, 1)
-    assert model.stretch("compiled", 1, 1).middle == 55
+    assert model.stretch("compiled", 1, 1, 0).middle == 55
     # Eager takes 307.5 to 322.5 µs by its quartiles.
     assert claims.findings({"resnet50": model})[0].holds is holds
+
+
+def test_a_layer_is_faster_by_subtraction_only_where_both_turns_say_so(thesis: Load) -> None:
+    frame = subtraction(200)
+    later = pl.col("turn") == 1
+    slow = pl.when(later & (pl.col("configuration") == "compiled")).then(900_000).otherwise(pl.col("until_ns"))
+    run = thesis("figures").Run(
+        {"parts": {"subtraction_resnet50": {"custom": []}}}, {}, {}, {"resnet50": frame.with_columns(until_ns=slow)}
+    )
+    (model,) = thesis("subtracted").models_of(run).values()
+    # Compiled, the second layer adds 55 µs, then nothing; the first takes 160, then 900.
+    assert thesis("subtraction_claims").outcomes(model, [0, 1]) == ["slower", "faster"]
+    run.subtraction["resnet50"] = frame.with_columns(until_ns=pl.when(later).then(1000).otherwise(pl.col("until_ns")))
+    (model,) = thesis("subtracted").models_of(run).values()
+    assert thesis("subtraction_claims").outcomes(model, [0, 1]) == ["unclear", "unclear"]
+
+
+def by_mode(kind: str, size: int, *times_: tuple[float, float, float]) -> dict[str, Any]:
+    names = ("eager", "default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+    row: dict[str, Any] = {"kind": kind, "size": size, "compile_s": dict.fromkeys(names[1:], 0.5)}
+    for name, (low, middle, high) in zip(names, times_, strict=False):
+        row |= {f"{name}_ms": middle, f"{name}_quartiles_ms": [low, high]}
+    return row
+
+
+def test_modes_differ_on_the_cpu_only_where_numpy_s_products_say_so_too(thesis: Load) -> None:
+    even, slow, wide = (1, 1, 1), (2, 2, 2), (1, 2, 3)
+    rows = [
+        by_mode("matmul", 9, even, even, even, even, even),
+        by_mode("matmul_cpu", 9, even, even, even, even, slow),
+        by_mode("matmul_numpy", 9, slow, even, even, even, wide),
+        by_mode("matmul_numpy", 10, even, even),  # the time ended: no row of the table
+        by_mode("matmul_cpu", 10, even, even),
+    ]
+    run = thesis("figures").Run({"parts": {"modes": {"modes": rows}}}, {}, {})
+    modes = thesis("modes")
+    found = {finding.claim.rsplit(" ", 1)[-1]: finding for finding in modes.findings(run)}
+    assert (found["products"].holds, found["CPU"].holds) == (True, None)
+    assert found["CPU"].now.endswith("PyTorch: 9: 2.00 (2.00 to 2.00); NumPy: 9: 2.00 (1.00 to 3.00)")
+    assert found["PyTorch's"].holds is False
+    assert found["PyTorch's"].now.endswith("9: 2.00 (2.00 to 2.00); 10: 1.00 (1.00 to 1.00)")
+    assert [line.count("|") for line in modes.blocks(run)[1].splitlines()[2:]] == [8, 8, 8]
+    rows[2] = by_mode("matmul_numpy", 9, slow, even, even, even, slow)
+    found = {finding.claim.rsplit(" ", 1)[-1]: finding for finding in modes.findings(run)}
+    assert found["CPU"].holds is False
+
+
+def test_scripts_ask_the_package_only_for_names_that_it_offers() -> None:
+    asked = {
+        name
+        for folder in (ROOT / "samples").iterdir()
+        for script in folder.glob("*.py")
+        if "import tracelens as tl" in script.read_text()
+        for name in re.findall(r"\btl\.(\w+)", script.read_text())
+    }
+    assert asked <= {*tl.__all__}
+    assert {"open", "make_plan"} <= asked
 
 
 def test_what_is_compiled_in_the_custom_configuration_is_what_the_medians_choose(thesis: Load) -> None:

@@ -101,17 +101,8 @@ class Driver:
         more = QUICK if self.options.quick else ("--seconds", str(self.options.seconds))
         if "traces" in self.options.parts:
             more = (*more, "--trace")
-        command = [
-            sys.executable,
-            LEVEL,
-            name,
-            "--device",
-            self.options.device,
-            "--out",
-            str(self.out),
-            "--wait",
-            *more,
-        ]
+        what = ["--device", self.options.device, "--sizes", self.options.sizes, "--batches", self.options.batches]
+        command = [sys.executable, LEVEL, name, *what, "--out", str(self.out), "--wait", *more]
         with (self.out / "logs" / f"{name}_{self.options.device}.txt").open("w") as log:
             return subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=ROOT,
@@ -138,29 +129,30 @@ class Driver:
         print(f"{outcome:<8} {time.monotonic() - began:6.1f} s  {name}: {len(rows)} rows", flush=True)
 
     def stacks(self, names: list[str]) -> None:
-        """The calls between each level and cuDNN, by the debugger."""
+        """The calls between each level and cuDNN, by network, by the debugger."""
+        both = [(size, name) for size in self.options.sizes.split(",") for name in names]
         with ThreadPoolExecutor(self.options.debuggers) as lanes:
-            for name, outcome in zip(names, lanes.map(self.stack, names), strict=True):
+            for (size, name), outcome in zip(both, lanes.map(self.stack, *zip(*both, strict=True)), strict=True):
                 if outcome != 0:
-                    self.found["failures"][f"stack_{name}"] = f"exit {outcome}"
+                    self.found["failures"][f"stack_{size}_{name}"] = f"exit {outcome}"
         self.save()
 
-    def stack(self, name: str) -> int | str:
+    def stack(self, size: str, name: str) -> int | str:
         """One capture."""
-        began = time.monotonic()
+        began, made = time.monotonic(), f"stack_{size}_{name}"
         breaks = [word for symbol in SYMBOLS for word in ("--break", symbol)]
         limits = ["--skip", str(SKIPPED), "--hits", "1", "--timeout", str(int(min(self.options.stack_s, self.left)))]
-        program = [sys.executable, LEVEL, name, "--device", "cuda", "--sizes", "large", "--batches", "1", "--stack"]
+        program = [sys.executable, LEVEL, name, "--device", "cuda", "--sizes", size, "--batches", "1", "--stack"]
         command = [
             sys.executable, "-m", "tracelens", "collect", "gdb", "--gdb", self.options.gdb, *breaks, *limits, "--force",
-            "--out", str(self.out / f"stack_{name}.tracelens"), "--", *program, "--out", str(self.out),
+            "--out", str(self.out / f"{made}.tracelens"), "--", *program, "--out", str(self.out),
         ]  # fmt: skip
         # Else XLA tries algorithms out, with calls of their own.
         variables = {"XLA_FLAGS": "--xla_gpu_autotune_level=0"} if "jax" in name else {}
-        folder = self.out / "logs" / f"tmp_{name}"
+        folder = self.out / "logs" / f"tmp_{made}"
         folder.mkdir(exist_ok=True)  # cuda-gdb locks its folder of temporary files
         variables |= {"TMPDIR": str(folder)}
-        with (self.out / "logs" / f"stack_{name}.txt").open("w") as log:
+        with (self.out / "logs" / f"{made}.txt").open("w") as log:
             try:
                 code: int | str = subprocess.run(
                     command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=ROOT, check=False,
@@ -168,7 +160,7 @@ class Driver:
                 ).returncode  # fmt: skip
             except subprocess.TimeoutExpired:
                 code = "timeout"
-        print(f"exit {code} {time.monotonic() - began:6.1f} s  stack_{name}", flush=True)
+        print(f"exit {code} {time.monotonic() - began:6.1f} s  {made}", flush=True)
         return code
 
     def traces(self) -> None:
@@ -233,17 +225,26 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a few calls of each")
     parser.add_argument("--parts", default="build,levels,traces,stacks", help="which of these; stacks on a GPU only")
     parser.add_argument("--only", default="", metavar="REGEX", help="only levels of these names")
+    parser.add_argument("--sizes", default="large,small", help="networks")
+    parser.add_argument("--batches", default="1,128", help="images an inference, when timed")
     parser.add_argument("--minutes", type=float, default=60, help="end all after so long")
     parser.add_argument("--seconds", type=float, default=6, help="of ten rounds; a slow level has fewer calls in them")
     parser.add_argument("--level-s", type=float, default=300, help="end a level after so many seconds")
     parser.add_argument("--stack-s", type=float, default=120, help="end a debugger after so many seconds")
-    parser.add_argument("--side-by-side", type=int, default=0, help="levels that import at once; by default all or 1")
+    parser.add_argument(
+        "--side-by-side",
+        type=int,
+        default=0,
+        help="levels that import at once; by default all on a GPU's machine, else 1, or 2 if quick",
+    )
     parser.add_argument("--debuggers", type=int, default=1, help="debuggers at once")
     parser.add_argument("--gdb", default="cuda-gdb", help="gdb or cuda-gdb")
     options = parser.parse_args()
     if options.device == "cpu":
         options.parts = options.parts.replace("traces", "").replace("stacks", "")  # both are the GPU's
-    options.side_by_side = options.side_by_side or (len(KINDS) if options.device == "cuda" else 1)
+    options.side_by_side = options.side_by_side or (
+        len(KINDS) if options.device == "cuda" else 2 if options.quick else 1
+    )
     return options
 
 

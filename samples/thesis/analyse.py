@@ -45,7 +45,10 @@ python samples/thesis/run.py --out out/thesis --minutes 8.7 --tune --models \\
 python samples/thesis/run.py --out out/thesis --minutes 9.2 --tune --models --timings resnet50 densenet121
 python samples/thesis/run.py --out out/thesis --minutes 7.3 --time-s 75 --plan-s 0 --models --timings
 python samples/thesis/run.py --out out/thesis --minutes 4.5 --time-s 20 --plan-s 45 --timings --subtract
-python samples/thesis/run.py --out out/thesis --minutes 1 --modes"""
+python samples/thesis/run.py --out out/thesis --minutes 1 --modes
+python samples/thesis/run.py --out out/thesis --minutes 6.2 --time-s 15 --plan-s 60 --timings --subtract \\
+  --models densenet121
+python samples/thesis/run.py --out out/thesis --minutes 1.9 --modes"""
 REPEAT = (
     "One command repeats everything, where a machine can be had for two hours: `python samples/thesis/run.py --out "
     "out/thesis --minutes 30 --all`. Ours were had for minutes at a time, so the captures were taken by these:"
@@ -56,8 +59,9 @@ REMARK = (
     "to tenth ran on other machines of the kind. GoogLeNet was not ready at the end of the fourth; its times are those "
     "of the sixth, which began with empty caches. The layers of DenseNet-121, GoogLeNet, MobileNetV2 and ResNet-50 on "
     "the CPU are those of the eighth; the single operations are those of the tenth, taken in a session of its own. The "
-    "last two are one session of 22 November 2026: DenseNet-121 was not compiled in time for its layer subtraction, "
-    "nor were more than three matrix products in every mode."
+    "last four are two sessions of 22 November 2026. In the first DenseNet-121 was not compiled in time for its layer "
+    "subtraction, nor were more than the three matrix products on the GPU in every mode; the second has these, and "
+    "began with convolutions and the CPU."
 )
 WORDS = {True: "holds", False: "**no longer**", None: "cannot be told"}
 

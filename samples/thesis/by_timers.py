@@ -103,9 +103,11 @@ def findings(run: Run, models: list[str]) -> list[Finding]:
     gains = {model: best_of_two(frame) for model, frame in frames.items()}
     excess = pl.concat([frame.select(us=(pl.col("two") - pl.col("one")) * 1000) for frame in frames.values()])["us"]
     low, middle, high = (excess.quantile(q, "linear") or 0.0 for q in (0.25, 0.5, 0.75))
+    calls = [part["region_ns"] / 1000 for part in run.models().values()]
     why = (
-        f"a layer compiled by itself takes {middle:.0f} µs ({low:.0f} to {high:.0f}) longer, whatever it computes: the "
-        'call of its region, "Layer by layer, by timers"; by kernels, which have no such call, see '
+        f"a layer compiled by itself takes {middle:.0f} µs ({low:.0f} to {high:.0f}) longer, whatever it computes "
+        f"(`MODEL_timings_cuda`), of which the call of a region is {spread(calls, ' µs', 0)} (`region_ns` of "
+        "`results.json`) and the rest not established; by kernels, which have no such call, see "
     )
     said = [
         Finding(
@@ -139,7 +141,8 @@ def _artefacts(frames: dict[str, pl.DataFrame]) -> Finding:
         f"{sum(surely.values())} layers take CUDA surely longer; the largest ratio is {worst[top]['ratio']:.2f} "
         f"({worst[top]['low']:.2f} to {worst[top]['high']:.2f}), `{worst[top]['module_path']}` of {NAMES[top]}",
         all(surely.values()),
-        "a compiled layer's time holds the call of its region: the curves below",
+        "a compiled layer's time holds the call of its region, as above; what the peaks of torch 2.3 were is not "
+        "established",
     )  # fmt: skip
 
 

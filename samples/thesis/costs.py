@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import polars as pl
-from figures import Run, kernel_speedup, speedup, spread
+from figures import Run, Speedup, kernel_speedup, speedup, spread
 from page import Finding, Section, table
 from there import NAMES, PROFILING
 
@@ -64,39 +64,36 @@ def times_of(run: Run, model: str, configuration: str) -> Times:
     }
 
 
-def ratio(times: Times, one: tuple[str, bool], other: tuple[str, bool]) -> tuple[float, float, float]:
+def ratio(times: Times, one: tuple[str, bool], other: tuple[str, bool]) -> Speedup:
     """The quotient of two medians between the least and the most that the quartiles allow."""
     (a_low, a, a_high), (b_low, b, b_high) = times[one], times[other]
-    return a_low / b_high, a / b, a_high / b_low
+    return Speedup(a_low / b_high, a / b, a_high / b_low)
 
 
 def _cost(times: Times, key: tuple[str, bool]) -> str | None:
-    if key not in times:
-        return None
-    low, middle, high = ratio(times, key, ("pure", False))
-    return f"{middle:.2f} ({low:.2f} to {high:.2f})"
+    return str(ratio(times, key, ("pure", False))) if key in times else None
+
+
+Costs = Mapping[str, Speedup]
+"""How many times as long each model takes one way as another."""
 
 
 def costs_of(
     found: Mapping[tuple[str, str], Times], one: tuple[str, bool], other: tuple[str, bool]
-) -> dict[str, list[float]]:
-    """The quotient of two medians of every model, by configuration; where both were taken."""
+) -> dict[str, Costs]:
+    """Those costs by configuration, of the models of which both were taken."""
     return {
-        word: [
-            ratio(times, one, other)[1]
-            for (configuration, _), times in found.items()
+        word: {
+            model: ratio(times, one, other)
+            for (configuration, model), times in found.items()
             if configuration == word and {one, other} <= set(times)
-        ]
+        }
         for word in CONFIGURATIONS.values()
     }
 
 
-def _said(costs: Mapping[str, list[float]]) -> str:
-    return ", ".join(f"{spread(ratios)} times {_ON[word]}" for word, ratios in costs.items() if ratios)
-
-
-_ON = {"CUDA": "on CUDA", "compiled": "compiled"}
 _WHERE = "section 5.5.2, Fig. 5.7"
+_OF_A_REGION = "a compiled model is split into a region a layer to be timed so: column "
 
 
 def findings(run: Run, found: Mapping[tuple[str, str], Times]) -> list[Finding]:
@@ -104,56 +101,104 @@ def findings(run: Run, found: Mapping[tuple[str, str], Times]) -> list[Finding]:
     plain, timed = ("pure", False), ("timed", False)
     profiled, timers, waits = (costs_of(found, key, plain) for key in (("pure", True), timed, ("sync", False)))
     both = costs_of(found, ("timed-sync", False), timed)
-    return [
-        Finding(
-            "A profiled execution takes about twice as long", _WHERE, f"about {PROFILING:g}",
-            f"{_said(profiled)} (torch.profiler around unchanged executions)", is_twofold(max(profiled["CUDA"])),
-            'torch.profiler of 2.11, and without stacks; there of 2.3: column `profiled` of "What measuring costs"; '
-            "cause not established",
-        ),
-        _consistent(found),
-        Finding(
-            "Timers around each layer cost little by themselves", _WHERE, "minimal impact", _said(timers),
-            max(timers["CUDA"]) < SMALL_COST,
-            "work for the host, which shows where a step waits for the host, and least in AlexNet and ResNet-50, "
-            "whose steps are mostly kernels; a compiled model is split into a region a layer: column `timed`",
-        ),
-        Finding(
-            "Waiting for the device after each layer costs little by itself", _WHERE, "minimal impact", _said(waits),
-            max(waits["CUDA"]) < SMALL_COST,
-            "an H200 computes a layer sooner than the host launches it, so each wait costs a launch; a compiled model "
-            "is split into a region a layer besides: column `synchronised`",
-        ),
-        Finding(
-            "Timers that wait are notably slower than timers alone", _WHERE, "a notable slowdown", _said(both),
-            min(map(min, filter(None, both.values()))) > SMALL_COST, "column `timed and synchronised` over `timed`",
-        ),
-        Finding(
-            "Synchronising costs CUDA more than Triton", "section 5.5.2", "CUDA suffers more",
-            f"{_said(both)} (waiting timers over timers alone, where both are split into layers)",
-            min(both["CUDA"]) > max(both["compiled"]),
-            f"over a plain execution it is the other way round ({_said(waits)}), but there the compiled model is split "
-            "into regions too, which costs more than the waiting",
-        ),
-        _profiler_and_clock(run),
-    ]  # fmt: skip
+    no_reason = "torch.profiler of 2.11, without stacks; there of 2.3: column `profiled`; cause not established"
+    kinds = (
+        ("A profiled execution takes about twice as long", f"about {PROFILING:g}", profiled, is_twofold,
+         dict.fromkeys(profiled, no_reason)),
+        ("Timers around each layer cost little by themselves", "minimal impact", timers, is_little,
+         {"CUDA": "column `timed`", "compiled": f"{_OF_A_REGION}`timed`"}),
+        ("Waiting for the device after each layer costs little by itself", "minimal impact", waits, is_little,
+         {"CUDA": _waits_for_launches(run), "compiled": f"{_OF_A_REGION}`synchronised`"}),
+        ("Timers that wait are notably slower than timers alone", "a notable slowdown", both, is_notable,
+         dict.fromkeys(both, "column `timed and synchronised` over `timed`")),
+    )  # fmt: skip
+    judged = [
+        Finding(f"{claim}, {_ON[word]}", _WHERE, then, _said(costs), judge(costs[SHOWN]), reasons[word])
+        for claim, then, by_word, judge, reasons in kinds
+        for word, costs in by_word.items()
+        if SHOWN in costs
+    ]
+    return [*judged, _consistent(found), _more_on_cuda(both, waits), _profiler_and_clock(run)]
+
+
+SHOWN = "alexnet"
+"""The model of the thesis's Figure 5.7, by which its claims are judged; the others stand beside it."""
+_ON = {"CUDA": "on CUDA", "compiled": "compiled"}
+
+
+def _said(costs: Costs) -> str:
+    others = [cost for model, cost in costs.items() if model != SHOWN]
+    more = f"; the others {_over(others)}" if others else ""
+    return f"{NAMES[SHOWN]}, as there, {costs[SHOWN]} times{more}"
+
+
+def _over(costs: Collection[Speedup]) -> str:
+    """`1.16 to 1.40 (1.11 to 1.61 by the quartiles)`."""
+    least, most = min(cost.low for cost in costs), max(cost.high for cost in costs)
+    return f"{spread(cost.middle for cost in costs)} ({least:.2f} to {most:.2f} by the quartiles)"
+
+
+def is_little(cost: Speedup) -> bool | None:
+    """Whether it is surely less than a tenth; null where the quartiles do not tell."""
+    return True if cost.high < SMALL_COST else False if cost.low > SMALL_COST else None
+
+
+def is_notable(cost: Speedup) -> bool | None:
+    """Whether it is surely more than a tenth."""
+    little = is_little(cost)
+    return None if little is None else not little
+
+
+def is_twofold(cost: Speedup) -> bool | None:
+    """About two, to the next half; null where the quartiles are partly so."""
+    least, most = PROFILING - 0.5, PROFILING + 0.5
+    return True if least <= cost.low and cost.high <= most else False if cost.high < least or cost.low > most else None
+
+
+def _waits_for_launches(run: Run) -> str:
+    """Why waiting costs more than it did: how long the kernels between two waits take here."""
+    trace = run.captures.get(f"{SHOWN}_eager")
+    if trace is None:
+        return "cause not established"
+    median_us = float(trace.kernels["duration_ns"].median() or 0) / 1000  # type: ignore[arg-type]
+    return (
+        f"column `synchronised`; an eager kernel of {NAMES[SHOWN]} takes {median_us:.1f} µs in the median "
+        f"(`{SHOWN}_eager`), and each wait leaves the GPU idle until the next launch; that this is all of it is not "
+        "established"
+    )
+
+
+def _more_on_cuda(both: Mapping[str, Costs], waits: Mapping[str, Costs]) -> Finding:
+    """Whether waiting costs more on CUDA, both sides being split into layers."""
+    pairs = [(cost, both["compiled"][model]) for model, cost in both["CUDA"].items() if model in both["compiled"]]
+    more, less = sum(one.low > two.high for one, two in pairs), sum(one.high < two.low for one, two in pairs)
+    return Finding(
+        "Synchronising costs CUDA more than Triton", "section 5.5.2", "CUDA suffers more",
+        f"waiting timers over timers alone, where both are split into layers: {_over(both['CUDA'].values())} on CUDA, "
+        f"{_over(both['compiled'].values())} compiled; surely more on CUDA in {more} of {len(pairs)} models, less in "
+        f"{less}",
+        True if more > len(pairs) / 2 and not less else False if less > len(pairs) / 2 and not more else None,
+        f"over a plain execution it is the other way round ({_over(waits['CUDA'].values())} on CUDA, "
+        f"{_over(waits['compiled'].values())} compiled), but there the compiled model is split into regions too, "
+        "which costs more than the waiting",
+    )  # fmt: skip
 
 
 def _consistent(found: Mapping[tuple[str, str], Times]) -> Finding:
-    """Whether the profiler costs as much with timers and waiting as without."""
-    by_model: dict[str, list[float]] = {}
-    for (_, model), times in found.items():
-        ratios = [ratio(times, (way, True), (way, False))[1] for way, on in times if on and (way, False) in times]
-        by_model.setdefault(model, []).extend(ratios)
-    widest = max(by_model, key=lambda model: max(by_model[model]) / min(by_model[model]))
+    """Whether the profiler costs as much with timers and waiting as without, in the model that the thesis shows."""
+    by = {
+        (word, way): ratio(times, (way, True), (way, False))
+        for (word, model), times in found.items()
+        for way, profiled in times
+        if model == SHOWN and profiled and (way, False) in times
+    }
+    least, most = (pick(by, key=lambda key: by[key].middle) for pick in (min, max))
     return Finding(
         "The profiler's cost is the same whatever else is timed, and whether compiled or not",
         _WHERE, "consistent",
-        f"{spread(cost for ratios in by_model.values() for cost in ratios)} times; in {NAMES[widest]} alone "
-        f"{spread(by_model[widest])}",
-        max(by_model[widest]) / min(by_model[widest]) < SMALL_COST,
-        "`pure`, `sync`, `timed` and `timed-sync`, each profiled over not profiled, in `MODEL_timings_cuda`; "
-        "cause not established",
+        f"{NAMES[SHOWN]}, as there: from {by[least]} times ({', '.join(least)}) to {by[most]} ({', '.join(most)})",
+        None if by[least].high >= by[most].low else by[most].middle / by[least].middle < SMALL_COST,
+        "`pure`, `sync`, `timed` and `timed-sync`, each profiled over not profiled, in `MODEL_timings_cuda`",
     )  # fmt: skip
 
 
@@ -174,8 +219,3 @@ def _profiler_and_clock(run: Run) -> Finding:
         "kernels fill a different part of each model's step: the last columns of the table of milliseconds in "
         '"Out of the box"',
     )  # fmt: skip
-
-
-def is_twofold(ratio: float) -> bool:
-    """About two, to the next half."""
-    return abs(ratio - PROFILING) <= 0.5

@@ -1,4 +1,4 @@
-"""Single operations, eager and compiled; some of them in every mode, and matrix products by NumPy."""
+"""Single operations, eager and compiled; some of them in every mode, matrix products on the CPU by NumPy too."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from measure_models import MODES
-from models import LARGE_ON_CPU, ON_CPU, Product, by_mode, operations
-from protocol import ROUNDS, compiled, kernel_ms, timed_ms
+from models import ON_CPU, ON_NUMPY, Product, by_mode, numpy_product, operations
+from protocol import compiled, kernel_ms, timed_ms
 from stage import PHASES, Stage
 
-NUMPY = "matmul_numpy"
-LARGE_ROUNDS = 3
-"""Rounds of a product that takes the better part of a second."""
+ONE_MODE_S = 12
+"""Seconds that compiling and timing one operation in one mode may need: less left, and it is not begun."""
 
 
 def study_operations(stage: Stage, options: argparse.Namespace) -> None:
@@ -44,15 +42,15 @@ def study_operations(stage: Stage, options: argparse.Namespace) -> None:
         stage.ready(phase)
 
 
-def times(name: str, run: Callable[[], Any], is_cuda: bool, n_rounds: int = ROUNDS) -> dict[str, Any]:
+def times(name: str, run: Callable[[], Any], is_cuda: bool) -> dict[str, Any]:
     """Columns of one way to run an operation: median, quartiles and, on a GPU, its kernels' milliseconds."""
-    found = timed_ms(run, "cuda" if is_cuda else "cpu", n_rounds)
+    found = timed_ms(run, "cuda" if is_cuda else "cpu")
     columns = {f"{name}_ms": found["median_ms"], f"{name}_quartiles_ms": [found["p25_ms"], found["p75_ms"]]}
     return columns | ({f"{name}_kernel_ms": kernel_ms(run)} if is_cuda else {})
 
 
 def study_modes(stage: Stage, options: argparse.Namespace) -> None:
-    """A few operations in every mode, one after the other, with what compiling each took; NumPy's matrix products."""
+    """A few operations in every mode, one after the other, with what compiling each took; by NumPy too on the CPU."""
     rows = stage.found["modes"] = []
     # As for whole models: threads compile the kernels to choose from.
     torch._inductor.config.compile_threads = 1  # noqa: SLF001 - the documented place of these settings
@@ -60,29 +58,27 @@ def study_modes(stage: Stage, options: argparse.Namespace) -> None:
         for device in dict.fromkeys((options.device, "cpu")):
             stage.attempt("warm up", lambda d=device: compiled(Product(), "default", torch.ones(3, 3, device=d)))
         for kind, what, network, shape in by_mode(quick=options.quick):
-            device = "cpu" if kind in {ON_CPU, LARGE_ON_CPU} else options.device
-            modes = MODES[:1] if kind == LARGE_ON_CPU else MODES
-            n_rounds = LARGE_ROUNDS if kind == LARGE_ON_CPU else ROUNDS
-            x = torch.randn(*shape, device=device)
-            if kind in {ON_CPU, LARGE_ON_CPU}:
-                by_numpy = partial(np.matmul, x.numpy(), x.numpy())
-                rows.append({"kind": NUMPY, **what} | times("eager", by_numpy, is_cuda=False, n_rounds=n_rounds))
-            row = {"kind": kind, **what, "rounds": n_rounds, "compile_s": {}}
-            rows.append(row)
-            row |= times("eager", partial(network.to(device).eval(), x), x.is_cuda, n_rounds)
-            for mode in modes:
-                if time.time() < stage.end - 20:
-                    stage.attempt(
-                        f"{kind} {what} {mode}",
-                        lambda r=row, m=mode, n=network, x=x, k=n_rounds: row_of_mode(r, m, n, x, k),
-                    )
+            x = torch.randn(*shape, device="cpu" if kind == ON_CPU else options.device)
+            rows.append({"kind": kind, **what, "compile_s": {}})
+            in_every_mode(stage, rows[-1], network.to(x.device).eval(), x)
+            if kind == ON_CPU:
+                rows.append({"kind": ON_NUMPY, **what, "compile_s": {}})
+                in_every_mode(stage, rows[-1], numpy_product, x.numpy())
     stage.save()
     for phase in PHASES:
         stage.ready(phase)
 
 
-def row_of_mode(row: dict[str, Any], mode: str, network: Any, x: Any, n_rounds: int) -> None:
-    """Add what compiling in this mode took, and the times of what came of it."""
-    torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget what was compiled
-    fast, row["compile_s"][mode] = compiled(network, mode, x)
-    row |= times(mode, partial(fast, x), x.is_cuda, n_rounds)
+def in_every_mode(stage: Stage, row: dict[str, Any], network: Callable[[Any], Any], x: Any) -> None:
+    """Add the operation's times, eager and as each mode compiles it, and the seconds that compiling took."""
+    is_cuda = isinstance(x, torch.Tensor) and x.is_cuda
+
+    def one(mode: str) -> None:
+        torch._dynamo.reset()  # noqa: SLF001 - the documented way to forget what was compiled
+        fast, row["compile_s"][mode] = compiled(network, mode, x)
+        row.update(times(mode, partial(fast, x), is_cuda))
+
+    row |= times("eager", partial(network, x), is_cuda)
+    for mode in MODES:
+        if time.time() < stage.end - ONE_MODE_S:
+            stage.attempt(f"{row['kind']} {mode}", partial(one, mode))

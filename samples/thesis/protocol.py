@@ -9,17 +9,17 @@ from typing import Any
 
 import torch
 
-import tracelens as tl
+from tracelens.plan import compile_module
 
 ROUNDS, EXECUTIONS = 10, 2
 """The thesis's protocol: medians over ten rounds of two executions."""
 WARMUP_ROUNDS = 2
 
 
-def timed_ms(run: Callable[[], Any], device: str, n_rounds: int = ROUNDS) -> dict[str, float]:
+def timed_ms(run: Callable[[], Any], device: str) -> dict[str, float]:
     """Milliseconds of an execution by the protocol: median, quartiles; on a GPU by CUDA events."""
     rounds = []
-    for at in range(WARMUP_ROUNDS + n_rounds):
+    for at in range(WARMUP_ROUNDS + ROUNDS):
         executions = []
         for _ in range(EXECUTIONS):
             if device == "cuda":
@@ -62,7 +62,7 @@ def compiled(network: Any, mode: str, x: Any) -> tuple[Any, float]:
     result = torch.compile(network, mode=None if mode == "default" else mode)
     began = time.perf_counter()
     result(x)
-    if x.is_cuda:
+    if torch.cuda.is_available():
         torch.cuda.synchronize()
     return result, time.perf_counter() - began
 
@@ -71,7 +71,7 @@ def region_ns(device: str) -> float:
     """What calling a compiled region costs the host: of a tiny one, over the same module's eager call."""
     x = torch.zeros(8, device=device)
     eager, region = torch.nn.ReLU(), torch.nn.ReLU()
-    tl.plan.compile_module(region)
+    compile_module(region)
     medians = []
     for module in (eager, region):
         times = []

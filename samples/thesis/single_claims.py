@@ -35,8 +35,9 @@ def converges(chain: Sequence[Row]) -> Finding:
         claim, where, f"{BLOCKS}",
         f"{now} for {', '.join(str(row['blocks']) for row in ordered)} bare convolutions; by kernels {kernels or '-'}",
         abs(ordered[-1]["speedup"] - BLOCKS) <= NEAR,
-        "each saves GPU time, as Inductor hands cuDNN tensors in NHWC, until that outweighs the one call of the "
-        "region: rows `chain`",
+        "each saves GPU time until that outweighs the one call of the region: eager execution has a "
+        "`nchwToNhwcKernel` at each convolution, Inductor hands cuDNN tensors in NHWC, and its kernel is another one: "
+        "kernels of rows `chain`",
     )  # fmt: skip
 
 
@@ -53,8 +54,14 @@ def ones(rows: Sequence[Row]) -> Finding:
         "all below 1, 1×1 the nearest",
         now or "not measured",
         True if nearest else False if farther else None,
-        "1×1 are the shortest kernels, so the host's call of a region weighs most: the grid of convolutions",
+        f"1×1 have the shortest kernels ({_kernels_us(one)} µs, 3×3 {_kernels_us(three)}), so the call of a region "
+        "weighs most; where they lose by kernels too, Inductor's and cuDNN's layout transforms are the loss: kernels "
+        "of rows `convolution`",
     )
+
+
+def _kernels_us(rows: Sequence[Row]) -> str:
+    return spread((1000 * r["eager_kernels"] for r in rows if r.get("eager_kernels")), digits=0)
 
 
 def isolated(rows: Sequence[Row]) -> Finding:
@@ -153,7 +160,8 @@ def crossing(on_gpu: Sequence[Row], on_cpu: Sequence[Row]) -> Finding:
         "sooner",
         "; ".join(f"{g['size']}: {_ms(c)} against {_ms(g)} ms" for g, c in pairs) or "not measured",
         True if sooner else False if later else None,
-        "eager, the launch included; the matrices are where they are multiplied: rows `matmul` and `matmul_cpu`",
+        "eager, the launch included; the matrices are where they are multiplied: rows `matmul` and `matmul_cpu`; cause "
+        "not established",
     )
 
 

@@ -20,7 +20,7 @@ from models import batch, model
 from protocol import EXECUTIONS, ROUNDS, WARMUP_ROUNDS, compiled
 from stage import Stage
 
-import tracelens as tl
+from tracelens.plan import compile_module
 
 
 def study_subtraction(stage: Stage, options: argparse.Namespace) -> None:
@@ -130,7 +130,7 @@ def customised(network: Any, layers: Sequence[str], chosen: Sequence[str], x: An
     """The prefixes of a copy of the model in which the chosen layers are compiled, each a region; run once."""
     copied = copy.deepcopy(network)
     for layer in chosen:
-        tl.plan.compile_module(copied.get_submodule(layer))
+        compile_module(copied.get_submodule(layer))
     made = prefixes(copied, layers)
     for prefix in made:
         prefix(x)
