@@ -18,6 +18,15 @@ ADVISE = Table(
         Column("calls_now", STR, "Operators that ran, with how many of each."),
         Column("calls_advised", STR, "Functions that are advised, with their layout; empty where nothing is."),
         Column("device_ns", I64, "Kernel time of a step as it ran.", "ns"),
+        Column(
+            "host_now_ns",
+            I64,
+            "Least time that the calls of a step take the host, of the whole model and where `verdict` finds launches "
+            "to be the bound: the launch delay times the calls. A sequence takes the longer of this and its kernels.",
+            "ns",
+            nullable=True,
+        ),
+        Column("host_then_ns", I64, "The same for the advised calls.", "ns", nullable=True),
         Column("transform_now_ns", I64, "Of it in kernels that only change a layout.", "ns"),
         Column("transform_then_ns", I64, "The same for the advised calls.", "ns"),
         Column(

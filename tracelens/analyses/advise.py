@@ -39,6 +39,8 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
     calls = advice.calls
     parts = [_row((part,), at) for at, part in enumerate(advice.parts)]
     whole = _row(advice.parts, None)
+    if advice.launch_ns:
+        whole |= _launching(advice, whole)
     root = calls.nodes[0].module_path.partition(".")[0]
     whole |= {
         "layers": f"(model) {root}" if root else "(model)", "device_ns": round(calls.total_ns),
@@ -46,6 +48,17 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
         "unjudged_ns": round(calls.unjudged_ns),
     }  # fmt: skip
     return [{"rank": rank, "source": calls.source, **row} for row in (whole, *parts)]
+
+
+def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
+    """Host times of a trace that launches limit; what is saved is of the longer of host and device then."""
+    now, then = advice.host_now, advice.host_then
+    judged = advice.now - advice.calls.unjudged_ns
+    found: dict[str, Any] = {"host_now_ns": round(now), "host_then_ns": round(then)}
+    for name in ("saving_low_ns", "saving_ns", "saving_high_ns"):
+        if whole[name] is not None:
+            found[name] = round(max(judged, now) - max(judged - whole[name], then))
+    return found
 
 
 def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
@@ -67,6 +80,8 @@ def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
         "calls_now": _listed(Counter(node.op for node in nodes)),
         "calls_advised": _listed(own) if is_changed else "",
         "device_ns": round(now),
+        "host_now_ns": None,
+        "host_then_ns": None,
         "transform_now_ns": round(sum(node.transform_ns for node in nodes)),
         "transform_then_ns": round(sum(call.cost.transform_ns for call in made)),
         "n_transforming": None,
@@ -152,6 +167,12 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
             "Only the transposes that would go are counted; what channels_last does to the other kernels is not known: "
             "give a capture of it with --costs, or time single calls with tracelens collect calls."
         )
+    if row["host_now_ns"]:
+        found.append(
+            f"Launches limit this trace (verdict), so a sequence takes the longer of its launches and its kernels: "
+            f"launches now {row['host_now_ns'] / 1e6:.2f} ms a step, then {row['host_then_ns'] / 1e6:.2f}, without what "
+            f"Python and torch take before each; kernels {total / 1e6:.2f} ms now. A CUDA graph needs one launch."
+        )
     if row["n_unmatched"] or row["unjudged_ns"] > total * 0.001:
         found.append(
             f"{row['unjudged_ns'] / total:.1%} of kernel time could not be judged: no call of the graph launched it; "
@@ -161,7 +182,8 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
 
 
 def _range(row: dict[str, Any]) -> str:
-    low, high, total = (row[name] / 1e6 for name in ("saving_low_ns", "saving_high_ns", "device_ns"))
+    low, high = (row[name] / 1e6 for name in ("saving_low_ns", "saving_high_ns"))
+    total = max(row["device_ns"], row["host_now_ns"] or 0) / 1e6
     expected = f", {row['saving_ns'] / 1e6:.2f} expected" if row["saving_ns"] is not None else ""
     return f"{low:.2f} to {high:.2f} ms of {total:.2f} ms{expected}"
 

@@ -9,12 +9,13 @@ from typing import Any
 
 from tracelens.calling.plan_file import CallPlan, PlannedCall
 from tracelens.calling.realising import folded, laid_out, realisations
-from tracelens.derive.calls.functions import CONV, LINEAR, NORM, TORCH
+from tracelens.derive.calls.functions import CONV, LINEAR, NORM
 from tracelens.derive.calls.graphs import ADJACENCY
+from tracelens.derive.calls.libraries import TORCH
 from tracelens.errors import ToolError, UsageError
 from tracelens.plan import load_torch
 
-_COVERS = {function.name: function.covers for function in TORCH}
+_COVERS = {function.name: function.pattern for function in TORCH}
 _LIMITS = {True: 1e-3, False: 1e-5}
 """Largest difference of outputs, relative to the largest output: with TF32, and without."""
 
