@@ -67,7 +67,12 @@ GRAPH = Table(
         Column(
             "module_path", pl.String, "Module that runs it, as in spans; empty for the model itself.", nullable=True
         ),
-        Column("source", pl.String, "How the graph was found.", values=("export", "fx", "adjacency", "unknown")),
+        Column(
+            "source",
+            pl.String,
+            "How the graph was found: torch.export, the calls that ran (ExecutionTraceObserver), torch.fx (no shapes).",
+            values=("export", "observer", "fx", "adjacency", "unknown"),
+        ),
     ),
     ("graph_key", "call_order"),
 )

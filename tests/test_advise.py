@@ -204,7 +204,7 @@ def test_a_plan_is_refused_that_does_not_fit(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"training mode.*call model.eval\(\) first"):
         apply_calls(model().train(), plan)
     guessed = CallPlan("adjacency", plan.calls, plan.inputs)
-    with pytest.raises(UsageError, match=r"a guess; capture it with tracelens collect torch --graph"):
+    with pytest.raises(UsageError, match=r"a guess or names no node; capture it with tracelens collect torch --graph"):
         apply_calls(model(), guessed)
     with pytest.raises(UsageError, match="which the model's graph does not have"):
         apply_calls(model()[:2].eval(), plan)

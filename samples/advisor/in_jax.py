@@ -71,10 +71,9 @@ def _convolution(x: Any, w: Any, b: Any = None, stride: Any = (1, 1), padding: A
     return made if b is None else made + b[None, :, None, None]
 
 
-def _norm(x: Any, scale: Any, shift: Any, mean: Any, variance: Any, _momentum: float, epsilon: float) -> tuple[Any]:
-    own = (a[None, :, None, None] for a in (scale * lax.rsqrt(variance + epsilon), mean, shift))
-    factor, middle, moved = own
-    return ((x - middle) * factor + moved,)
+def _norm(x: Any, *given: Any) -> tuple[Any]:
+    scale, shift, mean, variance = (own[None, :, None, None] for own in given[:4])
+    return ((x - mean) * scale * lax.rsqrt(variance + given[5]) + shift,)
 
 
 def _pooled(x: Any, size: Any, stride: Any, padding: Any = (0, 0)) -> Any:

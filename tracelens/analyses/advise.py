@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -11,6 +11,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.calls.advising import Advice, advise_rank, is_judgeable
 from tracelens.derive.calls.costs import BOUND, least_sure
+from tracelens.derive.calls.graphs import MOST_KERNELS, MOST_STEPS
 from tracelens.derive.calls.sequence import Advised
 from tracelens.schemas.results.calls import ADVISE
 from tracelens.trace import Trace
@@ -26,12 +27,20 @@ def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
     `tracelens collect calls`. Layouts are tried one by one, or solved for with Z3 (`z3` true; null: where it is
     installed), with the same result. Raises MissingTableError without kernels or ops.
     """
+    return frame_of(advised_ranks(trace, costs, z3=z3))
+
+
+def advised_ranks(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False) -> dict[int, Advice]:
+    """The advice for each rank that ran inference, as `advise` finds it."""
     trace.require("advise", "kernels", "spans")
-    rows: list[dict[str, Any]] = []
-    for rank in trace.select("kernels", "rank")["rank"].unique().sort():
-        if is_judgeable(trace, rank):
-            advice = advise_rank(trace, rank, costs, z3=z3)
-            rows += _rows(rank, advice) if advice.calls.nodes else []
+    ranks = trace.select("kernels", "rank")["rank"].unique().sort()
+    found = {rank: advise_rank(trace, rank, costs, z3=z3) for rank in ranks if is_judgeable(trace, rank)}
+    return {rank: advice for rank, advice in found.items() if advice.calls.nodes}
+
+
+def frame_of(advised: Mapping[int, Advice]) -> pl.DataFrame:
+    """The rows of `advise`."""
+    rows = [row for rank, advice in advised.items() for row in _rows(rank, advice)]
     return ADVISE.conform(pl.DataFrame(rows, schema=ADVISE.schema))
 
 
@@ -129,18 +138,27 @@ def notes(trace: Trace, frame: pl.DataFrame, costs: Sequence[Trace] = ()) -> lis
     for row in frame.filter(pl.col("sub_graph").is_null()).iter_rows(named=True):
         found += _advice(row, costs)
     if frame.is_empty():
-        shapes = trace.select("spans", "input_shapes")["input_shapes"].count()
-        found.append(
-            "A training run: only the forward pass of a model in eval mode is advised on; capture inference."
-            if shapes
-            else "The trace has no shapes of inputs, so nothing can be advised: profile with record_shapes=True."
-        )
-    elif not trace.has("graph"):
+        found.append(_nothing(trace))
+    elif trace.select("kernels", "step")["step"].n_unique() > MOST_STEPS + 1:
+        found.append(f"The first {MOST_STEPS} steps were looked at.")
+    if not frame.is_empty() and not trace.has("graph"):
         found.append(
             "What reads what is guessed from what follows what, so the parts are chains and no plan can be applied: "
             "tracelens collect torch --graph records the model's graph."
         )
     return found
+
+
+def _nothing(trace: Trace) -> str:
+    """The sentence on a trace of which nothing can be advised."""
+    if not trace.scan("spans").select(pl.col("input_shapes").is_not_null().any()).collect().item():
+        return "The trace has no shapes of inputs, so nothing can be advised: profile with record_shapes=True."
+    if not any(is_judgeable(trace, rank) for rank in trace.manifest.ranks):
+        return "A training run: only the forward pass of a model in eval mode is advised on; capture inference."
+    return (
+        f"A step has more than {MOST_KERNELS:,} kernels, more than any model: mark the steps (profiler.step()), or "
+        "capture fewer."
+    )
 
 
 def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
@@ -169,9 +187,9 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
         )
     if row["host_now_ns"]:
         found.append(
-            f"Launches limit this trace (verdict), so a sequence takes the longer of its launches and its kernels: "
-            f"launches now {row['host_now_ns'] / 1e6:.2f} ms a step, then {row['host_then_ns'] / 1e6:.2f}, without what "
-            f"Python and torch take before each; kernels {total / 1e6:.2f} ms now. A CUDA graph needs one launch."
+            "Launches limit this trace (verdict), so a sequence takes the longer of its launches and its kernels: "
+            f"launches now {row['host_now_ns'] / 1e6:.2f} ms a step at least, then {row['host_then_ns'] / 1e6:.2f}; "
+            f"kernels {total / 1e6:.2f} ms now. A CUDA graph needs one launch."
         )
     if row["n_unmatched"] or row["unjudged_ns"] > total * 0.001:
         found.append(

@@ -29,9 +29,9 @@ def time_calls(
 ) -> Trace:
     """A trace whose table call_costs has a row a candidate: function, call, dtype and layout, as a plan names them.
 
-    On a GPU by CUDA events, without what two events alone take, the cache flushed before each call (with `flush` off its
-    inputs may be there, where the call before left them); else by the clock. A call that fails has the problem in place
-    of times.
+    On a GPU by CUDA events, without what two events alone take, the cache flushed before each call (with `flush` off
+    its inputs may be there, where the call before left them); else by the clock. A call that fails has the problem in
+    place of times.
     """
     torch = load_torch("timing calls")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

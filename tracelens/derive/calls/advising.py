@@ -64,9 +64,10 @@ class Advice:
 
 def is_judgeable(trace: Trace, rank: int) -> bool:
     """Whether a rank ran inference, and was recorded with the shapes of inputs."""
-    told = trace.select("spans", "rank", "phase", "input_shapes").filter(pl.col("rank") == rank)
-    trains = told["phase"].cast(pl.String).is_in(["backward", "optimizer"]).any()
-    return not trains and told["input_shapes"].count() > 0
+    own = trace.scan("spans").filter(pl.col("rank") == rank)
+    trains = pl.col("phase").cast(pl.String).is_in(["backward", "optimizer"]).any()
+    told = own.select(trains=trains, has_shapes=pl.col("input_shapes").is_not_null().any()).collect()
+    return not told["trains"][0] and bool(told["has_shapes"][0])
 
 
 def advise_rank(trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bool | None = None) -> Advice:
