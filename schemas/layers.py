@@ -47,7 +47,9 @@ GRAPH = Table("graph", "An operator of a model's graph, or a tensor that the gra
     Column("is_input", pl.Boolean, "Whether the model is called with it."),
     Column("is_output", pl.Boolean, "Whether the model returns it."),
     Column("module_path", pl.String, "Module that runs it, as in spans; empty for the model itself.", nullable=True),
-    Column("source", pl.String, "How the graph was found.", values=("export", "fx", "adjacency", "unknown")),
+    Column("source", pl.String,
+        "How the graph was found: torch.export, the calls that ran (ExecutionTraceObserver), torch.fx (no shapes).",
+        values=("export", "observer", "fx", "adjacency", "unknown")),
 ), ("graph_key", "call_order"))  # fmt: skip
 CALL_COSTS = Table("call_costs", "What one call of a library function took, alone, on the device.", (
     RANK,

@@ -1,18 +1,20 @@
 """Try the advisor: `python samples/advisor/run.py --out OUT STAGE…`, on a machine with a GPU.
 
-Stages: models, layers (captures, plans, and what each way takes), compiled (torch.compile), jax. Every result is a line
-of OUT/results.jsonl, written as soon as it is known; captures and plans are in OUT/captures. See README.md.
+Stages, each best in a process of its own: `plans` (captures, plans, and what each plan takes), `ways` (what each way
+takes, by the plans in OUT/captures), torch.compile's modes, `jax`. Every result is a line of OUT/results.jsonl, written
+as soon as it is known. See README.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import statistics
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,13 +24,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 ROUNDS, CALLS = 10, 20
 MODES = ("default", "reduce-overhead", "max-autotune")
+TF32 = ("default", "off")
 
 
 class Results:
-    """The file of results; what fails is a line of it too."""
+    """The file of results; what fails is a line of it too. Nothing is begun after `seconds`."""
 
-    def __init__(self, out: Path, until: float) -> None:
-        self.out, self.until = out, until
+    def __init__(self, out: Path, seconds: float, only: Sequence[str]) -> None:
+        self.out, self.until, self.only = out, time.monotonic() + seconds, only
         (out / "captures").mkdir(parents=True, exist_ok=True)
 
     def add(self, **row: Any) -> None:
@@ -37,11 +40,11 @@ class Results:
         with (self.out / "results.jsonl").open("a") as file:
             file.write(json.dumps(row) + "\n")
 
-    def attempt(self, what: dict[str, Any], do: Callable[..., dict[str, Any]], *arguments: Any) -> Any:
+    def attempt(self, what: dict[str, Any], do: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
         """Do it and write what comes of it; a failure is written too, and what there is no time for."""
         if time.monotonic() > self.until:
             self.add(**what, problem="no time left")
-            return None
+            return {}
         try:
             began = time.monotonic()
             found = do(*arguments)
@@ -49,8 +52,16 @@ class Results:
         except Exception as error:  # noqa: BLE001 - the other ones go on
             traceback.print_exc()
             self.add(**what, problem=f"{type(error).__name__}: {str(error)[:300]}")
-            return None
+            return {}
         return found
+
+    def subjects(self, *, quick: bool) -> Iterator[tuple[str, Any, Any]]:
+        """Name, model and input of each subject that was asked for."""
+        import models  # noqa: PLC0415 - beside this file
+
+        for name, (model, given) in (models.layers(quick=quick) | models.subjects(quick=quick)).items():
+            if not self.only or name in self.only:
+                yield name, model, given
 
 
 def quartiles(values: Sequence[float]) -> list[float]:
@@ -60,7 +71,10 @@ def quartiles(values: Sequence[float]) -> list[float]:
 
 
 def timed(torch: Any, call: Callable[[], Any]) -> dict[str, Any]:
-    """Nanoseconds a call: quartiles over the rounds by wall clock and by CUDA events, and its kernels' time."""
+    """Nanoseconds a call: quartiles over the rounds by wall clock and by CUDA events.
+
+    To be measured before the process profiles anything: afterwards each launch takes longer.
+    """
     is_gpu = torch.cuda.is_available()
     sync = torch.cuda.synchronize if is_gpu else (lambda: None)
     for _ in range(5):
@@ -79,18 +93,30 @@ def timed(torch: Any, call: Callable[[], Any]) -> dict[str, Any]:
         sync()
         walls.append((time.perf_counter_ns() - began) / CALLS)
         events += [pair[0].elapsed_time(pair[1]) * 1e6 / CALLS] if pair else []
-    found: dict[str, Any] = {"wall_ns": quartiles(walls)}
-    return found | ({"events_ns": quartiles(events), **kernels(torch, call)} if is_gpu else {})
+    return {"wall_ns": quartiles(walls)} | ({"events_ns": quartiles(events)} if is_gpu else {})
 
 
 def kernels(torch: Any, call: Callable[[], Any], n: int = 5) -> dict[str, Any]:
     """Kernel time and kernels a call, by the profiler."""
+    for _ in range(3):  # compiled, and captured as a CUDA graph, where that is due
+        call()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
         for _ in range(n):
             call()
         torch.cuda.synchronize()
     own = [e for e in profiler.events() if e.device_type == torch.autograd.DeviceType.CUDA and "Mem" not in e.name[:3]]
     return {"kernel_ns": round(sum(e.time_range.elapsed_us() for e in own) * 1e3 / n), "n_kernels": len(own) / n}
+
+
+Calls = list[tuple[dict[str, Any], Callable[[], Any]]]
+
+
+def kernels_of(torch: Any, results: Results, calls: Calls) -> None:
+    """A line with the kernel time of each call, after all were timed."""
+    for about, call in calls if torch.cuda.is_available() else ():
+        torch.backends.cudnn.allow_tf32 = about["tf32"] == "default"
+        with torch.no_grad():
+            results.attempt({**about, "what": "kernels"}, kernels, torch, call)
 
 
 def captured(torch: Any, tl: Any, path: Path, call: Callable[[], Any], *, graph: bool) -> Any:
@@ -118,157 +144,142 @@ def graphed(torch: Any, module: Any, given: Any) -> Callable[[], Any]:
     return graph.replay
 
 
-def _timed_graph(torch: Any, module: Any, given: Any) -> dict[str, Any]:
-    return timed(torch, graphed(torch, module, given))
+def plan_path(results: Results, subject: str, tf32: str) -> Path:
+    """Where the plan of a subject is."""
+    return results.out / "captures" / f"{subject}{'_tf32_off' * (tf32 == 'off')}_plan.json"
 
 
-def advised(torch: Any, tl: Any, results: Results, subject: str, both: tuple[Any, Any]) -> Any:
-    """The model by the advised calls, captured; what was predicted of it and what it took go to the results."""
-    from tracelens.calling import CallPlan, apply_calls, time_calls  # noqa: PLC0415 - after the path was set
+def plans(torch: Any, results: Results, *, quick: bool) -> None:
+    """A plan for every subject, and for those with convolutions one with TF32 off: torch's products are off anyway."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    for tf32 in TF32:
+        torch.backends.cudnn.allow_tf32 = tf32 == "default"
+        for subject, model, given in results.subjects(quick=quick):
+            if tf32 == "default" or given.dim() == 4:
+                about = {"subject": subject, "tf32": tf32, "what": "plan"}
+                results.attempt(about, advised, torch, results, about, (model.to(device), given.to(device)))
+                model.cpu()
+
+
+def advised(torch: Any, results: Results, about: dict[str, Any], both: tuple[Any, Any]) -> dict[str, Any]:
+    """The model by the advised calls, captured: what was predicted of it and what it took."""
+    import tracelens as tl  # noqa: PLC0415 - after the path was set
+    from tracelens.calling import CallPlan, apply_calls, time_calls  # noqa: PLC0415
     from tracelens.derive.calls.advising import advise_rank, plan_of  # noqa: PLC0415
-    from tracelens.errors import ToolError  # noqa: PLC0415
 
     model, given = both
-    folder = results.out / "captures"
-    is_image = given.dim() == 4
-    eager = captured(torch, tl, folder / f"{subject}_eager.tracelens", lambda: model(given), graph=True)
-    others = []
-    if is_image:
+    path = plan_path(results, about["subject"], about["tf32"])
+    stem = path.name.removesuffix("_plan.json")
+    folder, others = path.parent, []
+    eager = captured(torch, tl, folder / f"{stem}_eager.tracelens", lambda: model(given), graph=True)
+    if given.dim() == 4:
         last, image = model.to(memory_format=torch.channels_last), given.contiguous(memory_format=torch.channels_last)
-        others.append(
-            captured(torch, tl, folder / f"{subject}_channels_last.tracelens", lambda: last(image), graph=False)
-        )
+        others.append(captured(torch, tl, folder / f"{stem}_channels_last.tracelens", lambda: last(image), graph=False))
         model.to(memory_format=torch.contiguous_format)
     first = advise_rank(eager, 0, others)
-    plain = plan_of(first, {"trace": f"{subject}_eager", "costs": [f"{subject}_channels_last"] * is_image})
-    (folder / f"{subject}_first.json").write_text(json.dumps(plain, indent=1))
     began = time.monotonic()
     costs = time_calls(first.candidates)
-    costs.write(folder / f"{subject}_calls.tracelens", force=True)
     bench_s = time.monotonic() - began
+    costs.write(folder / f"{stem}_calls.tracelens", force=True)
     again = advise_rank(eager, 0, [*others, costs])
-    path = folder / f"{subject}_plan.json"
-    path.write_text(json.dumps(plan_of(again, {"trace": f"{subject}_eager", "costs": f"{subject}_calls"}), indent=1))
+    made_from = {"trace": f"{stem}_eager", "costs": [*[f"{stem}_channels_last"] * len(others), f"{stem}_calls"]}
+    path.write_text(json.dumps(plan_of(again, made_from), indent=1))
     plan, said = CallPlan.read(path), None
     try:
         made = apply_calls(model, plan, given)
-    except ToolError as error:
+    except tl.errors.ToolError as error:
         said = str(error)
         made = apply_calls(model, plan, given, tolerance=0.05)
     with torch.no_grad():
         own, other = model(given), made(given)
-    trace = captured(torch, tl, folder / f"{subject}_advised.tracelens", lambda: made(given), graph=False)
-    measured = trace.kernels["duration_ns"].sum() / 3
-    results.add(
-        subject=subject, what="plan", predicted_ns=plan.predicted, measured_ns=round(measured), refused=said,
-        largest_difference=float((own - other).abs().max() / own.abs().max()), n_candidates=len(first.candidates),
-        n_failed=int(costs.frame("call_costs")["problem"].count()), bench_s=round(bench_s, 2),
-        search_s=round(again.seconds, 3), checks=again.statistics.n_checks, states=again.statistics.n_states,
-        is_bound=again.statistics.is_bound,
-    )  # fmt: skip
-    return made
+    trace = captured(torch, tl, folder / f"{stem}_advised.tracelens", lambda: made(given), graph=False)
+    return {
+        "predicted_ns": plan.predicted, "measured_ns": round(trace.kernels["duration_ns"].sum() / 3), "refused": said,
+        "in_cache_ns": in_cache(again, others, time_calls(first.candidates, flush=False)),
+        "largest_difference": float((own - other).abs().max() / own.abs().max()), "n_candidates": len(first.candidates),
+        "n_failed": int(costs.frame("call_costs")["problem"].count()), "bench_s": round(bench_s, 2),
+        "search_s": round(again.seconds, 3), "checks": again.statistics.n_checks, "states": again.statistics.n_states,
+        "is_bound": again.statistics.is_bound, "solver": again.solver,
+    }  # fmt: skip
 
 
-def subjects_of(stage: str, *, quick: bool) -> dict[str, tuple[Any, Any]]:
-    """Models and inputs of a stage."""
-    import models  # noqa: PLC0415 - beside this file
+def in_cache(advice: Any, others: Sequence[Any], costs: Any) -> int | None:
+    """Kernel time predicted of the advised calls by times of single calls whose inputs may be in the cache."""
+    from tracelens.derive.calls.costs import Costs  # noqa: PLC0415
+    from tracelens.derive.calls.functions import OTHER  # noqa: PLC0415
+    from tracelens.derive.calls.graphs import read_calls  # noqa: PLC0415
+    from tracelens.derive.calls.libraries import TORCH  # noqa: PLC0415
 
-    return models.layers(quick=quick) if stage == "layers" else models.subjects(quick=quick)
+    known = Costs(advice.calls, [read_calls(other, 0) for other in others], costs.frame("call_costs"))
+    functions = {function.name: function for function in (*TORCH, OTHER)}
+    nodes = {**advice.calls.given, **{node.name: node for node in advice.calls.nodes}}
+    total = advice.calls.unjudged_ns
+    for call in (call for part in advice.parts for call in part.calls):
+        own = [nodes[name] for name in call.nodes]
+        if call.function.startswith("to_"):
+            cost = known.transform(own[0], call.layout)
+        else:
+            cost = known.of(functions[call.function], own, call.layouts[0] if call.layouts else "NCHW")
+        if cost is None:
+            return None
+        total += cost.ns
+    return round(total)
 
 
-def ways(torch: Any, results: Results, stage: str, *, quick: bool) -> None:
-    """Eager, channels_last, advised, and advised under a CUDA graph, of every subject; with TF32 off after."""
+def ways(torch: Any, results: Results, *, quick: bool) -> None:
+    """Eager, channels_last, advised, and eager and advised under a CUDA graph, of every subject."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    for subject, (model, given) in subjects_of(stage, quick=quick).items():
-        model.to(device)
-        image = given.to(device)
-        made = None
-        for tf32 in ("default", "off"):
-            torch.backends.cudnn.allow_tf32 = tf32 == "default"
-            about = {"subject": subject, "tf32": tf32}
-            with torch.no_grad():
-                results.attempt({**about, "way": "eager"}, timed, torch, partial(model, image))
-                if image.dim() == 4:
-                    last = image.contiguous(memory_format=torch.channels_last)
-                    model.to(memory_format=torch.channels_last)
-                    results.attempt({**about, "way": "channels_last"}, timed, torch, partial(model, last))
-                    model.to(memory_format=torch.contiguous_format)
-                if tf32 == "default":
-                    kept: list[Any] = []
-                    results.attempt({**about, "what": "advice"}, _advice, kept, results, subject, (model, image))
-                    made = kept[0] if kept else None
-                if made is not None:
-                    results.attempt({**about, "way": "advised"}, timed, torch, partial(made, image))
-                    if device == "cuda":
-                        results.attempt({**about, "way": "advised, CUDA graph"}, _timed_graph, torch, made, image)
-                if device == "cuda" and tf32 == "default":
-                    results.attempt({**about, "way": "eager, CUDA graph"}, _timed_graph, torch, model, image)
-        torch.backends.cudnn.allow_tf32 = True
-        model.cpu()
+    calls: Calls = []
+    for tf32 in TF32:
+        torch.backends.cudnn.allow_tf32 = tf32 == "default"
+        for subject, model, given in results.subjects(quick=quick):
+            if tf32 == "default" or given.dim() == 4:
+                with torch.no_grad():
+                    calls += _ways(torch, results, {"subject": subject, "tf32": tf32}, model.to(device), given)
+    kernels_of(torch, results, calls)
 
 
-def _advice(kept: list[Any], results: Results, subject: str, both: tuple[Any, Any]) -> dict[str, Any]:
-    import torch  # noqa: PLC0415 - not for JAX
+def _ways(torch: Any, results: Results, about: dict[str, Any], model: Any, given: Any) -> Calls:
+    """The calls of a subject that could be timed."""
+    from tracelens.calling import apply_calls  # noqa: PLC0415
 
-    import tracelens as tl  # noqa: PLC0415
+    found: Calls = []
 
-    kept.append(advised(torch, tl, results, subject, both))
-    return {"is_applied": True}
+    def time_it(way: str, call: Callable[[], Any]) -> None:
+        if results.attempt({**about, "way": way}, timed, torch, call):
+            found.append(({**about, "way": way}, call))
+
+    image = given.to(next(model.parameters()).device)
+    time_it("eager", partial(model, image))
+    if image.dim() == 4:
+        other = copy.deepcopy(model).to(memory_format=torch.channels_last)
+        time_it("channels_last", partial(other, image.contiguous(memory_format=torch.channels_last)))
+    modules = {"eager": model}
+    plan = plan_path(results, about["subject"], about["tf32"])
+    if plan.exists():
+        modules["advised"] = apply_calls(model, plan, image, tolerance=0.05)
+        time_it("advised", partial(modules["advised"], image))
+    for way, module in modules.items() if image.is_cuda else ():
+        time_it(f"{way}, CUDA graph", graphed(torch, module, image))
+    return found
 
 
 def compiled(torch: Any, results: Results, mode: str, *, quick: bool) -> None:
-    """torch.compile of every layer and, in the modes that compile quickly, of the models."""
+    """torch.compile of every subject; compiled again, from its cache, for the kernels of each."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    chosen = subjects_of("layers", quick=quick)
-    if mode != "max-autotune" and not quick:
-        chosen |= subjects_of("models", quick=quick)
-    for subject, (model, given) in chosen.items():
-        torch._dynamo.reset()  # noqa: SLF001 - the documented way
-        model.to(device)
-        image = given.to(device)
-        options = {} if mode == "default" else {"mode": mode}
+
+    def fresh(what: Callable[..., dict[str, Any]], model: Any, image: Any) -> dict[str, Any]:
+        torch._dynamo.reset()  # noqa: SLF001 - the documented way; else a call checks the guards of all subjects
+        fast = torch.compile(model, **({} if mode == "default" else {"mode": mode}))
         with torch.no_grad():
-            fast = torch.compile(model, **options)
-            results.attempt(
-                {"subject": subject, "tf32": "default", "way": f"torch.compile, {mode}"},
-                timed,
-                torch,
-                partial(fast, image),
-            )
-        model.cpu()
+            return what(torch, partial(fast, image))
 
-
-def in_jax(results: Results, *, quick: bool) -> None:
-    """The layers in JAX, op by op and compiled whole by XLA."""
-    import jax  # noqa: PLC0415 - its own stage
-    import jax.numpy as jnp  # noqa: PLC0415
-
-    def full(x: Any, w: Any, b: Any) -> Any:
-        return jax.nn.relu(x @ w + b)
-
-    def conv(x: Any, w: Any, b: Any) -> Any:
-        return jax.nn.relu(jax.lax.conv(x, w, (1, 1), "SAME") + b)
-
-    def rounds(call: Callable[[], Any]) -> dict[str, Any]:
-        for _ in range(5):
-            call().block_until_ready()
-        walls = []
-        for _ in range(ROUNDS):
-            began = time.perf_counter_ns()
-            for _ in range(CALLS):
-                last = call()
-            last.block_until_ready()
-            walls.append((time.perf_counter_ns() - began) / CALLS)
-        return {"wall_ns": quartiles(walls)}
-
-    for subject, (model, given) in subjects_of("layers", quick=quick).items():
-        w, b = (jnp.asarray(p.detach().numpy()) for p in model[0].parameters())
-        x, own = jnp.asarray(given.numpy()), conv if given.dim() == 4 else full
-        w, b = (w, b[None, :, None, None]) if given.dim() == 4 else (w.T, b)
-        about = {"subject": subject, "tf32": "default"}
-        results.attempt({**about, "way": "JAX, op by op"}, rounds, partial(own, x, w, b))
-        fast = jax.jit(own)
-        results.attempt({**about, "way": "jax.jit"}, rounds, partial(fast, x, w, b))
+    for what in (timed, kernels) if device == "cuda" else (timed,):
+        for subject, model, given in results.subjects(quick=quick):
+            about = {"subject": subject, "tf32": "default", "way": f"torch.compile, {mode}"}
+            about |= {"what": "kernels"} if what is kernels else {}
+            results.attempt(about, fresh, what, model.to(device), given.to(device))
+            model.cpu()
 
 
 def main() -> None:
@@ -277,21 +288,24 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--quick", action="store_true", help="tiny shapes: to see that it runs")
     parser.add_argument("--seconds", type=float, default=3600.0, help="begin nothing after that long")
-    parser.add_argument("stages", nargs="+")
+    parser.add_argument("--only", nargs="*", default=[], help="these subjects; by default all")
+    parser.add_argument("stages", nargs="+", choices=("plans", "ways", *MODES, "jax"))
     asked = parser.parse_args()
-    results = Results(asked.out, time.monotonic() + asked.seconds)
+    results = Results(asked.out, asked.seconds, asked.only)
     for stage in asked.stages:
         if stage == "jax":
-            in_jax(results, quick=asked.quick)
+            import in_jax  # noqa: PLC0415 - beside this file
+
+            in_jax.run(results, quick=asked.quick)
             continue
         import torch  # noqa: PLC0415 - not for JAX
 
-        if stage in ("models", "layers"):
-            name = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-            results.add(stage=stage, torch=torch.__version__, cudnn=torch.backends.cudnn.version(), device=name)
-            ways(torch, results, stage, quick=asked.quick)
-        elif stage in MODES:
+        name = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+        results.add(stage=stage, torch=torch.__version__, cudnn=torch.backends.cudnn.version(), device=name)
+        if stage in MODES:
             compiled(torch, results, stage, quick=asked.quick)
+        else:
+            (plans if stage == "plans" else ways)(torch, results, quick=asked.quick)
 
 
 if __name__ == "__main__":

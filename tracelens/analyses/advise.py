@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -11,6 +11,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.calls.advising import Advice, advise_rank, is_judgeable
 from tracelens.derive.calls.costs import BOUND, least_sure
+from tracelens.derive.calls.graphs import MOST_KERNELS, MOST_STEPS
 from tracelens.derive.calls.sequence import Advised
 from tracelens.schemas.results.calls import ADVISE
 from tracelens.trace import Trace
@@ -26,12 +27,20 @@ def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
     `tracelens collect calls`. Layouts are tried one by one, or solved for with Z3 (`z3` true; null: where it is
     installed), with the same result. Raises MissingTableError without kernels or ops.
     """
+    return frame_of(advised_ranks(trace, costs, z3=z3))
+
+
+def advised_ranks(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False) -> dict[int, Advice]:
+    """The advice for each rank that ran inference, as `advise` finds it."""
     trace.require("advise", "kernels", "spans")
-    rows: list[dict[str, Any]] = []
-    for rank in trace.select("kernels", "rank")["rank"].unique().sort():
-        if is_judgeable(trace, rank):
-            advice = advise_rank(trace, rank, costs, z3=z3)
-            rows += _rows(rank, advice) if advice.calls.nodes else []
+    ranks = trace.select("kernels", "rank")["rank"].unique().sort()
+    found = {rank: advise_rank(trace, rank, costs, z3=z3) for rank in ranks if is_judgeable(trace, rank)}
+    return {rank: advice for rank, advice in found.items() if advice.calls.nodes}
+
+
+def frame_of(advised: Mapping[int, Advice]) -> pl.DataFrame:
+    """The rows of `advise`."""
+    rows = [row for rank, advice in advised.items() for row in _rows(rank, advice)]
     return ADVISE.conform(pl.DataFrame(rows, schema=ADVISE.schema))
 
 
@@ -39,6 +48,8 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
     calls = advice.calls
     parts = [_row((part,), at) for at, part in enumerate(advice.parts)]
     whole = _row(advice.parts, None)
+    if advice.launch_ns:
+        whole |= _launching(advice, whole)
     root = calls.nodes[0].module_path.partition(".")[0]
     whole |= {
         "layers": f"(model) {root}" if root else "(model)", "device_ns": round(calls.total_ns),
@@ -46,6 +57,17 @@ def _rows(rank: int, advice: Advice) -> list[dict[str, Any]]:
         "unjudged_ns": round(calls.unjudged_ns),
     }  # fmt: skip
     return [{"rank": rank, "source": calls.source, **row} for row in (whole, *parts)]
+
+
+def _launching(advice: Advice, whole: dict[str, Any]) -> dict[str, Any]:
+    """Host times of a trace that launches limit; what is saved is of the longer of host and device then."""
+    now, then = advice.host_now, advice.host_then
+    judged = advice.now - advice.calls.unjudged_ns
+    found: dict[str, Any] = {"host_now_ns": round(now), "host_then_ns": round(then)}
+    for name in ("saving_low_ns", "saving_ns", "saving_high_ns"):
+        if whole[name] is not None:
+            found[name] = round(max(judged, now) - max(judged - whole[name], then))
+    return found
 
 
 def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
@@ -67,6 +89,8 @@ def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
         "calls_now": _listed(Counter(node.op for node in nodes)),
         "calls_advised": _listed(own) if is_changed else "",
         "device_ns": round(now),
+        "host_now_ns": None,
+        "host_then_ns": None,
         "transform_now_ns": round(sum(node.transform_ns for node in nodes)),
         "transform_then_ns": round(sum(call.cost.transform_ns for call in made)),
         "n_transforming": None,
@@ -114,18 +138,27 @@ def notes(trace: Trace, frame: pl.DataFrame, costs: Sequence[Trace] = ()) -> lis
     for row in frame.filter(pl.col("sub_graph").is_null()).iter_rows(named=True):
         found += _advice(row, costs)
     if frame.is_empty():
-        shapes = trace.select("spans", "input_shapes")["input_shapes"].count()
-        found.append(
-            "A training run: only the forward pass of a model in eval mode is advised on; capture inference."
-            if shapes
-            else "The trace has no shapes of inputs, so nothing can be advised: profile with record_shapes=True."
-        )
-    elif not trace.has("graph"):
+        found.append(_nothing(trace))
+    elif trace.select("kernels", "step")["step"].n_unique() > MOST_STEPS + 1:
+        found.append(f"The first {MOST_STEPS} steps were looked at.")
+    if not frame.is_empty() and not trace.has("graph"):
         found.append(
             "What reads what is guessed from what follows what, so the parts are chains and no plan can be applied: "
             "tracelens collect torch --graph records the model's graph."
         )
     return found
+
+
+def _nothing(trace: Trace) -> str:
+    """The sentence on a trace of which nothing can be advised."""
+    if not trace.scan("spans").select(pl.col("input_shapes").is_not_null().any()).collect().item():
+        return "The trace has no shapes of inputs, so nothing can be advised: profile with record_shapes=True."
+    if not any(is_judgeable(trace, rank) for rank in trace.manifest.ranks):
+        return "A training run: only the forward pass of a model in eval mode is advised on; capture inference."
+    return (
+        f"A step has more than {MOST_KERNELS:,} kernels, more than any model: mark the steps (profiler.step()), or "
+        "capture fewer."
+    )
 
 
 def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
@@ -152,6 +185,12 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
             "Only the transposes that would go are counted; what channels_last does to the other kernels is not known: "
             "give a capture of it with --costs, or time single calls with tracelens collect calls."
         )
+    if row["host_now_ns"]:
+        found.append(
+            "Launches limit this trace (verdict), so a sequence takes the longer of its launches and its kernels: "
+            f"launches now {row['host_now_ns'] / 1e6:.2f} ms a step at least, then {row['host_then_ns'] / 1e6:.2f}; "
+            f"kernels {total / 1e6:.2f} ms now. A CUDA graph needs one launch."
+        )
     if row["n_unmatched"] or row["unjudged_ns"] > total * 0.001:
         found.append(
             f"{row['unjudged_ns'] / total:.1%} of kernel time could not be judged: no call of the graph launched it; "
@@ -161,7 +200,8 @@ def _advice(row: dict[str, Any], costs: Sequence[Trace]) -> list[str]:
 
 
 def _range(row: dict[str, Any]) -> str:
-    low, high, total = (row[name] / 1e6 for name in ("saving_low_ns", "saving_high_ns", "device_ns"))
+    low, high = (row[name] / 1e6 for name in ("saving_low_ns", "saving_high_ns"))
+    total = max(row["device_ns"], row["host_now_ns"] or 0) / 1e6
     expected = f", {row['saving_ns'] / 1e6:.2f} expected" if row["saving_ns"] is not None else ""
     return f"{low:.2f} to {high:.2f} ms of {total:.2f} ms{expected}"
 

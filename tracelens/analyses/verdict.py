@@ -12,14 +12,8 @@ from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import VERDICT
 from tracelens.trace import Trace
 
-_BUSY = 0.8
-"""A device that computes for this share of the time is compute-bound."""
-_LITTLE = 0.1
-"""So is one where nothing else takes this share of the time,"""
-_MINOR = 0.25
-"""or this share of what computing takes."""
-_NEAR = 0.5
-"""The second largest cause is mentioned from this share of the largest on, if it has _LITTLE of the time."""
+_LITTLE, _NEAR = 0.1, 0.5
+"""The second largest cause is mentioned from these shares on, of the time and of the largest cause."""
 _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
 """With fewer kernels, or work in a smaller share of the time, nothing can be said of what limits a program."""
 _PARTS = {
@@ -86,8 +80,7 @@ def _judgement(rank: RankTime, places: dict[tuple[int, str], str]) -> dict[str, 
     """The row of a rank."""
     first, second = sorted(_PARTS, key=rank.share, reverse=True)[:2]
     computing = rank.share("compute")
-    is_minor = rank.share(first) < max(_LITTLE, _MINOR * computing)
-    bound = "compute" if computing >= _BUSY or is_minor else first
+    bound = rank.bound
     of_step = "of step time" if rank.n_steps else "of the time"
     what = places.get((rank.rank, bound))
     at = f", mostly {_in(what)}" if what else ""

@@ -9,12 +9,13 @@ from typing import Any
 
 from tracelens.calling.plan_file import CallPlan, PlannedCall
 from tracelens.calling.realising import folded, laid_out, realisations
-from tracelens.derive.calls.functions import CONV, LINEAR, NORM, TORCH
-from tracelens.derive.calls.graphs import ADJACENCY
+from tracelens.derive.calls.functions import CONV, LINEAR, NORM
+from tracelens.derive.calls.graphs import EXPORT
+from tracelens.derive.calls.libraries import TORCH
 from tracelens.errors import ToolError, UsageError
 from tracelens.plan import load_torch
 
-_COVERS = {function.name: function.covers for function in TORCH}
+_COVERS = {function.name: function.pattern for function in TORCH}
 _LIMITS = {True: 1e-3, False: 1e-5}
 """Largest difference of outputs, relative to the largest output: with TF32, and without."""
 
@@ -33,10 +34,10 @@ def apply_calls(
     chosen = plan if isinstance(plan, CallPlan) else CallPlan.read(plan)
     if model.training:
         raise UsageError("the model is in training mode, where batch statistics change: call model.eval() first")
-    if chosen.source == ADJACENCY:
+    if chosen.source != EXPORT:
         raise UsageError(
-            "the plan was made without the model's graph, so what reads what is a guess; capture it with "
-            "tracelens collect torch --graph, and make the plan again"
+            f"the plan was made without the model's exported graph (of {chosen.source}), so what reads what is a guess "
+            "or names no node; capture it with tracelens collect torch --graph, and make the plan again"
         )
     given = (
         _given(torch, model, chosen)

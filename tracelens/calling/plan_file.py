@@ -36,7 +36,6 @@ class CallPlan:
 
     source: str
     calls: tuple[PlannedCall, ...]
-    nodes: tuple[tuple[str, str], ...] = ()
     inputs: tuple[dict[str, Any], ...] = ()
     candidates: tuple[dict[str, str], ...] = ()
     predicted: dict[str, int] = field(default_factory=dict)

@@ -6,6 +6,7 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -20,18 +21,22 @@ from tracelens.trace.combine import combine
 KIND = "calls"
 _FLUSH_BYTES = 256 << 20
 """More than the second-level cache of any device holds."""
+_BUSY_CYCLES = 200_000
 
 
-def time_calls(candidates: Iterable[Mapping[str, str]], n_calls: int = 20, warmup: int = 3) -> Trace:
+def time_calls(
+    candidates: Iterable[Mapping[str, str]], n_calls: int = 20, warmup: int = 3, *, flush: bool = True
+) -> Trace:
     """A trace whose table call_costs has a row a candidate: function, call, dtype and layout, as a plan names them.
 
-    On a GPU by CUDA events, the cache flushed before each call, without what two events alone take; else by the clock.
-    A call that fails has the problem in place of times.
+    On a GPU by CUDA events, without what two events alone take, the cache flushed before each call (with `flush` off
+    its inputs may be there, where the call before left them); else by the clock. A call that fails has the problem in
+    place of times.
     """
     torch = load_torch("timing calls")
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     name = torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
-    timer = _events(torch) if device.type == "cuda" else _clock
+    timer = _events(torch, flush=flush) if device.type == "cuda" else _clock
     rows = []
     with torch.no_grad():
         for candidate in candidates:
@@ -82,15 +87,16 @@ def _clock(call: Callable[[], Any], n: int) -> list[float]:
     return times
 
 
-def _events(torch: Any) -> Callable[[Callable[[], Any], int], list[float]]:
+def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], list[float]]:
     """A timer by CUDA events; the device is kept busy meanwhile, so that the host is ahead when a call begins."""
-    flush = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
+    many = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
+    is_busy: Callable[[], Any] = many.zero_ if flush else partial(torch.cuda._sleep, _BUSY_CYCLES)  # noqa: SLF001
 
     def time_them(call: Callable[[], Any], n: int) -> list[float]:
         pairs = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(n)]
         for begin, end in pairs:
-            flush.zero_()
-            flush.zero_()
+            is_busy()
+            is_busy()
             begin.record()
             call()
             end.record()

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from tracelens.analyses.advise import advise as find_advice
-from tracelens.analyses.advise import notes
+from tracelens.analyses.advise import advised_ranks, frame_of, notes
 from tracelens.cli.io import emit, keep_sources, open_any, screen, tell
-from tracelens.derive.calls.advising import advise_rank, plan_of
+from tracelens.derive.calls.advising import plan_of
 from tracelens.trace import Trace
 from tracelens.views.formats.text import frame_to_text
 from tracelens.views.values import printable
@@ -41,11 +40,11 @@ def advise(
     keep_sources([*trace, *(costs or [])], [out])
     opened = open_any(trace)
     others: list[Trace] = [open_any([path]) for path in costs or []]
-    frame = find_advice(opened, costs=others, z3=None)
-    if frame.height and out is not None:
-        made = advise_rank(opened, min(opened.manifest.ranks), others)
+    found = advised_ranks(opened, others, z3=None)
+    frame = frame_of(found)
+    if found and out is not None:
         about = {"trace": opened.name, "costs": [other.name for other in others]}
-        emit(json.dumps(plan_of(made, about), indent=1) + "\n", out)
+        emit(json.dumps(plan_of(found[min(found)], about), indent=1) + "\n", out)
         tell(f"wrote {out}")
     for said in notes(opened, frame, costs=others):
         emit(f"{printable(said)}\n")

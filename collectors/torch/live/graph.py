@@ -1,7 +1,8 @@
 """Record the graph of the model that the program runs: its operators, their tensors and what they read.
 
 Runs inside the profiled program, so it imports the standard library and torch alone. The model is exported once, after
-the steps were recorded, on tensors without data; what cannot be exported is traced with torch.fx, or noted.
+the steps were recorded, on tensors without data. What cannot be exported has the calls that its first run made, as
+observed; where that fails too, it is traced with torch.fx, which knows no shapes, or noted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import torch
 from torch.nn.modules import module as hooks
 
+from .observed import Observer
 from .report import own_rank, write_whole
 
 VIEWS = frozenset((
@@ -37,6 +39,8 @@ class Recorder:
         self._inputs: tuple[Any, ...] = ()
         self._undo: list[Any] = []
         self._written: Any = None
+        self._observer: Observer | None = None
+        self._is_observing = False
 
     def start(self) -> None:
         """Watch the calls of modules."""
@@ -58,7 +62,7 @@ class Recorder:
         self.stop()
         self._written = self._model
         write_whole(
-            Path(f"{stem}.graph.json.gz"), gzip.compress(json.dumps(graph_of(self._model, self._inputs)).encode())
+            Path(f"{stem}.graph.json.gz"), gzip.compress(json.dumps(graph_of(self._model, self._inputs, self._observer)).encode())
         )
 
     def _begins(self, module: Any, inputs: Any) -> None:
@@ -67,13 +71,26 @@ class Recorder:
             if size > self._size and isinstance(inputs, tuple) and all(isinstance(i, torch.Tensor) for i in inputs):
                 self._size, self._model = size, module
                 self._inputs = tuple((tuple(i.shape), i.stride(), i.dtype, i.device) for i in inputs)
+                self._observe()
         self._depth += 1
 
     def _ends(self, _module: Any, _inputs: Any, _output: Any) -> None:
         self._depth -= 1
+        if self._is_observing and not self._depth:
+            self._is_observing = False
+            self._observer.stop()  # type: ignore[union-attr]
+
+    def _observe(self) -> None:
+        """Observe this run of the model: the calls that it makes, should it be one that cannot be exported."""
+        try:
+            self._observer = Observer()
+            self._observer.start()
+            self._is_observing = True
+        except Exception:  # noqa: BLE001 - torch has one observer, which the program may use itself
+            self._observer = None
 
 
-def graph_of(model: Any, inputs: Any) -> dict[str, Any]:
+def graph_of(model: Any, inputs: Any, observer: Observer | None = None) -> dict[str, Any]:
     """The sidecar that tracelens.collectors.graph reads; `inputs` are shape, strides, dtype and device of each."""
     given = tuple(
         torch.empty_strided(shape, strides, dtype=dtype, device=device) for shape, strides, dtype, device in inputs
@@ -87,16 +104,28 @@ def graph_of(model: Any, inputs: Any) -> dict[str, Any]:
         rows = _exported(program)
     except Exception as error:  # noqa: BLE001 - what can be exported is torch's to say
         notes.append(f"torch.export: {type(error).__name__}: {str(error)[:200]}")
-        source = "fx"
-        try:
-            rows = _traced(model)
-        except Exception as again:  # noqa: BLE001
-            notes.append(f"torch.fx: {type(again).__name__}: {str(again)[:200]}")
+        rows, source = _otherwise(model, inputs, observer, notes)
     key = hashlib.sha256(json.dumps([(r["op"], r["inputs"], r["shape"]) for r in rows]).encode()).hexdigest()[:16]
     return {
         "format": "tracelens-graph", "version": 1, "torch": str(torch.__version__), "rank": own_rank(), "notes": notes,
         "graph_key": key, "source": source, "nodes": rows,
     }  # fmt: skip
+
+
+def _otherwise(
+    model: Any, inputs: Any, observer: Observer | None, notes: list[str]
+) -> tuple[list[dict[str, Any]], str]:
+    """Rows and source of the graph of a model that cannot be exported; what fails is noted."""
+    try:
+        if observer is not None and not model.training:
+            return [row | {"op": NAMES.get(row["op"], row["op"])} for row in observer.read(inputs)], "observer"
+    except Exception as error:  # noqa: BLE001 - what was observed is torch's to write
+        notes.append(f"ExecutionTraceObserver: {type(error).__name__}: {str(error)[:200]}")
+    try:
+        return _traced(model), "fx"
+    except Exception as error:  # noqa: BLE001
+        notes.append(f"torch.fx: {type(error).__name__}: {str(error)[:200]}")
+    return [], "fx"
 
 
 def _exported(program: Any) -> list[dict[str, Any]]:

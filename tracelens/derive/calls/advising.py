@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -16,12 +16,16 @@ from tracelens.derive.calls.graphs import ADJACENCY, Calls, read_calls
 from tracelens.derive.calls.search import Search, Statistics, places_of
 from tracelens.derive.calls.sequence import Advised, advise_calls
 from tracelens.derive.calls.terms import LAYOUTS, Z3Solver, enumerate_layouts, has_z3
+from tracelens.derive.time.judging import judged_ranks
 from tracelens.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """`parts` are in the order of the graph; `candidates` are calls worth timing alone, of which nothing is known."""
+    """`parts` are in the order of the graph; `candidates` are calls worth timing alone, of which nothing is known.
+
+    `launch_ns` is what each call takes the host at least, where launches limit the trace; else 0.
+    """
 
     calls: Calls
     parts: list[Advised]
@@ -29,6 +33,7 @@ class Advice:
     statistics: Statistics
     solver: str
     seconds: float
+    launch_ns: float = 0.0
 
     @property
     def is_guessed(self) -> bool:
@@ -45,12 +50,24 @@ class Advice:
         """Kernel time of a step as it ran."""
         return self.calls.total_ns
 
+    @property
+    def host_now(self) -> float:
+        """Time that the calls of a step as it ran take the host at least, where launches limit the trace; else 0."""
+        judged = [node for part in self.parts if part.is_judged for node in part.part.nodes]
+        return self.launch_ns * sum(bool(node.device_ns) for node in judged)
+
+    @property
+    def host_then(self) -> float:
+        """The same for the advised calls."""
+        return _host_ns(self.parts, self.launch_ns)
+
 
 def is_judgeable(trace: Trace, rank: int) -> bool:
     """Whether a rank ran inference, and was recorded with the shapes of inputs."""
-    told = trace.select("spans", "rank", "phase", "input_shapes").filter(pl.col("rank") == rank)
-    trains = told["phase"].cast(pl.String).is_in(["backward", "optimizer"]).any()
-    return not trains and told["input_shapes"].count() > 0
+    own = trace.scan("spans").filter(pl.col("rank") == rank)
+    trains = pl.col("phase").cast(pl.String).is_in(["backward", "optimizer"]).any()
+    told = own.select(trains=trains, has_shapes=pl.col("input_shapes").is_not_null().any()).collect()
+    return not told["trains"][0] and bool(told["has_shapes"][0])
 
 
 def advise_rank(trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bool | None = None) -> Advice:
@@ -65,10 +82,47 @@ def advise_rank(trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bo
     uses_z3 = has_z3() if z3 is None else z3
     search = Search(costs, Z3Solver() if uses_z3 else enumerate_layouts)
     began = time.perf_counter()
-    parts = advise_calls(calls, search)
+    parts, each = advise_calls(calls, search), launch_ns(trace, rank)
+    if _host_ns(parts, each) > _device_ns(parts):
+        parts = _with_launches(parts, calls, search, each)
     seconds = time.perf_counter() - began
     wanted = _candidates(parts, search, costs)
-    return Advice(calls, parts, wanted, search.statistics, "z3" if uses_z3 else "enumeration", seconds)
+    return Advice(calls, parts, wanted, search.statistics, "z3" if uses_z3 else "enumeration", seconds, each)
+
+
+def launch_ns(trace: Trace, rank: int) -> float:
+    """The time from the call that launches a kernel to its begin, where launches limit the rank; else 0.
+
+    It is the least that a call takes a host which launches one after the other; the framework's own time is not in it.
+    The lower quartile: a kernel that is launched while others wait begins later for their sake.
+    """
+    if not any(judged.rank == rank and judged.bound == "launch" for judged in judged_ranks(trace)):
+        return 0.0
+    at_rank = pl.col("rank") == rank
+    columns = ("rank", "api_call_id", "start_ns")
+    kernels, calls = (trace.select(table, *columns).filter(at_rank) for table in ("kernels", "api_calls"))
+    both = kernels.join(calls, on=columns[:2], suffix="_of_call")
+    delay = (pl.col("start_ns") - pl.col("start_ns_of_call")).quantile(0.25)
+    return float(both.select(delay.fill_null(0)).item())
+
+
+def _device_ns(parts: Sequence[Advised]) -> float:
+    return sum(call.cost.ns for part in parts for call in part.calls)
+
+
+def _host_ns(parts: Sequence[Advised], each: float) -> float:
+    return each * sum(call.cost.ns > 0 for part in parts for call in part.calls)
+
+
+def _with_launches(parts: list[Advised], calls: Calls, search: Search, each: float) -> list[Advised]:
+    """The given calls, of least kernel time, or those of least launches and kernels in sum: what takes less.
+
+    A sequence takes the longer of its launches and its kernels, which is no sum over calls, so what is found is a
+    bound: no sequence takes less than half of the least sum, nor less than the least kernel time.
+    """
+    other = advise_calls(calls, replace(search, launch_ns=each, _found={}))
+    search.statistics.is_bound = True
+    return min(parts, other, key=lambda found: max(_host_ns(found, each), _device_ns(found)))
 
 
 def _candidates(parts: Sequence[Advised], search: Search, costs: Costs) -> list[dict[str, str]]:
@@ -81,9 +135,9 @@ def _candidates(parts: Sequence[Advised], search: Search, costs: Costs) -> list[
             if match.function is OTHER or match.nodes[0].op in VIEWS or not read:
                 continue
             for layout in LAYOUTS if len(read[0].shape) == 4 else LAYOUTS[:1]:
-                places = places_of(match.function, match.nodes, read, (layout,) * len(read))
+                places = places_of(match.nodes, read, (layout,) * len(read))
                 row = costs.candidate(match.function, match.nodes, layout)
-                if row is not None and enumerate_layouts(match.function.constraint, places | {"view": places["in0"]}):
+                if row is not None and enumerate_layouts(match.function.constraints, places | {"view": places["in0"]}):
                     found[repr(row)] = row
     for node in (n for part in parts for n in part.part.given if len(n.shape) == 4):
         for layout in LAYOUTS:
@@ -102,7 +156,6 @@ def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
         "inputs": [
             {"name": n.name, "shape": list(n.shape), "dtype": n.dtype} for n in calls.given.values() if n.op == "input"
         ],
-        "nodes": [[node.name, node.op] for node in calls.nodes],
         "calls": [
             {
                 "function": call.function, "realisation": call.realisation, "nodes": list(call.nodes),
@@ -115,7 +168,8 @@ def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
         "candidates": advice.candidates,
         "predicted": {
             "now_ns": round(advice.now), "then_ns": round(advice.total()), "low_ns": round(advice.total("low")),
-            "high_ns": round(advice.total("high")),
+            "high_ns": round(advice.total("high")), "host_now_ns": round(advice.host_now),
+            "host_then_ns": round(advice.host_then),
         },
         "search": {
             "seconds": round(advice.seconds, 3), "states": advice.statistics.n_states,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.calls.functions import AS_IS, CONV, NORM, OTHER, VIEWS, Function
+from tracelens.derive.calls.functions import CONV, NORM, OTHER, VIEWS, Function
 from tracelens.derive.calls.graphs import Calls, Node
 from tracelens.derive.calls.terms import NCHW, NHWC
 
@@ -128,7 +128,7 @@ def least_sure(evidence: Iterable[str]) -> str:
 
 
 def _key(function: Function, first: Node) -> str:
-    return _function_of(first) if function.key in ("conv", *AS_IS) else function.key
+    return _function_of(first) if function.key == "conv" else function.key
 
 
 def _function_of(node: Node) -> str:

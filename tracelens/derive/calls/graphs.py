@@ -14,9 +14,13 @@ from tracelens.derive.calls.functions import VIEWS
 from tracelens.derive.calls.terms import NCHW, layout_of
 from tracelens.trace import Trace
 
-ADJACENCY = "adjacency"
+EXPORT, OBSERVER, ADJACENCY = "export", "observer", "adjacency"
 GIVEN = ("input", "parameter")
 NAMES = {"_native_batch_norm_legit_no_training": "batch_norm", "cudnn_batch_norm": "batch_norm", "hardtanh": "relu6"}
+MOST_KERNELS = 20_000
+"""Nothing is advised on a step of more kernels: no model launches as many, so its steps are not marked."""
+MOST_STEPS = 50
+"""Of more steps than this the first ones are looked at."""
 _TENSORS = {"conv2d": 3, "linear": 3, "add": 2, "mul": 2, "cat": 99}
 _ARGUED = {"conv2d": slice(0, 4), "max_pool2d": slice(0, 3), "avg_pool2d": slice(0, 3)}
 _DTYPES = {"float": "float32", "c10::Half": "float16", "c10::BFloat16": "bfloat16", "double": "float64"}
@@ -80,18 +84,16 @@ def plain_op(name: str) -> str:
     return NAMES.get(bare, bare)
 
 
-def measured_calls(trace: Trace, rank: int) -> pl.DataFrame:
-    """The outermost ops of one rank in order: step, name, module_path, shapes, what their kernels took.
+def measured_calls(trace: Trace, kernels: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
+    """The outermost ops of the chosen steps in order: step, name, module_path, shapes, what their kernels took.
 
     A row an op that launched kernels or was recorded with shapes; device_ns is its kernels' time.
     """
-    at_rank = pl.col("rank") == rank
-    kernels = trace.select("kernels", "rank", "span_id", "primitive", "duration_ns").filter(at_rank)
     columns = (
         "span_id", "parent_id", "kind", "name", "module_path", "step", "start_ns", "input_shapes", "input_dtypes",
         "input_strides", "concrete_inputs",
     )  # fmt: skip
-    ops = trace.select("spans", "rank", *columns).filter(at_rank & (pl.col("kind") == "op"))
+    ops = trace.select("spans", "rank", *columns, where=chosen & (pl.col("kind") == "op"))
     parents = ops.select("span_id", "parent_id").join(ops.select(parent_id="span_id"), on="parent_id", how="semi")
     ns, moves = pl.col("duration_ns"), pl.col("primitive") == "layout"
     times = (
@@ -139,32 +141,37 @@ def _decoded(text: str | None) -> Any:
 
 def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
     """The calls of one step, with times: means over steps that made the same calls, else the last but one."""
-    steps = [part for _, part in ops.group_by("step", maintain_order=True)]
-    rows = [[_described(row) for row in part.iter_rows(named=True)] for part in steps]
-    if len(rows) == 1 and n_steps > 1 and len(rows[0]) % n_steps == 0:  # steps without marks
-        size = len(rows[0]) // n_steps
-        rows = [rows[0][at : at + size] for at in range(0, len(rows[0]), size)]
-    if not rows:
+    if ops["step"].n_unique() == 1 and n_steps > 1 and ops.height % n_steps == 0:  # steps without marks
+        ops = ops.with_columns(step=pl.int_range(pl.len()) // (ops.height // n_steps))
+    same = pl.struct("name", "input_shapes", "module_path").hash()
+    steps = ops.group_by("step", maintain_order=True).agg(same.implode().alias("calls"))
+    if steps.is_empty():
         return []
-    names = [[(row["op"], row["call"], row["module_path"]) for row in own] for own in rows]
-    if any(own != names[0] for own in names):
-        return rows[-2] if len(rows) > 2 else rows[-1]
-    mean = {
-        what: [sum(values) / len(rows) for values in zip(*([row[what] for row in own] for own in rows), strict=True)]
-        for what in ("device_ns", "transform_ns")
-    }
-    return [row | {what: mean[what][at] for what in mean} for at, row in enumerate(rows[0])]
+    chosen = steps["step"][0]
+    if steps["calls"].n_unique() > 1:
+        chosen = steps["step"][-2 if steps.height > 2 else -1]
+        ops = ops.filter(pl.col("step").eq_missing(chosen))
+    place = pl.int_range(pl.len()).over("step").alias("place")
+    means = ops.group_by(place).agg(pl.col("device_ns", "transform_ns").mean()).sort("place")
+    one = ops.filter(pl.col("step").eq_missing(chosen)).with_columns(means["device_ns"], means["transform_ns"])
+    return [_described(row) for row in one.iter_rows(named=True)]
 
 
 def read_calls(trace: Trace, rank: int) -> Calls:
     """The calls of the rank's model: of the recorded graph, else guessed by adjacency."""
     at_rank = pl.col("rank") == rank
-    kernels = trace.select("kernels", "rank", "primitive", "duration_ns", "step").filter(at_rank)
-    ops = measured_calls(trace, rank)
-    n_steps = max(kernels["step"].drop_nulls().n_unique(), _n_active(trace) if kernels["step"].null_count() else 1)
-    rows = _one_step(ops, n_steps)
+    kernels = trace.select("kernels", "rank", "span_id", "primitive", "duration_ns", "step").filter(at_rank)
+    steps = kernels["step"].unique().drop_nulls().sort()
+    chosen = at_rank
+    if len(steps) > MOST_STEPS:
+        steps = steps.head(MOST_STEPS)
+        chosen &= pl.col("step").is_in(steps.implode())
+        kernels = kernels.filter(pl.col("step").is_in(steps.implode()))
+    n_steps = max(len(steps), _n_active(trace) if kernels["step"].null_count() else 1)
+    is_marked = kernels.height <= MOST_KERNELS * n_steps
+    rows = _one_step(measured_calls(trace, kernels, chosen), n_steps) if is_marked else []
     moves = kernels.filter(pl.col("primitive") == "layout")
-    graph = trace.frame("graph").filter(at_rank & (pl.col("source") == "export"))
+    graph = trace.frame("graph").filter(at_rank & pl.col("source").is_in([EXPORT, OBSERVER]))
     found = _of_graph(graph, rows) if graph.height else _guessed(rows)
     judged = sum(node.device_ns or 0.0 for node in found.nodes)
     total = int(kernels["duration_ns"].sum()) / n_steps
@@ -213,10 +220,14 @@ def _result_shape(node: Node) -> tuple[int, ...]:
 
 
 def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
-    """The graph's nodes, each with the measured call of its module and operator, in order of calls."""
+    """The graph's nodes, each with the measured call of its module and operator, in order of calls.
+
+    What was observed knows no modules: its calls are those of the same operator, shapes and arguments, in order.
+    """
+    is_observed = graph["source"][0] == OBSERVER
     waiting: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
-        waiting[row["op"], row["module_path"]].append(row)
+        waiting[row["op"], row["call" if is_observed else "module_path"]].append(row)
     given: dict[str, Node] = {}
     nodes: list[Node] = []
     known: dict[str, tuple[int, ...]] = {}
@@ -237,14 +248,13 @@ def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
         if row["op"] in GIVEN:
             given[node.name] = node
             continue
-        own = (
-            waiting.get((node.op, node.module_path)) or waiting.get((node.op, root))
-            if not node.module_path
-            else waiting.get((node.op, node.module_path))
-        )
+        own = waiting.get((node.op, node.call if is_observed else node.module_path))
+        if not own and not node.module_path:
+            own = waiting.get((node.op, root))
         if own:
             first = own.pop(0)
-            node = replace(node, device_ns=first["device_ns"], transform_ns=first["transform_ns"], call=node.call)
+            times = {name: first[name] for name in ("device_ns", "transform_ns")}
+            node = replace(node, **times, module_path=node.module_path or first["module_path"])
         elif node.op in VIEWS:
             node = replace(node, device_ns=0.0)
         nodes.append(node)

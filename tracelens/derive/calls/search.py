@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from tracelens.derive.calls.costs import Cost, Costs
-from tracelens.derive.calls.functions import OTHER, TORCH, Function
+from tracelens.derive.calls.functions import CONV, LINEAR, OTHER, Function
 from tracelens.derive.calls.graphs import GIVEN, Node
+from tracelens.derive.calls.libraries import TORCH
 from tracelens.derive.calls.terms import LAYOUTS, NCHW, NHWC, Facts, Solve, enumerate_layouts, strides_of
 
 MOST_NODES = 24
@@ -78,13 +80,15 @@ _Numbered: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], Call]
 class Search:
     """Searches sub-graphs; `solve` says under which layouts a call is legal, `costs` what it takes.
 
-    A function of which nothing was measured has no cost, and is in no sequence.
+    A function of which nothing was measured has no cost, and is in no sequence. The cheapest sequence has the least
+    kernel time, and `launch_ns` for each of its calls.
     """
 
     costs: Costs
     solve: Solve = enumerate_layouts
     functions: Sequence[Function] = TORCH
     statistics: Statistics = field(default_factory=Statistics)
+    launch_ns: float = 0.0
     _legal: dict[object, list[str]] = field(default_factory=dict)
     _found: dict[object, tuple[float, list[_Numbered]] | None] = field(default_factory=dict)
 
@@ -160,7 +164,7 @@ class Search:
                     for name, layout in have | new
                     if name in part.kept or any(reader not in reached for reader in readers[name])
                 )
-                total = cost + call.cost.ns
+                total = cost + call.cost.ns + self.launch_ns
                 rest = sum(own for name, own in least.items() if name not in reached)
                 heapq.heappush(queue, (total + rest, next(order), total, (reached, kept), (*calls, call)))
         return None
@@ -174,8 +178,9 @@ class Search:
         for match in matches:
             for layout in LAYOUTS:
                 cost = self.costs.of(match.function, match.nodes, layout)
-                for node in match.nodes if cost else ():
-                    found[node.name] = min(found[node.name], cost.ns / len(match.nodes))  # type: ignore[union-attr]
+                share = math.inf if cost is None else (cost.ns + self.launch_ns) / len(match.nodes)
+                for node in match.nodes:
+                    found[node.name] = min(found[node.name], share)
         return {name: 0.0 if cost == math.inf else cost for name, cost in found.items()}
 
     def _next(
@@ -210,7 +215,7 @@ class Search:
         self, part: Part, nodes: dict[str, Node], match: _Match, layouts: Sequence[str], covered: frozenset[str]
     ) -> list[str]:
         """Layouts that the call may give, as the solver says; each question is asked once."""
-        places = places_of(match.function, match.nodes, [nodes[n] for n in match.inputs], layouts)
+        places = places_of(match.nodes, [nodes[n] for n in match.inputs], layouts)
         first = match.inputs[0] if match.inputs else ""
         after = covered | {node.name for node in match.nodes}
         live = _is_live(first, part, after)
@@ -226,13 +231,11 @@ class Search:
         key = (match.function.name, tuple(sorted(places.items())))
         if key not in self._legal:
             self.statistics.n_checks += 1
-            self._legal[key] = self.solve(match.function.constraint, places)
+            self._legal[key] = self.solve(match.function.constraints, places)
         return self._legal[key]
 
 
-def places_of(
-    function: Function, covered: Sequence[Node], inputs: Sequence[Node], layouts: Sequence[str]
-) -> dict[str, Facts]:
+def places_of(covered: Sequence[Node], inputs: Sequence[Node], layouts: Sequence[str]) -> dict[str, Facts]:
     """The tensors of a call by place. Weights are laid out ahead, once, as the input is."""
     given = list(zip(inputs, layouts, strict=True))
     places = {f"in{at}": _facts(node.shape, layout) for at, (node, layout) in enumerate(given)}
@@ -240,10 +243,11 @@ def places_of(
         places["in0"] = _facts(covered[0].shape, NCHW)
     if "in1" not in places:
         places["in1"] = places["in0"]
-    if covered[0].weight:
-        places["weight"] = _facts(covered[0].weight, layouts[0] if layouts else NCHW)
-    elif "weight" in repr(function.constraint):
-        places["weight"] = places["in0"]
+    if covered[0].op in (CONV, LINEAR):
+        weight = covered[0].weight
+        places["weight"] = _facts(weight, layouts[0] if layouts else NCHW) if weight else places["in0"]
+    if covered[0].op == CONV:
+        places["window"] = Facts(_window(covered[0]), (1, 1, 1, 1))
     out = _facts(covered[-1].shape, None)
     if out.shape[1:] == (1, 1, 1):  # one run of numbers has one layout
         out = _facts(covered[-1].shape, NCHW)
@@ -258,6 +262,13 @@ def _facts(shape: tuple[int, ...], layout: str | None) -> Facts:
     return Facts(four, None if layout is None else strides_of(four, layout), align=align)
 
 
+def _window(node: Node) -> tuple[int, ...]:
+    """Strides and padding of a convolution, two each; zeros where its arguments were not recorded."""
+    told = [value for value in json.loads(node.call)[2][:2] if isinstance(value, list)]
+    both = [value * 2 if len(value) == 1 else value for value in told]
+    return tuple(n for value in both for n in value) if len(both) == 2 else (0, 0, 0, 0)
+
+
 def _is_flat(node: Node) -> bool:
     """Whether the tensor has one layout only."""
     return len(node.shape) != 4
@@ -269,10 +280,10 @@ def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
 
 def _fit(function: Function, node: Node, readers: dict[str, list[Node]], wanted: Sequence[str]) -> _Match | None:
     """The function beginning at the node, where the operators that follow are those that it covers."""
-    if not function.covers or node.op != function.covers[0]:
+    if not function.pattern or node.op != function.pattern[0]:
         return None
     nodes = [node]
-    for op in function.covers[1:]:
+    for op in function.pattern[1:]:
         last = nodes[-1].name
         own = readers.get(last, [])
         if len(own) != 1 or own[0].op != op or last in wanted or own[0].inputs.count(last) != 1:

@@ -62,45 +62,52 @@ def _is_guessed(calls: Calls, node: Node) -> bool:
 def split(calls: Calls, search: Search) -> list[Part]:
     """Parts of the graph, cut where the last result alone is handed on and no function covers nodes on both sides."""
     nodes = calls.nodes
-    at = {node.name: place for place, node in enumerate(nodes)}
-    last_read = dict.fromkeys(at, -1)
+    last_read = {name: place for place, node in enumerate(nodes) for name in node.inputs}
+    crossed = _crossed(calls, search)
+    parts: list[Part] = []
+    alive: list[Node] = []
+    begin = reach = 0
     for place, node in enumerate(nodes):
-        for name in node.inputs:
-            if name in last_read:
-                last_read[name] = place
-    whole = Part(nodes, tuple(calls.given.values()), (), tuple(n.name for n in nodes if n.is_output))
-    crossed: set[int] = set()
-    for match in search.matches(whole):
-        places = [at[node.name] for node in match.nodes]
-        crossed.update(range(min(places), max(places)))
-    # An input that is read on both sides might be converted on both.
-    for name in calls.given:
-        places = [place for place, node in enumerate(nodes) if name in node.inputs]
-        crossed.update(
-            range(min(places, default=0), max(places, default=0)) if calls.given[name].op != "parameter" else ()
-        )
-    parts, begin = [], 0
-    for place in range(len(nodes)):
-        is_alone = not any(own < place < last_read[name] for name, own in at.items())
-        is_cut = is_alone and place not in crossed
+        is_cut = reach <= place and place not in crossed
         is_full = place + 1 - begin >= MOST_NODES
+        reach = max(reach, last_read.get(node.name, -1))
         if is_cut or is_full or place == len(nodes) - 1:
             search.statistics.is_bound |= is_full and not is_cut and place < len(nodes) - 1
-            parts.append(_part(calls, nodes[begin : place + 1], nodes[:begin], last_read, place))
+            parts.append(_part(calls, nodes[begin : place + 1], alive, last_read, place))
+            alive = [own for own in (*alive, *nodes[begin : place + 1]) if last_read.get(own.name, -1) > place]
             begin = place + 1
     return parts
 
 
-def _part(calls: Calls, own: Sequence[Node], before: Sequence[Node], last_read: dict[str, int], end: int) -> Part:
-    read = {name for node in own for name in node.inputs}
-    given = [node for node in before if node.name in read]
-    given += [node for name, node in calls.given.items() if name in read and node.op != "parameter"]
+def _crossed(calls: Calls, search: Search) -> set[int]:
+    """Places after which the graph is not cut: within what a function covers, and between two readers of an input.
+
+    An input that is read on both sides might be converted on both.
+    """
+    at = {node.name: place for place, node in enumerate(calls.nodes)}
+    outputs = tuple(node.name for node in calls.nodes if node.is_output)
+    whole = Part(calls.nodes, tuple(calls.given.values()), (), outputs)
+    ranges = [[at[node.name] for node in match.nodes] for match in search.matches(whole)]
+    readers: dict[str, list[int]] = {}
+    for place, node in enumerate(calls.nodes):
+        for name in node.inputs:
+            if name in calls.given and calls.given[name].op != "parameter":
+                readers.setdefault(name, []).append(place)
+    return {place for own in (*ranges, *readers.values()) for place in range(min(own), max(own))}
+
+
+def _part(calls: Calls, own: Sequence[Node], alive: Sequence[Node], last_read: dict[str, int], end: int) -> Part:
+    """The part of its own nodes; `alive` are results of the nodes before that it or what follows reads."""
+    read = dict.fromkeys(name for node in own for name in node.inputs)
+    given = [node for node in alive if node.name in read]
+    given += [node for name in read if (node := calls.given.get(name)) is not None and node.op != "parameter"]
     # Where edges are guessed, what a chain ends with is read by the next one, as far as anybody knows.
     ends = {node.name for node in own if node.is_output}
-    handed = {node.name for node in own if last_read[node.name] > end} | (ends if calls.source == ADJACENCY else set())
-    passed = [node for node in before if last_read[node.name] > end and node.name not in read]
-    wanted = [node.name for node in (*before, *own) if node.name in handed or node in passed]
-    wanted += [node.name for node in before if node.name in read and last_read[node.name] > end]
+    handed = {node.name for node in own if last_read.get(node.name, -1) > end}
+    handed |= ends if calls.source == ADJACENCY else set()
+    passed = [node for node in alive if node.name not in read]
+    later = [node.name for node in alive if last_read[node.name] > end]
+    wanted = [*later, *(node.name for node in own if node.name in handed)]
     returned = tuple(node.name for node in own if node.name in ends - handed)
     return Part(tuple(own), (*given, *passed), tuple(wanted), returned)
 

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 Term: TypeAlias = Any
 """A number, or a tuple whose first word says what the rest is."""
 NCHW, NHWC = "NCHW", "NHWC"
 LAYOUTS = (NCHW, NHWC)
+_VIEW = "view"
+"""The one place that another tensor may share its memory with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,23 +159,21 @@ class Z3Solver:
             "ALIAS": z3.Function("ALIAS", whole, whole, truth),
             **{name: z3.Function(name, whole, truth) for name in ("LIVE", "FIXED")},
         }  # fmt: skip
-        self.n_checks = 0
+        self._numbers: dict[str, int] = {}
+        self._made: dict[object, Any] = {}
 
     def __call__(self, constraint: Term, places: Places) -> list[str]:
         """The layouts of `out` under which the constraint holds: models of the solver, until there is no other."""
-        z3, numbers = self._z3, {place: n for n, place in enumerate(places)}
+        z3 = self._z3
         self._solver.push()
         try:
-            for fact in self._facts(places, numbers):
-                self._solver.add(fact)
-            self._solver.add(self._formula(constraint, numbers))
+            for place, facts in places.items():
+                self._solver.add(self._once((place, facts), partial(self._facts, place, facts)))
+            self._solver.add(self._once(constraint, partial(self._formula, constraint)))
             choice = z3.Int("layout_of_out")
-            self._solver.add(
-                z3.Or([self._is_layout(choice, layout, places, numbers) for layout in _candidates(places)])
-            )
+            self._solver.add(z3.Or([self._is_layout(choice, layout, places) for layout in _candidates(places)]))
             found = []
             while True:
-                self.n_checks += 1
                 if self._solver.check() != z3.sat:
                     return [layout for layout in LAYOUTS if layout in found]
                 value = self._solver.model().eval(choice).as_long()
@@ -181,36 +182,40 @@ class Z3Solver:
         finally:
             self._solver.pop()
 
-    def _is_layout(self, choice: Any, layout: str, places: Places, numbers: Mapping[str, int]) -> Any:
+    def _once(self, key: object, make: Callable[[], Any]) -> Any:
+        """What Z3 made of a term or a place's facts; making it takes longer than solving it."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    def _is_layout(self, choice: Any, layout: str, places: Places) -> Any:
         out = places["out"]
         strides = out.strides if out.strides is not None else strides_of(out.shape, layout)
         stride = self._functions["STRIDE"]
-        same = [stride(numbers["out"], d) == own for d, own in enumerate(strides)]
+        same = [stride(self._number("out"), d) == own for d, own in enumerate(strides)]
         return self._z3.And(choice == LAYOUTS.index(layout), *same)
 
-    def _facts(self, places: Places, numbers: Mapping[str, int]) -> Iterator[Any]:
-        own = self._functions
-        for place, facts in places.items():
-            n = numbers[place]
-            for d in range(4):
-                yield own["SHAPE"](n, d) == (facts.shape[d] if d < len(facts.shape) else 0)
-                if facts.strides is not None:
-                    yield own["STRIDE"](n, d) == (facts.strides[d] if d < len(facts.strides) else 0)
-            for name, value in (("DTYPE", facts.dtype), ("DEVICE", facts.device), ("ALIGN", facts.align)):
-                yield own[name](n) == value
-            for name, truth in (("LIVE", facts.live), ("FIXED", facts.fixed)):
-                yield own[name](n) == truth
-            for other, m in numbers.items():
-                yield own["ALIAS"](n, m) == (other in facts.aliases)
+    def _facts(self, place: str, facts: Facts) -> list[Any]:
+        own, n = self._functions, self._number(place)
+        numbers = {"DTYPE": facts.dtype, "DEVICE": facts.device, "ALIGN": facts.align}
+        truths = {"LIVE": facts.live, "FIXED": facts.fixed}
+        shape, strides = ([*told, 0, 0, 0, 0][:4] for told in (facts.shape, facts.strides or ()))
+        known = [own["SHAPE"](n, d) == shape[d] for d in range(4)]
+        known += [own["STRIDE"](n, d) == strides[d] for d in range(4) if facts.strides is not None]
+        known += [own[name](n) == value for name, value in (*numbers.items(), *truths.items())]
+        return [*known, own["ALIAS"](n, self._number(_VIEW)) == (_VIEW in facts.aliases)]
 
-    def _formula(self, term: Term, numbers: Mapping[str, int]) -> Any:
+    def _number(self, place: str) -> int:
+        return self._numbers.setdefault(place, len(self._numbers))
+
+    def _formula(self, term: Term) -> Any:
         if not isinstance(term, tuple):
             return term
         word, *rest = term
         if word in _PROPERTIES:
-            at = [numbers[one] if isinstance(one, str) else one for one in rest]
+            at = [self._number(one) if isinstance(one, str) else one for one in rest]
             return self._functions[word](*at)
-        parts = [self._formula(part, numbers) for part in rest]
+        parts = [self._formula(part) for part in rest]
         if word in ("and", "or"):
             return (self._z3.And if word == "and" else self._z3.Or)(*parts)
         return self._z3.Not(*parts) if word == "not" else _OPERATORS[word](*parts)

@@ -21,6 +21,12 @@ _USED = 0.1
 """A device that works less than this share of the time of the rank's busiest one is left out."""
 _SLOWED = ("launch", "host")
 """The parts that a profiler slows, as it runs inside ops, API calls and Python calls."""
+_BUSY = 0.8
+"""A device that computes for this share of the time is compute-bound."""
+_LITTLE = 0.1
+"""So is one where nothing else takes this share of the time,"""
+_MINOR = 0.25
+"""or this share of what computing takes."""
 _LONGEST = 60
 _MANY_RANKS = 4
 
@@ -50,6 +56,14 @@ class RankTime:
     def share(self, part: str) -> float:
         """The part's share of the judged time."""
         return self.parts[part] / max(sum(self.parts.values()), 1)
+
+    @property
+    def bound(self) -> str:
+        """What limits the rank, as the analysis `verdict` judges: compute, or the largest of the other parts."""
+        first = max(PARTS[1:], key=self.share)
+        computing = self.share("compute")
+        is_minor = self.share(first) < max(_LITTLE, _MINOR * computing)
+        return "compute" if computing >= _BUSY or is_minor else first
 
 
 def judged_ranks(trace: Trace) -> list[RankTime]:

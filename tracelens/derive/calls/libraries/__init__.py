@@ -1,0 +1,6 @@
+"""The library description: a file a library, each with its FUNCTIONS as data."""
+
+from tracelens.derive.calls.libraries import aten, cublas, cudnn
+
+TORCH = (*aten.FUNCTIONS, *cudnn.FUNCTIONS, *cublas.FUNCTIONS)
+"""Every one exists in torch on CUDA, so that what is advised can be applied."""
