@@ -124,9 +124,10 @@ def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
 
 
 def _points(asked: Points, result: Table) -> Drawing | None:
-    """A point for each row that has a value on both axes."""
+    """A point for each row that has a value on both axes, below their roofs."""
     axes, color, size = asked.axes, asked.color, "duration_total_ns"
-    frame = asked.frame.drop_nulls(axes).filter(pl.col(axes[0]) > 0).head(_MOST_POINTS)
+    logarithmic = axes if asked.roofs else axes[:1]
+    frame = asked.frame.drop_nulls(axes).filter(pl.all_horizontal(pl.col(logarithmic) > 0)).head(_MOST_POINTS)
     if frame.is_empty():
         return None
     drawn = dict(zip(("x", "y", "size"), (*axes, size), strict=True))
@@ -136,15 +137,32 @@ def _points(asked: Points, result: Table) -> Drawing | None:
         for label, row in zip(labels(frame, asked.names), frame.iter_rows(named=True), strict=True)
     ]
     values = [alt.Tooltip(f"{field}:Q", title=axis, format=",.4~g") for field, (axis, _) in on.items()]
-    chart = _base(rows, 280).mark_circle(opacity=0.75)
-    chart = chart.encode(
-        x=alt.X("x:Q", title=on["x"][0], scale=alt.Scale(type="log"), axis=_NUMBERS),
-        y=alt.Y("y:Q", title=on["y"][0], axis=_NUMBERS),
+    place = {
+        "x": alt.X("x:Q", title=on["x"][0], scale=alt.Scale(type="log"), axis=_NUMBERS),
+        "y": alt.Y("y:Q", title=on["y"][0], scale=alt.Scale(type="log" if asked.roofs else "linear"), axis=_NUMBERS),
+        "color": _color(color, frame[color].unique(maintain_order=True).to_list()),
+    }
+    points = alt.Chart(alt.InlineData(values=rows)).mark_circle(opacity=0.75)
+    points = points.encode(
+        **place,
         size=alt.Size("size:Q", legend=None, scale=alt.Scale(range=[30, 900])),
-        color=_color(color, frame[color].unique(maintain_order=True).to_list()),
         tooltip=[alt.Tooltip("label:N", title="name"), *values],
     )
-    return Drawing(asked.title, chart)
+    roofs = alt.Chart(alt.InlineData(values=_roofs(asked, rows, on["y"][1]))).mark_line(strokeDash=[4, 4])
+    chart = alt.LayerChart(layer=[roofs.encode(**place), points]) if asked.roofs else points
+    return Drawing(asked.title, chart.properties(width="container", height=280, background="transparent"))
+
+
+def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict[str, Any]]:
+    """The corners of a line for each roof of the points, which rises to its ridge and is level from there on."""
+    xs = [row["x"] for row in rows]
+    words = {row[asked.color] for row in rows}
+    return [
+        {asked.color: word, "x": x, "y": min(most, slope * x) / scale.divisor}
+        for word, (most, slope) in asked.roofs.items()
+        if word in words
+        for x in sorted({min(*xs, most / slope) / 2, most / slope, max(*xs, most / slope) * 2})
+    ]
 
 
 def _density(asked: Density, result: Table) -> Drawing | None:
