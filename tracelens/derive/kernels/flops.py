@@ -94,14 +94,13 @@ def _product(first: int, n_dimensions: int) -> _Formula:
     return count
 
 
-def _convolution(*, stride: int, padding: int, dilation: int | None, transposed: int | None) -> _Formula:
+def _convolution(*, padding: int, stride: int, dilation: int, transposed: int | None) -> _Formula:
     """A convolution whose arguments have these places."""
 
     def count(call: _Call) -> _Counted:
         x, weight = call.shape(0, 3), call.shape(1, 3)
         n = len(x) - 2
-        steps, pads = call.sizes(stride, n), call.sizes(padding, n)
-        spread = [1] * n if dilation is None else call.sizes(dilation, n)
+        steps, pads, spread = (call.sizes(at, n) for at in (stride, padding, dilation))
         is_transposed = False if transposed is None else call.value(transposed)
         if type(is_transposed) is not bool or len(weight) != len(x) or not all(steps):
             raise _UnknownError
@@ -175,7 +174,7 @@ def _halved(call: _Call, flops: int, causal: int) -> int:
     return flops // 2 if call.value(causal) is True else flops
 
 
-_CONVOLUTION = _convolution(stride=3, padding=4, dilation=5, transposed=6)
+_CONVOLUTION = _convolution(padding=4, stride=3, dilation=5, transposed=6)
 _FORMULAS: dict[str, tuple[int, _Formula]] = {
     "aten::mm": (0, _product(0, 2)),
     "aten::addmm": (1, _product(1, 2)),
@@ -186,7 +185,6 @@ _FORMULAS: dict[str, tuple[int, _Formula]] = {
     "aten::_convolution": (0, _CONVOLUTION),
     "aten::convolution_overrideable": (0, _CONVOLUTION),
     "aten::cudnn_convolution": (0, _convolution(padding=2, stride=3, dilation=4, transposed=None)),
-    "aten::_slow_conv2d_forward": (0, _convolution(stride=4, padding=5, dilation=None, transposed=None)),
     "aten::convolution_backward": (0, _convolution_backward),
     "aten::_scaled_dot_product_flash_attention": (0, _attention(causal=4)),
     "aten::_scaled_dot_product_efficient_attention": (0, _attention(causal=6)),
