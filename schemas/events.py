@@ -374,6 +374,7 @@ ALLOCATIONS = Table(
         Column("allocated_bytes", I64, "Total allocated after it.", nullable=True),
         Column("reserved_bytes", I64, "Total reserved after it.", nullable=True),
         Column("device_id", I32, "Device; null for host memory.", nullable=True),
+        Column("span_id", I64, "Innermost span around it on its thread.", nullable=True),
     ),
     ("time_ns",),
 )

@@ -251,7 +251,9 @@ def _waited_for(what: pl.Expr) -> pl.Expr:
 
 
 def _allocations(allocations: pl.DataFrame) -> pl.DataFrame:
-    return allocations.rename({"start_ns": "time_ns"}).with_columns(pl.col("size_bytes").fill_null(0))
+    return allocations.rename({"start_ns": "time_ns"}).with_columns(
+        pl.col("process_id", "thread_id").fill_null(-1), pl.col("size_bytes").fill_null(0)
+    )
 
 
 def _counters(counters: pl.DataFrame) -> pl.DataFrame:

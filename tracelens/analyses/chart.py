@@ -55,6 +55,16 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """The columns of `parts` (column: word) over time `x`, each value until the next one."""
+
+    title: str
+    frame: pl.DataFrame
+    x: str
+    parts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Density:
     """The distribution of a ratio, a curve for each group."""
 
@@ -64,7 +74,7 @@ class Density:
     group: str
 
 
-Chart: TypeAlias = Bars | SplitBars | Points | Density
+Chart: TypeAlias = Bars | SplitBars | Points | Lines | Density
 
 
 def named(frame: pl.DataFrame, *names: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from tracelens.analyses.chart import TOP, Bars, Chart, Density, Points, SplitBars
+from tracelens.analyses.chart import TOP, Bars, Chart, Density, Lines, Points, SplitBars
 from tracelens.report import Section
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.storage.table import Table
@@ -61,6 +61,8 @@ def _drawn(asked: Chart, result: Table) -> Drawing | None:
         return _bars(asked, result)
     if isinstance(asked, Points):
         return _points(asked, result)
+    if isinstance(asked, Lines):
+        return _lines(asked, result)
     return _density(asked, result) if isinstance(asked, Density) else _split_bars(asked, result)
 
 
@@ -163,6 +165,33 @@ def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict
         if word in words
         for x in sorted({min(*xs, most / slope) / 2, most / slope, max(*xs, most / slope) * 2})
     ]
+
+
+def _lines(asked: Lines, result: Table) -> Drawing | None:
+    """A line with steps for each part that has values."""
+    parts = {column: word for column, word in asked.parts.items() if largest_of(asked.frame[column])}
+    if not parts:
+        return None
+    (across, x_scale), (up, y_scale) = (_axis(result, asked.frame, names) for names in ([asked.x], list(parts)))
+    rows = [
+        {"x": _scaled(row[asked.x], x_scale), "value": _scaled(row[column], y_scale), "part": word}
+        for column, word in parts.items()
+        for row in asked.frame.drop_nulls(column).select(asked.x, column).iter_rows(named=True)
+    ]
+    chart = (
+        _base(rows, 220)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("x:Q", title=across, axis=_NUMBERS),
+            y=alt.Y("value:Q", title=up, axis=_NUMBERS),
+            color=_color("part", list(parts.values())),
+            tooltip=[
+                alt.Tooltip("part:N"),
+                *(alt.Tooltip(f"{at}:Q", title=name, format=",.4~f") for at, name in (("x", across), ("value", up))),
+            ],
+        )
+    )
+    return Drawing(asked.title, chart)
 
 
 def _density(asked: Density, result: Table) -> Drawing | None:
