@@ -138,11 +138,15 @@ def _said(row: dict[str, object], frame: pl.DataFrame) -> Iterator[str]:
     of_device = pl.col("device_id").eq_missing(pl.lit(row["device_id"], pl.Int32)) & (pl.col("rank") == row["rank"])
     parts = frame.filter(of_device & (pl.col("what") == "alive")).drop_nulls("share_frac").head(3)
     words = [
-        f"{share:.1%} {by if by == BEFORE else f'in {by}'} ({freed if freed == KEPT else f'freed in {freed}'})"
+        f"{share:.1%} {by if by == BEFORE else _in(by)} ({freed if freed == KEPT else f'freed {_in(freed)}'})"
         for by, freed, share in parts.select("allocated_by", "freed_by", "share_frac").iter_rows()
     ]
     if words:
         yield f"Of that was allocated: {', '.join(words)}."
+
+
+def _in(phase: str) -> str:
+    return "in an unknown phase" if phase == "unknown" else f"in {phase}"
 
 
 def _misfits(events: pl.DataFrame) -> Iterator[str]:

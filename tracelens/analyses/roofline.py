@@ -161,7 +161,10 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all
         if total
     ]
     if known.filter(pl.col("peak_frac") > 1).height:
-        found.append("A share above 100 % is of a peak too low for this device: measure its own.")
+        found.append(
+            "Shares above 100 %: a short run can be faster than the sustained one that a peak was measured in, or the "
+            "peak is another device's."
+        )
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from statistics import median
@@ -14,16 +14,18 @@ from tracelens.plan import load_torch
 from tracelens.running.tools import driver_version
 
 _DTYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16", "fp8": "float8_e4m3fn"}
-_ROUNDS, _ROUND_NS = 7, 50_000_000
-_SIZE, _COPIED_BYTES = 8192, 1 << 31
+_ROUNDS, _ROUND_NS = 7, 20_000_000
+_SIZES, _COPIED_BYTES = (4096, 8192), 1 << 31
 
 
-def measure_peaks(device: str = "cuda", *, size: int = _SIZE, copied_bytes: int = _COPIED_BYTES) -> dict[str, Any]:
+def measure_peaks(
+    device: str = "cuda", *, sizes: Sequence[int] = _SIZES, copied_bytes: int = _COPIED_BYTES
+) -> dict[str, Any]:
     """The peaks of a device, as `read_peaks` takes them; `missing` says why an element type has none.
 
-    A rate is the median of 7 rounds of at least 50 ms each. Matrices have `size` rows and columns of normally
-    distributed numbers (a GPU multiplies zeros faster), and copies go from one half of twice `copied_bytes` to the
-    other: what they read and write counts. Raises ToolError without torch or without a GPU.
+    A rate is the median of 7 rounds of at least 20 ms each, for products that of the best of the sizes. Matrices have
+    as many rows as columns and hold normally distributed numbers (a GPU multiplies zeros faster); of copies in the
+    device's memory what is read and what is written counts. Raises ToolError without torch or without a GPU.
     """
     torch = load_torch("measure-peaks")
     if device == "cuda" and not torch.cuda.is_available():
@@ -35,7 +37,8 @@ def measure_peaks(device: str = "cuda", *, size: int = _SIZE, copied_bytes: int 
     for name, dtype in _DTYPES.items():
         try:
             torch.set_float32_matmul_precision("high" if name == "tf32" else "highest")
-            rates[name] = 2 * size**3 / _seconds(_product(torch, getattr(torch, dtype), device, size), wait)
+            products = {size: _product(torch, getattr(torch, dtype), device, size) for size in sizes}
+            rates[name] = max(2 * size**3 / _seconds(run, wait) for size, run in products.items())
         except (AttributeError, RuntimeError, ValueError) as error:  # no such type in this torch, or on this device
             missing[name] = first_line(error)
         finally:

@@ -144,26 +144,31 @@ def _points(asked: Points, result: Table) -> Drawing | None:
         "y": alt.Y("y:Q", title=on["y"][0], scale=alt.Scale(type="log" if asked.roofs else "linear"), axis=_NUMBERS),
         "color": _color(color, frame[color].unique(maintain_order=True).to_list()),
     }
-    points = alt.Chart(alt.InlineData(values=rows)).mark_circle(opacity=0.75)
-    points = points.encode(
-        **place,
-        size=alt.Size("size:Q", legend=None, scale=alt.Scale(range=[30, 900])),
-        tooltip=[alt.Tooltip("label:N", title="name"), *values],
-    )
-    roofs = alt.Chart(alt.InlineData(values=_roofs(asked, rows, on["y"][1]))).mark_line(strokeDash=[4, 4])
-    chart = alt.LayerChart(layer=[roofs.encode(**place), points]) if asked.roofs else points
+    layers = [
+        alt.Chart()
+        .mark_circle(opacity=0.75)
+        .encode(
+            **place,
+            size=alt.Size("size:Q", legend=None, scale=alt.Scale(range=[30, 900])),
+            tooltip=[alt.Tooltip("label:N", title="name"), *values],
+        )
+    ]
+    roofs = _roofs(asked, rows, on["y"][1])
+    if roofs:
+        layers.append(alt.Chart(alt.InlineData(values=roofs)).mark_line(strokeDash=[4, 4]).encode(**place))
+    chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=layers)
     return Drawing(asked.title, chart.properties(width="container", height=280, background="transparent"))
 
 
 def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict[str, Any]]:
     """The corners of a line for each roof of the points, which rises to its ridge and is level from there on."""
-    xs = [row["x"] for row in rows]
+    xs = [row["x"] for row in rows if row["x"] is not None]
     words = {row[asked.color] for row in rows}
     return [
         {asked.color: word, "x": x, "y": min(most, slope * x) / scale.divisor}
         for word, (most, slope) in asked.roofs.items()
-        if word in words
-        for x in sorted({min(*xs, most / slope) / 2, most / slope, max(*xs, most / slope) * 2})
+        if word in words and math.isfinite(ridge := most / slope)
+        for x in sorted({min(*xs, ridge) / 2, ridge, max(*xs, ridge) * 2})
     ]
 
 
