@@ -79,10 +79,9 @@ def _limits(trace: Trace, given: Peaks | None) -> pl.DataFrame:
 
 def _rated(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with rates, what bounds them, and their share of it."""
-    seconds = pl.col("duration_ns") / 1e9
     rows = rows.with_columns(
-        flops_per_s=_over(pl.col("needed_flops"), seconds),
-        bandwidth_bytes_per_s=_over(pl.col("least_bytes"), seconds),
+        flops_per_s=_over(pl.col("needed_flops") * 1e9, pl.col("duration_ns")),
+        bandwidth_bytes_per_s=_over(pl.col("least_bytes") * 1e9, pl.col("duration_ns")),
         flops_per_byte=_over(pl.col("needed_flops"), pl.col("least_bytes")),
     )
     ridge = pl.col("peak_flops_per_s") / pl.col("peak_bytes_per_s")
@@ -162,8 +161,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all
     ]
     if known.filter(pl.col("peak_frac") > 1).height:
         found.append(
-            "Shares above 100 %: a short run can be faster than the sustained one that a peak was measured in, or the "
-            "peak is another device's."
+            "Shares above 100 %: memory's where inputs lay in the cache, or a convolution's strides skip part of them; "
+            "computation's where a short run is faster than the sustained one that the peak was measured in."
         )
     return found
 
