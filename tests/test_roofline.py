@@ -63,7 +63,7 @@ def test_an_op_its_step_and_what_is_not_modelled() -> None:
     assert steps.rows() == [(0, pytest.approx(0.1), 1, 4_000), (1, None, 0, 8_000)]
     assert ANALYSIS.notes is not None
     assert ANALYSIS.notes(trace, found)[:2] == [
-        "1 calls are modelled, 0.002 GFLOP and 33.3% of kernel time; 66.7% is not modelled.",
+        "Modelled: 1 calls, 0.002 GFLOP, 33.3% of kernel time. Not modelled: 66.7%.",
         "Model FLOP utilization of a step: 10.0% in the median, 10.0% to 10.0%.",
     ]
 
@@ -93,9 +93,9 @@ def test_the_peak_is_of_the_precision_that_ran(kernel: str, dtype: str, expected
 def test_of_nested_ops_the_innermost_modelled_one_counts() -> None:
     """conv2d > convolution > _convolution > cudnn_convolution, and a bias added beside that."""
     said = "[[1, 1, 4, 4], [1, 1, 3, 3], [1]]", '["float", "float", "float"]'
-    outer = {"kind": "op", "input_shapes": said[0], "input_dtypes": said[1]}
+    outer: Row = {"kind": "op", "input_shapes": said[0], "input_dtypes": said[1]}
     values = "[null, null, null, [1, 1], [0, 0], [1, 1], false, [0, 0], 1]"
-    spans = [
+    spans: list[Row] = [
         outer | {"name": "aten::conv2d", "concrete_inputs": "[null, null, null, [1, 1], [0, 0], [1, 1], 1]"},
         outer | {"name": "aten::convolution", "parent_id": 0, "concrete_inputs": values},
         outer | {"name": "aten::_convolution", "parent_id": 1, "concrete_inputs": values},

@@ -157,16 +157,16 @@ def _misfits(events: pl.DataFrame) -> Iterator[str]:
     older, strays = frees.filter(is_older), frees.filter(~is_older)
     twice = lone.filter((pl.col("size_bytes") > 0) & pl.col("following").is_not_null())
     if older.height:
-        yield f"{older.height:,} frees are of blocks from before the capture, or came before their allocation."
+        yield f"Frees of blocks from before the capture, or recorded before their allocation: {older.height:,}."
     if strays.height:
         yield (
-            f"{strays.height:,} frees fit no allocation (another size, no address, or freed twice); no block is "
+            f"Frees that fit no allocation (another size, no address, or freed twice): {strays.height:,}; no block is "
             "guessed for them."
         )
     if twice.height:
         yield (
-            f"{twice.height:,} allocations have no free of their size though their address was used again; they count "
-            "until then."
+            "Allocations without a free of their size, at an address that was used again: "
+            f"{twice.height:,}; they count until then."
         )
     if not events["span_id"].count():
         yield "No op is known around the allocations: collect the trace again, with its ops."

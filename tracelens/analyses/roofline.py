@@ -144,8 +144,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all
     total, rest = (int(part["duration_total_ns"].sum()) for part in (ops, ops.filter(is_rest)))
     calls = ops.filter(~is_rest)
     share = rest / total if total else 0
-    what = f"{calls['n_calls'].sum():,} calls are modelled, {float(calls['flops'].sum()) / 1e9:,.3f} GFLOP"
-    found = [f"{what} and {1 - share:.1%} of kernel time; {share:.1%} is not modelled."]
+    what = f"Modelled: {calls['n_calls'].sum():,} calls, {float(calls['flops'].sum()) / 1e9:,.3f} GFLOP"
+    found = [f"{what}, {1 - share:.1%} of kernel time. Not modelled: {share:.1%}."]
     if steps["mfu_frac"].count():
         low, middle, high = (getattr(steps["mfu_frac"], of)() for of in ("min", "median", "max"))
         found.append(f"Model FLOP utilization of a step: {middle:.1%} in the median, {low:.1%} to {high:.1%}.")
