@@ -224,6 +224,7 @@ ALLOCATIONS = Table("allocations", "A change of the allocator's state.", (
     Column("allocated_bytes", I64, "Total allocated after it.", nullable=True),
     Column("reserved_bytes", I64, "Total reserved after it.", nullable=True),
     Column("device_id", I32, "Device; null for host memory.", nullable=True),
+    Column("span_id", I64, "Innermost span around it on its thread.", nullable=True),
 ), ("time_ns",))  # fmt: skip
 COUNTERS = Table("counters", "A sampled value.", (
     RANK,

@@ -86,13 +86,20 @@ OF_2021 = """
 def test_arguments_that_are_no_tensors_are_kept_but_for_text(tmp_path: Path) -> None:
     """The profiler writes them as Python spells them; text may be a secret."""
     inputs = ["", "[3, 3]", "False", "1e-05", "hf_token", "Infinity", '[1, "secret"]', '{"a": 1}', 7, "[[1, 2], [3]]"]
+    inputs += ["[True, False]", "0.", "[1., 2.5]", "True story"]
     told = {"Input Strides": [[9, 3, 1], [], [[4, 1], [1]]], "Concrete Inputs": inputs}
     op = {"ph": "X", "cat": "cpu_op", "name": "aten::conv2d", "pid": 1, "tid": 1, "ts": 10, "dur": 5}
     odd = {"Input Strides": {"a": "secret"}, "Concrete Inputs": "secret"}
     events = [op | {"args": told}, op | {"ts": 20, "args": odd}, op | {"ts": 30}]
     capture = read(write(tmp_path / "t.json", json.dumps({"traceEvents": events})))
     assert rows(capture, "spans", "input_strides", "concrete_inputs") == [
-        ("[[9, 3, 1], [], [[4, 1], [1]]]", "[null, [3, 3], false, 1e-05, null, null, null, null, 7, [[1, 2], [3]]]"),
+        (
+            "[[9, 3, 1], [], [[4, 1], [1]]]",
+            (
+                "[null, [3, 3], false, 1e-05, null, null, null, null, 7, [[1, 2], [3]], [true, false], 0.0, "
+                "[1.0, 2.5], null]"
+            ),
+        ),
         (None, None),
         (None, None),
     ]

@@ -111,7 +111,7 @@ def test_what_has_no_answer_is_a_line_at_the_end_with_what_shares_its_reason() -
     assert sorted(named) == sorted(one.analysis.name for one in made.sections if one.missing is not None)
     (line,) = [line for line in lines if "kernel_grids" in line]
     assert line.startswith(
-        "layer_attribution, advise, kernel_grids, top_kernels, launch_delay: needs the table kernels, "
+        "layer_attribution, advise, kernel_grids, roofline, top_kernels, launch_delay: needs the table kernels, "
     )
     assert "tracelens collect torch" in line
     text, markdown, page = to_text(made, Screen(width=1000)), to_markdown(made), to_html(made)

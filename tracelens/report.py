@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -9,6 +10,7 @@ from tracelens.analyses import ANALYSES, Analysis
 from tracelens.derive.comparing.gate import Verdict
 from tracelens.derive.comparing.judging import DEFAULT, Rules
 from tracelens.derive.comparing.same_work import unrelated
+from tracelens.derive.kernels.peaks import Peaks
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace
 from tracelens.trace.checking import blame_rows
@@ -81,8 +83,14 @@ def check_sections(names: Sequence[str], *, has_base: bool) -> None:
         raise UsageError(f"{', '.join(needs_base)} compares two traces; name the other one with --against")
 
 
-def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] = (), rules: Rules = DEFAULT) -> Report:
-    """Run the named analyses (all that apply, where none is named) over the trace.
+def build_report(
+    trace: Trace,
+    base: Trace | None = None,
+    names: Sequence[str] = (),
+    rules: Rules = DEFAULT,
+    peaks: Peaks | None = None,
+) -> Report:
+    """Run the named analyses (all that apply, where none is named) over the trace, with a device's own peaks if given.
 
     Raises UsageError as `check_sections` does.
     """
@@ -92,7 +100,7 @@ def build_report(trace: Trace, base: Trace | None = None, names: Sequence[str] =
     sections = [
         Section(analysis, analysis.result.empty(), [], refused)
         if refused and analysis.of_one_program
-        else run_section(analysis, trace, base, rules)
+        else run_section(analysis, trace, base, rules, peaks)
         for analysis in chosen
     ]
     return Report(trace, base, sections, bool(names), refused)
@@ -103,10 +111,15 @@ def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
     return (base is not None or not analysis.is_pair) and not (analysis.of_host and trace.has("kernels"))
 
 
-def run_section(analysis: Analysis, trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Section:
+def run_section(
+    analysis: Analysis, trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT, peaks: Peaks | None = None
+) -> Section:
     """Run one analysis; a table that is missing becomes the section's `missing` text, not an error."""
     traces = (base, trace) if analysis.is_pair else (trace,)
-    more = ({"base": base} if analysis.takes_base else {}) | ({"rules": rules} if analysis.is_judged else {})
+    more: dict[str, Any] = ({"base": base} if analysis.takes_base else {}) | (
+        {"rules": rules} if analysis.is_judged else {}
+    )
+    more |= {"peaks": peaks} if analysis.takes_peaks else {}
     try:
         with blame_rows(*(one for one in (base, trace) if one is not None)):
             frame = analysis.run(*traces, **more)

@@ -118,6 +118,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "memsets": _SIZED,
     "synchronizations": (*_WORK, Column("what", WORD, "cuda_sync_kind", "name"), *_TIMES),
     "allocations": (
+        *_THREAD,
         Column("address", TAKE, "Addr"),
         Column("size_bytes", TAKE, "Bytes"),
         Column("allocated_bytes", TAKE, "Total Allocated"),

@@ -33,7 +33,8 @@ _DTYPE_BYTES = {
     "float8_e4m3fn": 1, "float8_e5m2": 1, "uint8": 1, "c10::bfloat16": 2, "c10::half": 2,
 }  # fmt: skip
 _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
-_SPELLED = {"True": "true", "False": "false"}
+_NOT_AS_JSON = re.compile(r"\b(?:True|False)\b|\.(?![0-9])")
+"""Python's truth values, and the point that C++ ends a whole number with."""
 _LONGEST_INPUT, _DEEPEST_INPUT = 1 << 16, 4
 _STEP = r"^ProfilerStep#[0-9]+$"
 _MODULE = "nn.Module: "
@@ -103,8 +104,13 @@ def _plain(written: str) -> str | None:
     values = _decoded(written)
     if not isinstance(values, list):
         return None
-    read = (_decoded(_SPELLED.get(value, value)) if isinstance(value, str) else value for value in values)
+    read = (_decoded(_as_json(value)) if isinstance(value, str) else value for value in values)
     return json.dumps([value if _is_plain(value) else None for value in read])
+
+
+def _as_json(value: str) -> str:
+    """A value as JSON spells it, where it is a number, a truth value or a list of them."""
+    return _NOT_AS_JSON.sub(lambda found: found[0].lower() if found[0] != "." else ".0", value)
 
 
 def _decoded(text: str) -> Any:
@@ -243,7 +249,9 @@ def _waited_for(what: pl.Expr) -> pl.Expr:
 
 
 def _allocations(allocations: pl.DataFrame) -> pl.DataFrame:
-    return allocations.rename({"start_ns": "time_ns"}).with_columns(pl.col("size_bytes").fill_null(0))
+    return allocations.rename({"start_ns": "time_ns"}).with_columns(
+        pl.col("process_id", "thread_id").fill_null(-1), pl.col("size_bytes").fill_null(0)
+    )
 
 
 def _counters(counters: pl.DataFrame) -> pl.DataFrame:

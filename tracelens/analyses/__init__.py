@@ -26,9 +26,11 @@ from tracelens.analyses.timing_methods import timing_methods as timing_methods
 from tracelens.analyses.dispatch_depth import dispatch_depth as dispatch_depth
 from tracelens.analyses.stack_alignment import stack_alignment as stack_alignment
 from tracelens.analyses.kernel_grids import kernel_grids as kernel_grids
+from tracelens.analyses.roofline import roofline as roofline
 from tracelens.analyses.compare_grids import compare_grids as compare_grids
 from tracelens.analyses.copy_cost import copy_cost as copy_cost
 from tracelens.analyses.compare_copies import compare_copies as compare_copies
+from tracelens.analyses.memory_timeline import memory_timeline as memory_timeline
 from tracelens.analyses.compare_memory import compare_memory as compare_memory
 from tracelens.analyses.top_kernels import top_kernels as top_kernels
 from tracelens.analyses.compare_kernels import compare_kernels as compare_kernels

@@ -22,6 +22,7 @@ class Analysis:
     `takes_base`: the trace compared with, where there is one, is passed as `base`. `of_host`: it reads all spans, for
     what a trace without kernels is asked; a report on one with kernels has it where it is named. `of_one_program`: it
     matches what two runs of one program have in common, and is not run on others. `is_judged`: it takes `rules`.
+    `takes_peaks`: it takes a device's `peaks`, where some are given.
     """
 
     question: str
@@ -35,6 +36,7 @@ class Analysis:
     of_host: bool = False
     of_one_program: bool = False
     is_judged: bool = False
+    takes_peaks: bool = False
 
     @property
     def name(self) -> str:

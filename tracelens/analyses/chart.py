@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import polars as pl
@@ -41,13 +41,27 @@ class SplitBars:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """One point a row, the first of the axes logarithmic, as large as its total duration."""
+    """One point a row, the first of the axes logarithmic, as large as its total duration.
+
+    With `roofs`, by colour the largest y and the most that y may be for each x, both axes are, and these are lines.
+    """
 
     title: str
     frame: pl.DataFrame
     names: Sequence[str]
     axes: tuple[str, str]
     color: str
+    roofs: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The columns of `parts` (column: word) over time `x`, each value until the next one."""
+
+    title: str
+    frame: pl.DataFrame
+    x: str
+    parts: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +74,7 @@ class Density:
     group: str
 
 
-Chart: TypeAlias = Bars | SplitBars | Points | Density
+Chart: TypeAlias = Bars | SplitBars | Points | Lines | Density
 
 
 def named(frame: pl.DataFrame, *names: str) -> list[str]:

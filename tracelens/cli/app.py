@@ -20,6 +20,7 @@ from tracelens.analyses import ANALYSES
 from tracelens.cli import advise as cli_advise
 from tracelens.cli import collect as cli_collect
 from tracelens.cli import doctor
+from tracelens.cli import peaks as cli_peaks
 from tracelens.cli import plan as cli_plan
 from tracelens.cli import report as cli_report
 from tracelens.cli.io import Sources, drop_output, emit, open_any, screen, tell, write_report
@@ -153,6 +154,7 @@ def options(
 app.command()(cli_report.report)
 app.command()(cli_plan.plan)
 app.command()(cli_advise.advise)
+app.command()(cli_peaks.measure_peaks)
 
 
 @app.command()

@@ -1,12 +1,11 @@
 """The tools and packages that tracelens can use, and whether they are here, without starting anything slow."""
 
 import ctypes
-from pathlib import Path
 
 import polars as pl
 
 from tracelens.native import LIBRARY
-from tracelens.running.tools import VERSION, package
+from tracelens.running.tools import driver_version, package
 from tracelens.storage.table import Column, Table
 from tracelens.trace.collector import COLLECTORS, Found, Tool
 
@@ -21,7 +20,6 @@ FINDINGS = Table(
         Column("to_get_it", pl.String, "How to get it, or what it lacks; null where all is here.", nullable=True),
     ),
 )
-_DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def examine() -> pl.DataFrame:
@@ -40,11 +38,7 @@ def _nvml(_: str) -> Found:
         ctypes.CDLL("libnvidia-ml.so.1")
     except OSError:
         return Found(False)
-    try:
-        match = VERSION.search(_DRIVER.read_text())
-    except OSError:
-        return Found(True)
-    return Found(True, match.group() if match else None)
+    return Found(True, driver_version())
 
 
 _GENERAL = (

@@ -12,6 +12,7 @@ from tracelens.cli.io import Sources, Step, emit, keep_sources, open_any, tell, 
 from tracelens.derive.comparing.expressions import Expression, ExpressionError, parse
 from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict, evaluate
 from tracelens.derive.comparing.judging import DEFAULT, Rules
+from tracelens.derive.kernels.peaks import read_peaks
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report, build_report, check_sections
 from tracelens.trace import Trace
@@ -63,6 +64,12 @@ def report(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
     step: Step = None,
+    peaks: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The GPU's peaks as tracelens measure-peaks wrote them, not its datasheet's."
+        ),
+    ] = None,
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,11 +98,12 @@ def report(  # noqa: PLR0913 - one parameter an option
     gates = _gates(fail_on or [], has_base=bool(against), needs_base=summary is not None or strict)
     for one, target in wanted:
         one.check(names, target)
-    keep_sources([*sources, *(against or [])], [html, out, summary])
+    keep_sources([*sources, *(against or []), *([peaks] if peaks else [])], [html, out, summary])
+    measured = None if peaks is None else read_peaks(peaks)
     runs, bases = _runs(sources, against or [], step)
     rules = Rules(min_effect, bases[1:], runs[1:], across_devices)
     verdicts, blocked = _evaluated(runs, bases, gates, rules)
-    built = replace(build_report(runs[0], bases[0] if bases else None, names, rules), gate=verdicts)
+    built = replace(build_report(runs[0], bases[0] if bases else None, names, rules, measured), gate=verdicts)
     for one, target in wanted:
         write_report(built, one, target, rows)
     if summary is not None:

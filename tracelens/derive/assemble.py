@@ -85,8 +85,15 @@ def _order(rank: _Rank) -> None:
 
 
 def _nest(rank: _Rank) -> None:
-    """Give spans ids, parents, depth and self time, and calls ids and the span around each."""
-    result = nest(_times(rank.spans), _times(rank.calls))
+    """Give spans ids, parents, depth and self time, calls ids and the span around each, and allocations that span."""
+    calls, moments = _times(rank.calls), rank.raw.get("allocations", _NOTHING)
+    if moments.height:  # they are placed as calls of no duration
+        times = _times(moments.with_columns(start_ns="time_ns", duration_ns=pl.lit(0)))
+        calls = pl.concat([calls, times], how="vertical_relaxed")
+    result = nest(_times(rank.spans), calls)
+    around = as_rows(result.call_span).alias("span_id")
+    if moments.height:
+        rank.raw["allocations"] = moments.with_columns(around[rank.calls.height :])
     text = "spans that start inside another and outlast it; not nested in it"
     rank.diagnostics.add("info", "spans_overlap", text, result.n_overlaps)
     text = "Python calls still open at the end though their caller went on"
@@ -100,8 +107,7 @@ def _nest(rank: _Rank) -> None:
             pl.Series("self_ns", result.self_ns, dtype=pl.Int64).shrink_dtype(),
         )
     )
-    around = as_rows(result.call_span).alias("span_id")
-    rank.calls = rank.calls.with_columns(around).with_row_index("api_call_id")
+    rank.calls = rank.calls.with_columns(around[: rank.calls.height]).with_row_index("api_call_id")
 
 
 def _mark_spans(rank: _Rank) -> None:
@@ -175,7 +181,7 @@ def _take_others(rank: _Rank) -> None:
     rank.finish("api_calls", rank.calls)
     for name, order in _ORDERS.items():
         if name in rank.raw:
-            rank.tables[name] = _declared(name, rank.raw.pop(name).sort(order))
+            rank.tables[name] = _declared(name, rank.raw.pop(name).sort(order, maintain_order=True))
     if "devices" in rank.raw:
         rank.tables["devices"] = complete_devices(TABLES["devices"].without("rank").conform(rank.raw.pop("devices")))
 

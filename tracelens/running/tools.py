@@ -12,6 +12,7 @@ from tracelens.trace.collector import Found
 
 VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 _PATIENCE_S = 3
+_DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def program(name: str) -> Found:
@@ -37,3 +38,12 @@ def package(name: str) -> Found:
         return Found(True, metadata.version(name))
     except metadata.PackageNotFoundError:
         return Found(False)
+
+
+def driver_version() -> str | None:
+    """The NVIDIA driver's version as the kernel module states it; null where it states none."""
+    try:
+        match = VERSION.search(_DRIVER.read_text())
+    except OSError:
+        return None
+    return match.group() if match else None

@@ -10,7 +10,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from tracelens.analyses.chart import TOP, Bars, Chart, Density, Points, SplitBars
+from tracelens.analyses.chart import TOP, Bars, Chart, Density, Lines, Points, SplitBars
 from tracelens.report import Section
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.storage.table import Table
@@ -61,6 +61,8 @@ def _drawn(asked: Chart, result: Table) -> Drawing | None:
         return _bars(asked, result)
     if isinstance(asked, Points):
         return _points(asked, result)
+    if isinstance(asked, Lines):
+        return _lines(asked, result)
     return _density(asked, result) if isinstance(asked, Density) else _split_bars(asked, result)
 
 
@@ -124,9 +126,10 @@ def _split_bars(asked: SplitBars, result: Table) -> Drawing | None:
 
 
 def _points(asked: Points, result: Table) -> Drawing | None:
-    """A point for each row that has a value on both axes."""
+    """A point for each row that has a value on both axes, below their roofs."""
     axes, color, size = asked.axes, asked.color, "duration_total_ns"
-    frame = asked.frame.drop_nulls(axes).filter(pl.col(axes[0]) > 0).head(_MOST_POINTS)
+    logarithmic = axes if asked.roofs else axes[:1]
+    frame = asked.frame.drop_nulls(axes).filter(pl.all_horizontal(pl.col(logarithmic) > 0)).head(_MOST_POINTS)
     if frame.is_empty():
         return None
     drawn = dict(zip(("x", "y", "size"), (*axes, size), strict=True))
@@ -136,13 +139,62 @@ def _points(asked: Points, result: Table) -> Drawing | None:
         for label, row in zip(labels(frame, asked.names), frame.iter_rows(named=True), strict=True)
     ]
     values = [alt.Tooltip(f"{field}:Q", title=axis, format=",.4~g") for field, (axis, _) in on.items()]
-    chart = _base(rows, 280).mark_circle(opacity=0.75)
-    chart = chart.encode(
-        x=alt.X("x:Q", title=on["x"][0], scale=alt.Scale(type="log"), axis=_NUMBERS),
-        y=alt.Y("y:Q", title=on["y"][0], axis=_NUMBERS),
-        size=alt.Size("size:Q", legend=None, scale=alt.Scale(range=[30, 900])),
-        color=_color(color, frame[color].unique(maintain_order=True).to_list()),
-        tooltip=[alt.Tooltip("label:N", title="name"), *values],
+    place = {
+        "x": alt.X("x:Q", title=on["x"][0], scale=alt.Scale(type="log"), axis=_NUMBERS),
+        "y": alt.Y("y:Q", title=on["y"][0], scale=alt.Scale(type="log" if asked.roofs else "linear"), axis=_NUMBERS),
+        "color": _color(color, frame[color].unique(maintain_order=True).to_list()),
+    }
+    layers = [
+        alt.Chart()
+        .mark_circle(opacity=0.75)
+        .encode(
+            **place,
+            size=alt.Size("size:Q", legend=None, scale=alt.Scale(range=[30, 900])),
+            tooltip=[alt.Tooltip("label:N", title="name"), *values],
+        )
+    ]
+    roofs = _roofs(asked, rows, on["y"][1])
+    if roofs:
+        layers.append(alt.Chart(alt.InlineData(values=roofs)).mark_line(strokeDash=[4, 4]).encode(**place))
+    chart = alt.LayerChart(data=alt.InlineData(values=rows), layer=layers)
+    return Drawing(asked.title, chart.properties(width="container", height=280, background="transparent"))
+
+
+def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict[str, Any]]:
+    """The corners of a line for each roof of the points, which rises to its ridge and is level from there on."""
+    xs = [row["x"] for row in rows if row["x"] is not None]
+    words = {row[asked.color] for row in rows}
+    return [
+        {asked.color: word, "x": x, "y": min(most, slope * x) / scale.divisor}
+        for word, (most, slope) in asked.roofs.items()
+        if word in words and math.isfinite(ridge := most / slope)
+        for x in sorted({min(*xs, ridge) / 2, ridge, max(*xs, ridge) * 2})
+    ]
+
+
+def _lines(asked: Lines, result: Table) -> Drawing | None:
+    """A line with steps for each part that has values."""
+    parts = {column: word for column, word in asked.parts.items() if largest_of(asked.frame[column])}
+    if not parts:
+        return None
+    (across, x_scale), (up, y_scale) = (_axis(result, asked.frame, names) for names in ([asked.x], list(parts)))
+    rows = [
+        {"x": _scaled(row[asked.x], x_scale), "value": _scaled(row[column], y_scale), "part": word}
+        for column, word in parts.items()
+        for row in asked.frame.drop_nulls(column).select(asked.x, column).iter_rows(named=True)
+    ]
+    chart = (
+        _base(rows, 220)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("x:Q", title=across, axis=_NUMBERS),
+            y=alt.Y("value:Q", title=up, axis=_NUMBERS),
+            color=_color("part", list(parts.values())),
+            tooltip=[
+                alt.Tooltip("part:N"),
+                *(alt.Tooltip(f"{at}:Q", title=name, format=",.4~f") for at, name in (("x", across), ("value", up))),
+            ],
+        )
     )
     return Drawing(asked.title, chart)
 

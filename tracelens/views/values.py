@@ -18,6 +18,8 @@ SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
     "ns": ((1e10, 1e9, "s"), (1e6, 1e6, "ms"), (1e3, 1e3, "µs"), (0, 1, "ns")),
     "bytes": ((1e9, 1e9, "GB"), (1e6, 1e6, "MB"), (1e3, 1e3, "kB"), (0, 1, "B")),
     "bytes/s": ((1e9, 1e9, "GB/s"), (1e6, 1e6, "MB/s"), (0, 1, "B/s")),
+    "FLOP": ((1e12, 1e12, "TFLOP"), (0, 1e9, "GFLOP")),
+    "FLOP/s": ((0, 1e12, "TFLOP/s"),),
     "frac": ((0, 0.01, "%"),),
 }
 """For each stored unit, by magnitude: the least largest value of a column, its divisor, and the symbol."""
@@ -106,7 +108,7 @@ def label_of(column: Column) -> str:
     if unit == "ns" and name.startswith(_SHARES):
         name = name.partition("_")[2]
     if unit is not None:
-        name = name.removesuffix("_bytes_per_s" if unit == "bytes/s" else f"_{unit}")
+        name = name.removesuffix("_bytes_per_s" if unit == "bytes/s" else "_per_s" if unit == "FLOP/s" else f"_{unit}")
     return name.removeprefix("n_").replace("_", " ")
 
 

@@ -12,6 +12,7 @@ from tracelens.derive.layers.attribution import layer_step_times
 from tracelens.derive.time.breakdown import break_down
 from tracelens.derive.time.charging import charge
 from tracelens.derive.time.completing import steps_of
+from tracelens.derive.time.memory import allocator_events
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
@@ -93,18 +94,9 @@ def time_values(trace: Trace) -> pl.DataFrame:
 
 def memory_values(trace: Trace) -> pl.DataFrame:
     """Memory of each step: rank, device (null: host), measure, value; of the whole where no step is marked."""
-    steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
-    rows = trace.select(
-        "allocations", "rank", "device_id", "time_ns", "size_bytes", "allocated_bytes", "reserved_bytes"
-    )
-    rows = rows.sort("time_ns")
-    if steps.height:
-        placed = rows.join_asof(
-            steps.sort("start_ns"), left_on="time_ns", right_on="start_ns", by="rank", check_sortedness=False
-        )
-        rows = placed.filter(pl.col("time_ns") < pl.col("end_ns"))
-    else:
-        rows = rows.with_columns(step=pl.lit(None, pl.Int64))
+    rows = allocator_events(trace)
+    if steps_of(trace).height:
+        rows = rows.drop_nulls("step")
     device = (pl.col("device_id").rank("dense").over("rank") - 1).cast(pl.Int64)
     sums = rows.with_columns(device=device).group_by("rank", "device", "step", maintain_order=True)
     wide = sums.agg(

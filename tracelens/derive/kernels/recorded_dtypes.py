@@ -49,9 +49,9 @@ _SCHEMA = pl.Schema({"rank": pl.Int32(), "span_id": pl.Int64(), "inputs": _INPUT
 
 
 def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
-    words = _parsed(dtypes)
-    types = dict.fromkeys(_dtype(word) for word in words if isinstance(word, str))
-    sizes = dict.fromkeys(_elements(shape) for shape in _parsed(shapes)) or {None: None}
+    words = listed(dtypes)
+    types = dict.fromkeys(element_type(word) for word in words if isinstance(word, str))
+    sizes = dict.fromkeys(_elements(shape) for shape in listed(shapes)) or {None: None}
     return [
         {"dtype": found[0], "width": found[1], "elements": size}
         for found in types
@@ -60,15 +60,17 @@ def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
     ]
 
 
-def _parsed(text: str | None) -> list[Any]:
+def listed(text: str | None) -> list[Any]:
+    """The list that a recorded column holds as JSON; empty where it holds none."""
     try:
         found = json.loads(text or "[]")
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return found if isinstance(found, list) else []
 
 
-def _dtype(word: str) -> tuple[str, int] | None:
+def element_type(word: str) -> tuple[str, int] | None:
+    """Name and bytes of an element type as the profiler or torch writes it; null for any other word."""
     plain = word.strip().lower()
     return _FLOAT8 if "float8" in plain else _DTYPES.get(plain)
 

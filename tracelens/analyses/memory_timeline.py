@@ -1,0 +1,199 @@
+"""Allocated memory over time, its peak, and what was alive then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Chart, Lines
+from tracelens.derive.columns.distinct import matching
+from tracelens.derive.events.ancestry import nearest_row
+from tracelens.derive.events.span_trees import with_trees
+from tracelens.derive.time.memory import DEVICE, allocator_events, matched
+from tracelens.errors import MissingTableError
+from tracelens.schemas.results.memory import BEFORE, KEPT, MEMORY_TIMELINE
+from tracelens.trace import Trace
+
+_MOMENTS, _LEAST_MOMENTS = 2000, 50
+"""Moments of all devices together, and of each at least."""
+_ONLY_ALLOCATES = r"^aten::(?:new_)?(?:empty|zeros|ones|full)(?:_like|_strided|_permuted)?$"
+_SAID = 4
+
+
+def memory_timeline(trace: Trace) -> pl.DataFrame:
+    """The peak of each rank and device (null: the host), the blocks alive then by phase, and moments in time.
+
+    Raises MissingTableError where no allocations were recorded, or none with the allocator's totals.
+    """
+    trace.require("memory_timeline", "allocations")
+    events = _events(trace)
+    if not events["allocated_bytes"].count():
+        raise MissingTableError(
+            "memory_timeline needs the allocator's totals, which this capture does not hold; profile with "
+            "profile_memory=True and torch 1.13 or later (tracelens collect torch --memory)"
+        )
+    start = pl.col("time_ns").min().over("rank")
+    events = events.with_columns(offset_ns=pl.col("time_ns") - start)
+    parts = events.partition_by(DEVICE, maintain_order=True)
+    n_moments = max(_LEAST_MOMENTS, _MOMENTS // len(parts))
+    found = [_of_device(part, n_moments) for part in parts if part["allocated_bytes"].count()]
+    rows = pl.concat(found, how="diagonal").with_columns(device_order=pl.col("device_id").fill_null(-1))
+    order = {"peak": 0, "alive": 1, "time": 2}
+    place = pl.col("what").replace_strict(order, return_dtype=pl.Int64)
+    rows = rows.sort(place, "rank", "device_order", maintain_order=True)
+    return MEMORY_TIMELINE.conform(rows)
+
+
+def _events(trace: Trace) -> pl.DataFrame:
+    """The allocator's events, matched, with the ops, layer and phase around each."""
+    events = matched(allocator_events(trace, "address", "span_id"))
+    spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase")
+    parts = []
+    for tree, own in with_trees(spans, events):
+        is_op = tree["kind"] == "op"
+        does_more = is_op & ~matching(tree["name"], _ONLY_ALLOCATES)[0]
+        parent, at = tree["parent_id"], own["span_id"]
+        op = nearest_row(parent, is_op).gather(at)
+        parts.append(
+            own.with_columns(
+                tree["name"].gather(op).alias("op"),
+                tree["name"].gather(nearest_row(parent, does_more).gather(parent.gather(op))).alias("below"),
+                tree["module_path"].gather(at).alias("layer"),
+                tree["phase"].gather(at).cast(pl.String).fill_null("unknown").alias("phase"),
+            )
+        )
+    return pl.concat(parts, how="vertical_relaxed").sort("at")
+
+
+def _of_device(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
+    """The rows of one device."""
+    peak = events.row(int(events["allocated_bytes"].arg_max() or 0), named=True)
+    most = {"allocated_bytes": peak["allocated_bytes"], "reserved_bytes": events["reserved_bytes"].max()}
+    about = ("rank", "device_id", "step", "offset_ns", "op", "below", "layer", "size_bytes")
+    schema = {name: events.schema[name] for name in (*about, *most)}
+    first = pl.DataFrame({name: [(peak | most)[name]] for name in schema}, schema=schema)
+    alive = _alive(events, peak).with_columns(pl.lit(peak[name], events.schema[name]).alias(name) for name in DEVICE)
+    share = pl.when(peak["allocated_bytes"] > 0).then(pl.col("size_bytes") / peak["allocated_bytes"])
+    top = [first.with_columns(what=pl.lit("peak")), alive.with_columns(what=pl.lit("alive"))]
+    moments = _moments(events, n_moments).with_columns(what=pl.lit("time"))
+    return pl.concat([pl.concat(top, how="diagonal").with_columns(share_frac=share), moments], how="diagonal")
+
+
+def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
+    """allocated_by, freed_by, n_blocks and size_bytes of what was allocated at the peak, the largest first."""
+    then, size, known = peak["at"], pl.col("size_bytes"), pl.col("address").is_not_null()
+    # A block whose address is given out again, or freed with another size, was freed unseen by then.
+    until = pl.col("other").fill_null(pl.col("following"))
+    blocks = events.filter(known & (pl.col("at") <= then) & (size > 0) & (until.is_null() | (until > then)))
+    blocks = blocks.join(events.select(other="at", freed_by="phase"), on="other", how="left")
+    key = ["allocated_by", "freed_by"]
+    seen = blocks.group_by(allocated_by="phase", freed_by=pl.col("freed_by").fill_null(KEPT)).agg(
+        pl.len().cast(pl.Int64).alias("n_blocks"), size.sum()
+    )
+    older = events.filter(known & (pl.col("at") > then) & (size < 0) & pl.col("previous").is_null())
+    older = older.group_by(allocated_by=pl.lit(BEFORE), freed_by="phase").agg(
+        pl.len().cast(pl.Int64).alias("n_blocks"), -size.sum()
+    )
+    rest = int(peak["allocated_bytes"]) - sum(int(part["size_bytes"].sum()) for part in (seen, older))
+    kept = pl.DataFrame({"allocated_by": [BEFORE], "freed_by": [KEPT], "size_bytes": [rest]}).filter(size > 0)
+    rows = pl.concat([seen, older, kept], how="diagonal_relaxed")
+    return rows.sort("size_bytes", *key, descending=[True, False, False])
+
+
+def _moments(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
+    """The largest values of so many parts of the time, or of each event where there are no more."""
+    columns = (*DEVICE, "step", "offset_ns", "allocated_bytes", "reserved_bytes")
+    if events.height <= n_moments:
+        return events.select(columns)
+    first, last = events["offset_ns"][0], events["offset_ns"][-1]
+    part = (pl.col("offset_ns") - first) * n_moments // (last - first + 1)
+    return (
+        events.group_by(part=part, maintain_order=True)
+        .agg(pl.col(*DEVICE, "step", "offset_ns").first(), pl.col("allocated_bytes", "reserved_bytes").max())
+        .select(columns)
+    )
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
+    """The peaks in words, what was alive then, and what the capture's events do not explain."""
+    peaks = frame.filter(pl.col("what") == "peak").sort("allocated_bytes", descending=True, maintain_order=True)
+    found = [sentence for row in peaks.head(_SAID).iter_rows(named=True) for sentence in _said(row, frame)]
+    if peaks.height > _SAID:
+        found.append(f"{peaks.height - _SAID:,} more ranks and devices have smaller peaks.")
+    return found + list(_misfits(matched(allocator_events(trace, "address", "span_id"))))
+
+
+def _said(row: dict[str, object], frame: pl.DataFrame) -> Iterator[str]:
+    """One device's peak, and the largest part of it."""
+    device = "the host" if row["device_id"] is None else f"device {row['device_id']}"
+    where = [f"in step {row['step']}" if row["step"] is not None else "outside of steps"]
+    where += [f"by {row['op']}"] if row["op"] is not None else []
+    where += [f"below {row['below']}"] if row["below"] is not None else []
+    where += [f"of {row['layer']}"] if row["layer"] is not None else []
+    reserved = "" if row["reserved_bytes"] is None else f" (reserved: {row['reserved_bytes']:,} B at most)"
+    most = f"at most {row['allocated_bytes']:,} B were allocated{reserved}"
+    yield f"Rank {row['rank']}, {device}: {most}, {' '.join(where)}."
+    of_device = pl.col("device_id").eq_missing(pl.lit(row["device_id"], pl.Int32)) & (pl.col("rank") == row["rank"])
+    parts = frame.filter(of_device & (pl.col("what") == "alive")).drop_nulls("share_frac").head(3)
+    words = [
+        f"{share:.1%} {by if by == BEFORE else _in(by)} ({freed if freed == KEPT else f'freed {_in(freed)}'})"
+        for by, freed, share in parts.select("allocated_by", "freed_by", "share_frac").iter_rows()
+    ]
+    if words:
+        yield f"Of that was allocated: {', '.join(words)}."
+
+
+def _in(phase: str) -> str:
+    return "in an unknown phase" if phase == "unknown" else f"in {phase}"
+
+
+def _misfits(events: pl.DataFrame) -> Iterator[str]:
+    """Events that do not fit together, counted."""
+    lone = events.filter(pl.col("other").is_null())
+    frees = lone.filter(pl.col("size_bytes") < 0)
+    is_older = pl.col("address").is_not_null() & pl.col("previous").is_null()
+    older, strays = frees.filter(is_older), frees.filter(~is_older)
+    twice = lone.filter((pl.col("size_bytes") > 0) & pl.col("following").is_not_null())
+    if older.height:
+        yield f"Frees of blocks from before the capture, or recorded before their allocation: {older.height:,}."
+    if strays.height:
+        yield (
+            f"Frees that fit no allocation (another size, no address, or freed twice): {strays.height:,}; no block is "
+            "guessed for them."
+        )
+    if twice.height:
+        yield (
+            "Allocations without a free of their size, at an address that was used again: "
+            f"{twice.height:,}; they count until then."
+        )
+    if not events["span_id"].count():
+        yield "No op is known around the allocations: collect the trace again, with its ops."
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    largest = (
+        frame.filter(pl.col("what") == "peak").sort("allocated_bytes", descending=True, maintain_order=True).head(1)
+    )
+    moments = frame.filter(pl.col("what") == "time").join(
+        largest.select("rank", "device_id"), on=["rank", "device_id"], nulls_equal=True, maintain_order="left"
+    )
+    title = "Memory over time"
+    if frame.select("rank", "device_id").n_unique() > 1:
+        rank, device = largest.select("rank", "device_id").row(0)
+        title += f", rank {rank}, {'host' if device is None else f'device {device}'}, which had the largest peak"
+    return [Lines(title, moments, "offset_ns", {"allocated_bytes": "allocated", "reserved_bytes": "reserved"})]
+
+
+ANALYSIS = Analysis(
+    "When was most memory allocated, and for what?",
+    MEMORY_TIMELINE,
+    memory_timeline,
+    notes=notes,
+    shown=(
+        "rank", "device_id", "what", "step", "allocated_by", "freed_by", "n_blocks", "size_bytes", "share_frac",
+        "allocated_bytes", "reserved_bytes", "op", "below", "layer", "offset_ns",
+    ),
+    charts=_charts,
+)  # fmt: skip

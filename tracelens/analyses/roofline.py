@@ -1,0 +1,190 @@
+"""The roofline: how near each op comes to what the device can compute or move."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis
+from tracelens.analyses.chart import Chart, Points, named
+from tracelens.derive.kernels.modelled import modelled
+from tracelens.derive.kernels.peaks import PRECISIONS, Peaks, peaks_of
+from tracelens.derive.time.completing import steps_of
+from tracelens.errors import SourceError
+from tracelens.schemas.results.roofline import ROOFLINE
+from tracelens.trace import Trace
+
+NOT_MODELLED, STEP = "(not modelled)", "(step)"
+_DEVICE = ("rank", "device_id")
+_OP = ("op", "shapes", "dtypes")
+_SUMS = ("flops", "needed_flops")
+
+
+def roofline(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
+    """A row an op, shapes and element types, longest first, then `(step)` rows; `(not modelled)` is always there.
+
+    Peaks are those given where they are the device's own, else its datasheet's. Raises MissingTableError without
+    kernels or without shapes, SourceError where the peaks given are of no device of the trace.
+    """
+    found = modelled(trace)
+    limits = _limits(trace, peaks)
+    calls = found.calls.join(limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True)
+    ops = calls.group_by(*_DEVICE, *_OP).agg(
+        # A call that ran a kernel named for TF32 shows how the others ran, whose kernels are not.
+        pl.col("precision").sort_by(pl.col("precision") == "tf32").last(),
+        pl.col(*_SUMS, "duration_ns", "n_kernels").sum(),
+        pl.len().cast(pl.Int64).alias("n_calls"),
+        _all("least_bytes"),
+    )
+    rest = found.rest.group_by(_DEVICE).agg(pl.col("duration_ns").sum(), n_kernels=pl.len().cast(pl.Int64))
+    devices = pl.concat([found.calls.select(_DEVICE), found.rest.select(_DEVICE)]).unique()
+    rest = devices.join(rest, on=_DEVICE, how="left").with_columns(
+        pl.col("duration_ns", "n_kernels").fill_null(0), op=pl.lit(NOT_MODELLED)
+    )
+    total = pl.col("duration_ns").sum().over(_DEVICE)
+    rows = pl.concat([ops, rest], how="diagonal").with_columns(share_frac=_over(pl.col("duration_ns"), total))
+    rows = rows.join(limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True)
+    rows = _rated(rows.with_columns(pl.when(pl.col("op") != NOT_MODELLED).then("evidence").alias("evidence")))
+    rows = rows.sort(*_DEVICE, "duration_ns", *_OP, descending=[False, False, True, False, False, False])
+    every = pl.concat([rows, _steps(trace, calls, found.rest)], how="diagonal")
+    return ROOFLINE.conform(every.rename({"duration_ns": "duration_total_ns"}))
+
+
+def _limits(trace: Trace, given: Peaks | None) -> pl.DataFrame:
+    """The peaks of each device by precision (null: none is known), with their source or the reason for their lack."""
+    devices = trace.devices.select(*_DEVICE, "name").unique(_DEVICE, keep="first", maintain_order=True)
+    names = devices["name"].unique(maintain_order=True).to_list()
+    if given is not None and given.device not in names:
+        raise SourceError(
+            f"the peaks are of {given.device}, and the trace is of {', '.join(names) or 'no known device'}; run "
+            "tracelens measure-peaks there"
+        )
+    rows = []
+    for rank, device, name in devices.iter_rows():
+        peaks = peaks_of(name, given)
+        for precision in (*PRECISIONS, None):
+            rate = None if peaks is None or precision is None else peaks.flops_per_s.get(precision)
+            if peaks is None:
+                why = f"no peaks of {name} are known; measure them with tracelens measure-peaks"
+            elif rate is None:
+                why = f"no peak of {precision or 'this element type'}: {peaks.source}"
+            else:
+                why = peaks.source
+            rows.append((rank, device, precision, rate, None if peaks is None else peaks.bandwidth_bytes_per_s, why))
+    schema = {
+        "rank": pl.Int32, "device_id": pl.Int32, "precision": pl.String, "peak_flops_per_s": pl.Float64,
+        "peak_bytes_per_s": pl.Float64, "evidence": pl.String,
+    }  # fmt: skip
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _rated(rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows with rates, what bounds them, and their share of it."""
+    rows = rows.with_columns(
+        flops_per_s=_over(pl.col("needed_flops") * 1e9, pl.col("duration_ns")),
+        bandwidth_bytes_per_s=_over(pl.col("least_bytes") * 1e9, pl.col("duration_ns")),
+        flops_per_byte=_over(pl.col("needed_flops"), pl.col("least_bytes")),
+    )
+    ridge = pl.col("peak_flops_per_s") / pl.col("peak_bytes_per_s")
+    computes = pl.col("flops_per_byte") >= ridge
+    return rows.with_columns(
+        bound=pl.when(computes).then(pl.lit("compute")).when(computes.not_()).then(pl.lit("memory")),
+        peak_frac=pl.when(computes)
+        .then(_over(pl.col("flops_per_s"), pl.col("peak_flops_per_s")))
+        .when(computes.not_())
+        .then(_over(pl.col("bandwidth_bytes_per_s"), pl.col("peak_bytes_per_s"))),
+    )
+
+
+def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFrame:
+    """A row for each step that launched kernels: all its modelled calls together."""
+    key = [*_DEVICE, "step"]
+    at_peak = 1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s")
+    sums = calls.drop_nulls("step").group_by(key).agg(
+        pl.col(*_SUMS).sum(), pl.len().cast(pl.Int64).alias("n_calls"), _all("least_bytes"),
+        at_peak=pl.when(at_peak.null_count() == 0).then(at_peak.sum()),
+    )  # fmt: skip
+    ns = pl.col("duration_ns")
+    kernels = pl.concat(
+        [
+            calls.select(*key, "duration_ns", "n_kernels", modelled_ns=ns),
+            rest.select(*key, "duration_ns", n_kernels=pl.lit(1, pl.Int64), modelled_ns=pl.lit(0, pl.Int64)),
+        ]
+    )
+    every = kernels.drop_nulls("step").group_by(key).agg(pl.col("duration_ns", "n_kernels", "modelled_ns").sum())
+    lasting = steps_of(trace).select("rank", "step", step_ns="duration_ns").unique(["rank", "step"], keep="first")
+    found = every.join(sums, on=key, how="left").join(lasting, on=["rank", "step"], how="left")
+    return (
+        found.with_columns(
+            op=pl.lit(STEP),
+            share_frac=_over(pl.col("modelled_ns"), ns),
+            mfu_frac=_over(pl.col("at_peak"), pl.col("step_ns")),
+            flops_per_s=_over(pl.col("needed_flops") * 1e9, pl.col("duration_ns")),
+            bandwidth_bytes_per_s=_over(pl.col("least_bytes") * 1e9, pl.col("duration_ns")),
+        )
+        .sort(key)
+        .drop("at_peak", "step_ns", "modelled_ns")
+    )
+
+
+def _all(column: str) -> pl.Expr:
+    """The sum, null where any is."""
+    return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
+
+
+def _over(value: pl.Expr, by: pl.Expr) -> pl.Expr:
+    """The ratio; null, and not infinite, where a kernel's recorded duration is 0."""
+    return pl.when(by > 0).then(value / by)
+
+
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all notes take these
+    """What is modelled and what is not, the utilization of a step, and where the peaks are from."""
+    steps = frame.filter(pl.col("op") == STEP)
+    ops = frame.filter(pl.col("op") != STEP)
+    is_rest = pl.col("op") == NOT_MODELLED
+    total, rest = (int(part["duration_total_ns"].sum()) for part in (ops, ops.filter(is_rest)))
+    calls = ops.filter(~is_rest)
+    share = rest / total if total else 0
+    what = f"Modelled: {calls['n_calls'].sum():,} calls, {float(calls['flops'].sum()) / 1e9:,.3f} GFLOP"
+    found = [f"{what}, {1 - share:.1%} of kernel time. Not modelled: {share:.1%}."]
+    if steps["mfu_frac"].count():
+        low, middle, high = (getattr(steps["mfu_frac"], of)() for of in ("min", "median", "max"))
+        found.append(f"Model FLOP utilization of a step: {middle:.1%} in the median, {low:.1%} to {high:.1%}.")
+    elif not steps.height:
+        found.append("The trace marks no steps that launch kernels, so there is no utilization of a step.")
+    known = calls.filter(pl.col("peak_frac").is_not_null()).sort("duration_total_ns", descending=True)
+    found += [f"Peaks: {evidence}." for evidence in known["evidence"].unique(maintain_order=True)]
+    lacking = calls.filter(pl.col("peak_flops_per_s").is_null())
+    found += [
+        f"No share of a peak for {int(part['duration_total_ns'].sum()) / total:.1%} of kernel time: {reason}."
+        for (reason,), part in lacking.group_by("evidence", maintain_order=True)
+        if total
+    ]
+    if known.filter(pl.col("peak_frac") > 1).height:
+        found.append(
+            "Shares above 100 %: memory's where inputs lay in the cache, or a convolution's strides skip part of them; "
+            "computation's where a short run is faster than the sustained one that the peak was measured in."
+        )
+    return found
+
+
+def _charts(frame: pl.DataFrame) -> list[Chart]:
+    drawn = frame.drop_nulls(["shapes", "precision"])
+    limits = drawn.select("precision", "peak_flops_per_s", "peak_bytes_per_s").drop_nulls().unique(maintain_order=True)
+    roofs = {precision: (flops, size) for precision, flops, size in limits.iter_rows()}
+    title = "Roofline: each op below what the device can compute and move; larger points took more time"
+    axes = ("flops_per_byte", "flops_per_s")
+    return [Points(title, drawn, named(drawn, "op", "shapes"), axes, "precision", roofs)]
+
+
+ANALYSIS = Analysis(
+    "How near do ops come to what the device can compute or move?",
+    ROOFLINE,
+    roofline,
+    notes=notes,
+    shown=(
+        "rank", "step", "op", "shapes", "dtypes", "n_calls", "flops", "duration_total_ns", "share_frac", "flops_per_s",
+        "bandwidth_bytes_per_s", "bound", "peak_frac", "mfu_frac", "precision", "needed_flops",
+    ),
+    charts=_charts,
+    takes_peaks=True,
+)  # fmt: skip

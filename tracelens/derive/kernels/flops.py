@@ -1,0 +1,231 @@
+"""Floating-point operations of an op's call, as torch.utils.flop_counter (2.13) counts them, and its least bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeGuard
+
+from tracelens.derive.kernels.recorded_dtypes import element_type, listed
+
+_LARGEST = 1 << 40
+"""Sizes above are no sizes, but damage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a call computes and moves.
+
+    `flops` is torch's number. `needed_flops` leaves out what torch counts and no kernel has to compute: half of causal
+    attention, and of the weights' gradient of a convolution of n groups, all but one nth. `least_bytes` is each
+    input's memory read once and each output written once; null where an element type is unknown. `dtype` is that of
+    what is multiplied.
+    """
+
+    flops: int
+    needed_flops: int
+    least_bytes: int | None
+    dtype: str | None
+
+
+class _UnknownError(Exception):
+    """The recorded inputs do not tell what the op computes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The recorded inputs of one call, by position."""
+
+    shapes: Sequence[Any]
+    strides: Sequence[Any]
+    types: Sequence[tuple[str, int] | None]
+    values: Sequence[Any]
+
+    def shape(self, at: int, n_least: int = 2) -> list[int]:
+        """The sizes of a tensor of at least so many dimensions. Raises _UnknownError where there is none."""
+        found = self.shapes[at] if at < len(self.shapes) else None
+        if not _are_sizes(found) or len(found) < n_least:
+            raise _UnknownError
+        return found
+
+    def value(self, at: int) -> Any:
+        """An input that is no tensor; null where it was not recorded."""
+        return self.values[at] if at < len(self.values) else None
+
+    def sizes(self, at: int, n: int) -> list[int]:
+        """A list of n numbers, where one number may stand for all. Raises _UnknownError where there is none."""
+        found = self.value(at)
+        if not _are_sizes(found) or len(found) not in {1, n}:
+            raise _UnknownError
+        return found if len(found) == n else found * n
+
+    def bytes_of(self, at: int) -> int:
+        """Memory of an input: 0 of one that is no tensor, and what is expanded (stride 0) counts once."""
+        kind = self.types[at] if at < len(self.types) else None
+        shape = self.shapes[at] if at < len(self.shapes) else None
+        if kind is None or not _are_sizes(shape):
+            return 0
+        strides = self.strides[at] if at < len(self.strides) else None
+        if not isinstance(strides, list) or len(strides) != len(shape):
+            strides = [1] * len(shape)
+        return kind[1] * prod(size for size, stride in zip(shape, strides, strict=True) if stride != 0)
+
+
+_Counted = tuple[int, int, Sequence[int], Sequence[int]]
+"""FLOPs, those needed, elements of the outputs, and inputs that are not read."""
+_Formula = Callable[[_Call], _Counted]
+
+
+def _are_sizes(found: object) -> TypeGuard[list[int]]:
+    return isinstance(found, list) and all(type(size) is int and 0 <= size <= _LARGEST for size in found)
+
+
+def _product(first: int, n_dimensions: int) -> _Formula:
+    """A product of the matrices, or batches of matrices, at `first` and after it."""
+
+    def count(call: _Call) -> _Counted:
+        one, other = call.shape(first), call.shape(first + 1)
+        if len(one) != n_dimensions or one[:-2] != other[:-2] or one[-1] != other[-2]:
+            raise _UnknownError
+        flops = 2 * prod(one) * other[-1]
+        return flops, flops, [prod(one[:-1]) * other[-1]], []
+
+    return count
+
+
+def _convolution(*, padding: int, stride: int, dilation: int, transposed: int | None) -> _Formula:
+    """A convolution whose arguments have these places."""
+
+    def count(call: _Call) -> _Counted:
+        x, weight = call.shape(0, 3), call.shape(1, 3)
+        n = len(x) - 2
+        steps, pads, spread = (call.sizes(at, n) for at in (stride, padding, dilation))
+        is_transposed = False if transposed is None else call.value(transposed)
+        if type(is_transposed) is not bool or len(weight) != len(x) or not all(steps):
+            raise _UnknownError
+        reach = [d * (k - 1) for d, k in zip(spread, weight[2:], strict=True)]
+        if is_transposed:
+            more, groups = call.sizes(7, n), call.value(8)
+            if type(groups) is not int:
+                raise _UnknownError
+            out = [
+                (s - 1) * t - 2 * p + r + m + 1 for s, t, p, r, m in zip(x[2:], steps, pads, reach, more, strict=True)
+            ]
+            flops, channels = 2 * prod(x[2:]) * x[0] * prod(weight), weight[1] * groups
+        else:
+            out = [(s + 2 * p - r - 1) // t + 1 for s, t, p, r in zip(x[2:], steps, pads, reach, strict=True)]
+            flops, channels = 2 * prod(out) * x[0] * prod(weight), weight[0]
+        if any(size < 0 for size in out):
+            raise _UnknownError
+        return flops, flops, [x[0] * channels * prod(out)], []
+
+    return count
+
+
+def _convolution_backward(call: _Call) -> _Counted:
+    """The gradients that the mask asks for: of the input, of the weights, of the bias."""
+    grad, x, weight = call.shape(0, 3), call.shape(1, 3), call.shape(2, 3)
+    transposed, groups, mask = call.value(7), call.value(9), call.value(10)
+    is_mask = isinstance(mask, list) and len(mask) == 3 and all(type(one) is bool for one in mask)
+    if type(transposed) is not bool or type(groups) is not int or groups < 1 or not is_mask:
+        raise _UnknownError
+    if not len(grad) == len(x) == len(weight):
+        raise _UnknownError
+    # Every number of the smaller image meets every weight of its channel.
+    met = prod((x if transposed else grad)[2:]) * x[0]
+    of_input = 2 * met * prod(weight) if mask[0] else 0
+    of_weight = 2 * met * x[1] * grad[1] * prod(weight[2:]) if mask[1] else 0
+    outputs = [size for size, is_asked in zip((prod(x), prod(weight), grad[1]), mask, strict=True) if is_asked]
+    unread = [at for at, is_asked in ((1, mask[1]), (2, mask[0])) if not is_asked]
+    return of_input + of_weight, of_input + of_weight // groups, outputs, unread
+
+
+def _attention(*, causal: int) -> _Formula:
+    """softmax(q kᵀ) v, of queries, keys and values (batch, heads, length, width); keys may have fewer heads."""
+
+    def count(call: _Call) -> _Counted:
+        q, k, v = (call.shape(at, 4) for at in range(3))
+        flops = 2 * _pairs(q, k, v) * (q[3] + v[3])
+        return flops, _halved(call, flops, causal), [prod(q[:3]) * v[3]], []
+
+    return count
+
+
+def _attention_backward(*, causal: int) -> _Formula:
+    """The gradients of queries, keys and values; the scores are computed anew."""
+
+    def count(call: _Call) -> _Counted:
+        q, k, v = (call.shape(at, 4) for at in range(1, 4))
+        flops = 2 * _pairs(q, k, v) * (3 * q[3] + 2 * v[3])
+        return flops, _halved(call, flops, causal), [prod(q), prod(k), prod(v)], []
+
+    return count
+
+
+def _pairs(q: list[int], k: list[int], v: list[int]) -> int:
+    """The pairs of a query and a key, in all heads. Raises _UnknownError where the shapes do not fit together."""
+    if not len(q) == len(k) == len(v) == 4 or (q[0], q[3]) != (k[0], k[3]) or k[:3] != v[:3]:
+        raise _UnknownError
+    return prod(q[:3]) * k[2]
+
+
+def _halved(call: _Call, flops: int, causal: int) -> int:
+    return flops // 2 if call.value(causal) is True else flops
+
+
+_CONVOLUTION = _convolution(padding=4, stride=3, dilation=5, transposed=6)
+_FORMULAS: dict[str, tuple[int, _Formula]] = {
+    "aten::mm": (0, _product(0, 2)),
+    "aten::addmm": (1, _product(1, 2)),
+    "aten::bmm": (0, _product(0, 3)),
+    "aten::baddbmm": (1, _product(1, 3)),
+    "aten::_scaled_mm": (0, _product(0, 2)),
+    "aten::convolution": (0, _CONVOLUTION),
+    "aten::_convolution": (0, _CONVOLUTION),
+    "aten::convolution_overrideable": (0, _CONVOLUTION),
+    "aten::cudnn_convolution": (0, _convolution(padding=2, stride=3, dilation=4, transposed=None)),
+    "aten::convolution_backward": (0, _convolution_backward),
+    "aten::_scaled_dot_product_flash_attention": (0, _attention(causal=4)),
+    "aten::_scaled_dot_product_efficient_attention": (0, _attention(causal=6)),
+    "aten::_scaled_dot_product_cudnn_attention": (0, _attention(causal=6)),
+    "aten::_scaled_dot_product_flash_attention_backward": (0, _attention_backward(causal=11)),
+    "aten::_scaled_dot_product_efficient_attention_backward": (0, _attention_backward(causal=11)),
+    "aten::_scaled_dot_product_cudnn_attention_backward": (0, _attention_backward(causal=14)),
+}
+"""For each op, the place of what it multiplies, and its formula."""
+MODELLED = tuple(_FORMULAS)
+"""Names of the ops whose operations are counted. Attention by products is counted as these."""
+
+
+def work_of(name: str, shapes: str | None, dtypes: str | None, strides: str | None, values: str | None) -> Work | None:
+    """What a call of the op computes and moves, from its recorded inputs (JSON); null where they do not tell."""
+    at, formula = _FORMULAS[name]
+    types = [element_type(word) if isinstance(word, str) else None for word in listed(dtypes)]
+    call = _Call(listed(shapes), listed(strides), types, listed(values))
+    try:
+        flops, needed, outputs, unread = formula(call)
+    except _UnknownError:
+        return None
+    kind = types[at] if at < len(types) else None
+    if kind is None:
+        return Work(flops, needed, None, None)
+    width = _OUTPUT_WIDTHS.get(call.value(6), kind[1]) if name == "aten::_scaled_mm" else kind[1]
+    read = sum(call.bytes_of(i) for i in range(len(call.shapes)) if i not in unread)
+    return Work(flops, needed, read + width * sum(outputs), kind[0])
+
+
+_OUTPUT_WIDTHS = {5: 2, 6: 4, 15: 2}
+"""Bytes an element of the output type that a scaled product names by torch's number: float16, float32, bfloat16."""
+
+
+def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:
+    """Sizes and element types of an op's tensors, to be shown: `32x3x224x224 64x3x7x7`, `float32`."""
+    pairs = zip(listed(shapes), listed(dtypes) or listed(shapes), strict=False)
+    found = [(size, kind) for size, kind in pairs if _are_sizes(size) and (size or _is_type(kind))]
+    words = [(element_type(kind) or (kind,))[0] for _, kind in found if isinstance(kind, str)]
+    return " ".join("x".join(map(str, size)) or "()" for size, _ in found), " ".join(dict.fromkeys(words))
+
+
+def _is_type(word: Any) -> bool:
+    return isinstance(word, str) and element_type(word) is not None

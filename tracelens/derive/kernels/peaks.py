@@ -1,0 +1,99 @@
+"""What a device reaches at most: measured on it, else as its maker's datasheet states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tracelens.errors import SourceError, first_line
+
+PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8")
+"""Kinds of products that a peak can be of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Peaks:
+    """Peaks of the device of that name: operations a second by precision, bytes a second, and where they are from."""
+
+    device: str
+    flops_per_s: Mapping[str, float]
+    bandwidth_bytes_per_s: float
+    source: str
+
+
+class _File(msgspec.Struct):
+    """What `tracelens measure-peaks` writes, as far as it is read."""
+
+    device: str
+    date: str
+    flops_per_s: dict[str, float]
+    bandwidth_bytes_per_s: float
+    torch: str = ""
+
+
+def read_peaks(path: Path) -> Peaks:
+    """The peaks in a file of `tracelens measure-peaks`. Raises SourceError where it holds none."""
+    again = f"write it with tracelens measure-peaks --out {path.name}"
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_File)
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}; {again}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise SourceError(f"{path}: expected peaks as JSON, found {first_line(error)}; {again}") from error
+    rates = {"bandwidth": found.bandwidth_bytes_per_s, **found.flops_per_s}
+    for name, rate in rates.items():
+        if not (isfinite(rate) and rate > 0):
+            raise SourceError(f"{path}: expected a peak above 0 of {name}, found {rate}; {again}")
+    source = f"measured on {found.date} with torch {found.torch}"
+    return Peaks(found.device, found.flops_per_s, found.bandwidth_bytes_per_s, source)
+
+
+def peaks_of(device: str, given: Peaks | None) -> Peaks | None:
+    """The peaks of a device by its name: those given where they are its own, else its datasheet's, else null."""
+    if given is not None and given.device == device:
+        return given
+    row = _DATASHEETS.get(device.removeprefix("NVIDIA ").removeprefix("Tesla "))
+    if row is None:
+        return None
+    source, bandwidth, *rates = row
+    known = {name: rate * 1e12 for name, rate in zip(PRECISIONS, rates, strict=True) if rate is not None}
+    return Peaks(device, known, bandwidth * 1e9, source)
+
+
+# Operations a second are of dense matrices, with sums in float32. Datasheets of Hopper and later give sparse ones,
+# which are twice these. Source and date, GB/s, then TFLOP/s by precision.
+_H200 = "datasheet: NVIDIA H200 Tensor Core GPU, 2024"
+_H100 = "datasheet: NVIDIA H100 Tensor Core GPU, 2023"
+_A100 = "datasheet: NVIDIA A100 Tensor Core GPU, 2021"
+_V100 = "datasheet: NVIDIA V100 Tensor Core GPU, 2020"
+_DATASHEETS: dict[str, tuple[Any, ...]] = {
+    "B200": ("NVIDIA Blackwell architecture technical brief, 2024", 8000, None, 1125, 2250, 2250, 4500),
+    "H200": (_H200, 4800, 67, 494.5, 989.5, 989.5, 1979),
+    "H100 80GB HBM3": (_H100, 3350, 67, 494.5, 989.5, 989.5, 1979),
+    "H100 PCIe": (_H100, 2000, 51, 378, 756.5, 756.5, 1513),
+    "A100-SXM4-80GB": (_A100, 2039, 19.5, 156, 312, 312, None),
+    "A100 80GB PCIe": (_A100, 1935, 19.5, 156, 312, 312, None),
+    "A100-SXM4-40GB": (_A100, 1555, 19.5, 156, 312, 312, None),
+    "A100-PCIE-40GB": (_A100, 1555, 19.5, 156, 312, 312, None),
+    "V100-SXM2-16GB": (_V100, 900, 15.7, None, None, 125, None),
+    "V100-SXM2-32GB": (_V100, 900, 15.7, None, None, 125, None),
+    "V100-PCIE-16GB": (_V100, 900, 14, None, None, 112, None),
+    "V100-PCIE-32GB": (_V100, 900, 14, None, None, 112, None),
+    "L40S": ("datasheet: NVIDIA L40S, 2023", 864, 91.6, 183, 362.05, 362.05, 733),
+    "L4": ("datasheet: NVIDIA L4 Tensor Core GPU, 2023", 300, 30.3, 60, 121, 121, 242.5),
+    "A10": ("datasheet: NVIDIA A10 Tensor Core GPU, 2021", 600, 31.2, 62.5, 125, 125, None),
+    "T4": ("NVIDIA Turing GPU architecture (WP-09183-001), 2018", 320, 8.1, None, None, 65, None),
+    "GeForce RTX 4090": ("NVIDIA Ada GPU architecture, 2022", 1008, 82.6, 82.6, 165.2, 165.2, 330.3),
+    "GeForce RTX 3090": ("NVIDIA Ampere GA102 GPU architecture, 2020", 936, 35.6, 35.6, 71, 71, None),
+    "GeForce GTX 1080 Ti": ("NVIDIA Turing GPU architecture (WP-09183-001), 2018", 484, 11.3, None, None, None, None),
+    "AMD Instinct MI300X": ("datasheet: AMD Instinct MI300X, 2023", 5300, 163.4, 653.7, 1307.4, 1307.4, 2614.9),
+    "AMD Instinct MI250X": (
+        "datasheet: AMD Instinct MI250X (half of it, the device that torch sees), 2021",
+        1638.4, 47.85, None, 191.5, 191.5, None,
+    ),
+}  # fmt: skip
