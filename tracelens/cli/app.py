@@ -21,9 +21,10 @@ from tracelens.cli import advise as cli_advise
 from tracelens.cli import collect as cli_collect
 from tracelens.cli import doctor
 from tracelens.cli import plan as cli_plan
+from tracelens.cli import query as cli_query
 from tracelens.cli import report as cli_report
 from tracelens.cli.io import Sources, drop_output, emit, open_any, screen, tell, write_report
-from tracelens.errors import SourceError, TracelensError, UsageError
+from tracelens.errors import SourceError, TracelensError, UsageError, near
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
 from tracelens.trace.checking import problems
@@ -153,6 +154,7 @@ def options(
 app.command()(cli_report.report)
 app.command()(cli_plan.plan)
 app.command()(cli_advise.advise)
+app.command()(cli_query.query)
 
 
 @app.command()
@@ -191,7 +193,8 @@ def schema(
         return
     table = TABLES.get(name) or (ANALYSES[name].result if name in ANALYSES else None)
     if table is None:
-        raise UsageError(f"no table or analysis is called {name}; they are {', '.join([*TABLES, *ANALYSES])}")
+        known = [*TABLES, *ANALYSES]
+        raise UsageError(f"no table or analysis is called {name}; {near(name, known)} (tracelens schema lists all)")
     emit(f"{name}: {table.doc}\n\n{_plain(describe(table))}")
 
 

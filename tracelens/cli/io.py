@@ -25,6 +25,7 @@ from tracelens.trace.checking import blame_rows
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.same_run import NOT_TOGETHER
 from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
+from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import WIDTH, Format, Screen
 from tracelens.views.values import printable
 
@@ -46,6 +47,16 @@ Sources = Annotated[
     typer.Argument(
         metavar="TRACE",
         help="A trace directory, or the sources of one run, collected in memory; - is a torch trace on standard input.",
+    ),
+]
+
+
+OneFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="|".join(FORMATS),
+        help="What to print: by default what the ending of --out says, else text, unless --html is given.",
     ),
 ]
 
@@ -155,6 +166,21 @@ def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
         return Screen(rows=rows)
     color = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Screen(shutil.get_terminal_size((WIDTH, 24)).columns, rows, color)
+
+
+def format_of(name: str | None, out: Path | None) -> Format:
+    """The format that was named, else the one that the file's ending says, else text. Raises UsageError for others."""
+    if name is not None:
+        if name not in FORMATS:
+            raise UsageError(f"no format is called {name}; the formats are {', '.join(FORMATS)}")
+        return FORMATS[name]
+    if out is None or not out.suffix:
+        return FORMATS["text"]
+    by_ending = {ending: one for one in FORMATS.values() for ending in one.endings}
+    if out.suffix.lower() not in by_ending:
+        known = ", ".join(sorted(by_ending))
+        raise UsageError(f"{out}: no format ends in {out.suffix}; the endings are {known} (or say --format)")
+    return by_ending[out.suffix.lower()]
 
 
 def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> None:
