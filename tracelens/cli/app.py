@@ -20,6 +20,7 @@ from tracelens.analyses import ANALYSES
 from tracelens.cli import advise as cli_advise
 from tracelens.cli import collect as cli_collect
 from tracelens.cli import doctor
+from tracelens.cli import export as cli_export
 from tracelens.cli import plan as cli_plan
 from tracelens.cli import query as cli_query
 from tracelens.cli import report as cli_report
@@ -155,6 +156,7 @@ app.command()(cli_report.report)
 app.command()(cli_plan.plan)
 app.command()(cli_advise.advise)
 app.command()(cli_query.query)
+app.command()(cli_export.export)
 
 
 @app.command()

@@ -24,7 +24,7 @@ def query(
 ) -> None:
     """Select rows of a trace's tables with SQL; tracelens schema lists tables and columns.
 
-    tracelens query run.tracelens "SELECT name, SUM(duration_ns) AS sum_ns FROM kernels GROUP BY name ORDER BY sum_ns DESC"
+    tracelens query run.tracelens "SELECT name, SUM(duration_ns) AS sum_ns FROM kernels GROUP BY name LIMIT 9"
     """
     chosen = format_of(form, out)
     chosen.check(["query"], out)

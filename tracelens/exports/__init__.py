@@ -2,7 +2,9 @@
 # ruff: noqa: F401 - importing registers
 
 from tracelens.exports.export import Export
+from tracelens.exports.folded import EXPORT as FOLDED
 from tracelens.exports.perfetto import EXPORT as PERFETTO
+from tracelens.exports.speedscope import EXPORT as SPEEDSCOPE
 
 EXPORTS: dict[str, Export] = {one.name: one for one in tuple(globals().values()) if isinstance(one, Export)}
 """Exports by name."""

@@ -26,8 +26,8 @@ _FLOW_BEGINS, _FLOW_ENDS = b"\xf9\x02", b"\x81\x03"
 """Tags of a TrackEvent's flow_ids and terminating_flow_ids."""
 _VALUE = b"\xe1\x02"
 """Tag of a TrackEvent's double_counter_value."""
+_FLOWS_OF_A_RANK = 1 << 32
 _END_OF_SLICE, _COUNTER = b"\x48\x02", b"\x48\x04"
-_PLACES = ("start_ns", "end_ns", "first_flow", "n_flows")
 _MEMORY = {"allocated_bytes": "allocated", "reserved_bytes": "reserved"}
 
 
@@ -42,7 +42,6 @@ def write(selection: Selection, stream: BinaryIO) -> str:
             writer.slices(rank, track)
         _counters(writer, selection, rank)
         _losses(writer, selection, rank)
-        writer.flow_base += writer.n_rank_flows
     if not writer.n_slices:
         raise SourceError(
             f"{selection.trace.name}: holds no events of these ranks and steps; see tracelens check, and export all "
@@ -74,16 +73,25 @@ def _losses(writer: _Writer, selection: Selection, rank: int) -> None:
         writer.instant(rank, ("losses",), row["code"], {name: row[name] for name in ("severity", "count", "text")})
 
 
+def _messages() -> Any:
+    """Perfetto's messages. Raises ToolError without the package."""
+    try:
+        from perfetto.protos.perfetto.trace import perfetto_trace_pb2  # noqa: PLC0415 - optional
+    except ImportError as error:
+        raise ToolError(
+            "an export to perfetto needs the package perfetto: pip install 'tracelens-toolkit[perfetto]'"
+        ) from error
+    return perfetto_trace_pb2
+
+
 @dataclass(slots=True)
 class _Writer:
     """A stream of packets of one sequence: what was interned, which tracks are there, and what was written."""
 
     stream: BinaryIO
-    protos: Any = field(default_factory=lambda: _messages())
+    protos: Any = field(default_factory=_messages)
     words: dict[tuple[str, str], int] = field(default_factory=dict)
     tracks: dict[tuple[str, ...], int] = field(default_factory=dict)
-    flow_base: int = 0
-    n_rank_flows: int = 0
     n_slices: int = 0
     n_flows: int = 0
     n_values: int = 0
@@ -148,8 +156,8 @@ class _Writer:
             more = wire.FLOW_BYTES * (row.get("n_flows") or 0) + wire.TRACK_BYTES
             heads.append(wire.packet_head(self.event(1, row), more))
         self._seen(frame["start_ns"])
-        flows = self._flows(frame, launches=track.launches)
-        for lane, events in in_lanes(frame["start_ns"], frame["end_ns"], nested=track.nested):
+        flows = self._flows(frame, rank, launches=track.is_host)
+        for lane, events in in_lanes(frame["start_ns"], frame["end_ns"], nested=track.is_host):
             path = (f"rank {rank}", *track.path[:-1], track.path[-1] + (f", lane {lane + 1}" if lane else ""))
             number = wire.constant(wire.track(self.track(path)))
             is_begin = events >= 0
@@ -163,19 +171,16 @@ class _Writer:
             self.stream.write(wire.memory(wire.joined([*pieces, number, *wire.moments(times)])))
             self.n_slices += int(is_begin.sum())
 
-    def _flows(self, frame: pl.DataFrame, *, launches: bool) -> pa.Array | None:
+    def _flows(self, frame: pl.DataFrame, rank: int, *, launches: bool) -> pa.Array | None:
         """Each row's flow ids as bytes, and nothing as a last one; null where no row has any."""
         if "n_flows" not in frame.columns or not frame["n_flows"].fill_null(0).sum():
             return None
         counts = frame["n_flows"].fill_null(0)
         firsts = frame["first_flow"].fill_null(0)
         ids = pl.select(pl.int_ranges(firsts, firsts + counts)).to_series().explode().drop_nulls()
-        if launches:
-            self.n_flows += len(ids)
-        else:
-            self.n_rank_flows = max(self.n_rank_flows, int(ids.max() or 0))
+        self.n_flows += len(ids) if launches else 0
         tag = wire.constant(_FLOW_BEGINS if launches else _FLOW_ENDS)
-        records = wire.joined([tag, wire.eight_bytes((ids + self.flow_base).cast(pl.Int64))])
+        records = wire.joined([tag, wire.eight_bytes(ids.cast(pl.Int64) + rank * _FLOWS_OF_A_RANK)])
         return wire.cut(records, counts * wire.FLOW_BYTES)
 
     def counter(self, rank: int, path: tuple[str, ...], unit: str, values: pl.DataFrame) -> None:
@@ -206,17 +211,6 @@ class _Writer:
         if earliest < 0:
             raise SourceError(f"an event starts at {earliest:,} ns, before its own clock began; see tracelens check")
         self.first_ns = earliest if self.first_ns is None else min(self.first_ns, earliest)
-
-
-def _messages() -> Any:
-    """Perfetto's messages. Raises ToolError without the package."""
-    try:
-        from perfetto.protos.perfetto.trace import perfetto_trace_pb2  # noqa: PLC0415 - optional
-    except ImportError as error:
-        raise ToolError(
-            "an export to perfetto needs the package perfetto: pip install 'tracelens-toolkit[perfetto]'"
-        ) from error
-    return perfetto_trace_pb2
 
 
 EXPORT = Export("perfetto", ".pftrace", "https://ui.perfetto.dev", write)

@@ -20,22 +20,22 @@ class Track:
     """Slices of one place, by start and longest first: start_ns, end_ns, category, name, and columns that tell more.
 
     `path` names the track and what it lies in, outermost first. `first_flow` and `n_flows` are, for a call, the numbers
-    of the device work that it launched; for device work its own number. Where `nested`, slices lie in each other.
+    of the device work that it launched; for device work its own number. Slices of the host lie in each other.
     """
 
     path: tuple[str, ...]
     slices: pl.DataFrame
-    nested: bool = False
-    launches: bool = False
+    is_host: bool = False
 
 
 def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
     """The tracks of a rank with any slices: steps, host threads, each device's idle time and streams."""
     steps = selection.in_time(steps_of(selection.trace), rank).select("name", *_TIMES)
     work = _device_work(selection, rank)
+    flow = pl.col("first_flow")
+    launched = work.drop_nulls("first_flow").group_by("api_call_id").agg(flow.min(), n_flows=pl.len().cast(pl.Int64))
     yield from _track(("steps",), steps.with_columns(category=pl.lit("step")))
-    for (process, thread), part in _by(_host(selection, rank, work), "process_id", "thread_id"):
-        yield from _track((f"process {process}", f"thread {thread}"), part, nested=True, launches=True)
+    yield from host_tracks(selection, rank, launched)
     if selection.trace.heights("kernels").get(rank):
         idle = selection.in_time(selection.idle, rank).select(
             "device_id", "start_ns", "what", name="cause", duration_ns=pl.col("end_ns") - pl.col("start_ns")
@@ -50,38 +50,33 @@ def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
         yield from _track((f"GPU {'' if device is None else device}".strip(), place), part)
 
 
-def _track(
-    path: tuple[str, ...], slices: pl.DataFrame, *, nested: bool = False, launches: bool = False
-) -> Iterator[Track]:
+def host_tracks(selection: Selection, rank: int, launched: pl.DataFrame | None = None) -> Iterator[Track]:
+    """A track for each thread with the rank's spans and API calls; `launched` has first_flow and n_flows of calls."""
+    place = ("process_id", "thread_id", *_TIMES)
+    spans = selection.rows("spans", rank, *place, "name", "kind").rename({"kind": "category"})
+    calls = selection.rows("api_calls", rank, *place, "api_call_id", "api").rename({"api": "name"})
+    calls = calls.with_columns(category=pl.lit("api call").cast(pl.Categorical))
+    if launched is not None:
+        calls = calls.join(launched, on="api_call_id", how="left", maintain_order="left")
+    both = pl.concat([spans, calls.drop("api_call_id")], how="diagonal")
+    for (process, thread), part in _by(both, "process_id", "thread_id"):
+        yield from _track((f"process {process}", f"thread {thread}"), part, is_host=True)
+
+
+def _track(path: tuple[str, ...], slices: pl.DataFrame, *, is_host: bool = False) -> Iterator[Track]:
     if slices.height:
         ordered = (
             slices.with_columns(_END)
             .drop("duration_ns")
             .sort("start_ns", "end_ns", descending=[False, True], maintain_order=True)
         )
-        yield Track(path, ordered, nested, launches)
+        yield Track(path, ordered, is_host)
 
 
 def _by(frame: pl.DataFrame, *keys: str) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
     """The rows of each combination of keys, without these."""
     parts = frame.partition_by(*keys, as_dict=True, include_key=False)
     return sorted(parts.items(), key=lambda item: tuple((key is not None, key) for key in item[0]))
-
-
-def _host(selection: Selection, rank: int, work: pl.DataFrame) -> pl.DataFrame:
-    """The rank's spans and API calls, spans first, with the numbers of the work that calls launched."""
-    place = ("process_id", "thread_id", *_TIMES)
-    launched = (
-        work.drop_nulls("first_flow")
-        .group_by("api_call_id")
-        .agg(pl.col("first_flow").min(), n_flows=pl.len().cast(pl.Int64))
-    )
-    spans = selection.rows("spans", rank, *place, "name", "kind").rename({"kind": "category"})
-    calls = selection.rows("api_calls", rank, *place, "api_call_id", "api").select(
-        *place, "api_call_id", name="api", category=pl.lit("api call").cast(pl.Categorical)
-    )
-    calls = calls.join(launched, on="api_call_id", how="left", maintain_order="left").drop("api_call_id")
-    return pl.concat([spans, calls], how="diagonal")
 
 
 def _device_work(selection: Selection, rank: int) -> pl.DataFrame:
