@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,8 @@ from tracelens.schemas import TABLES
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 from tracelens.trace.checking import blame_rows
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,7 @@ def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
 
 def run_section(analysis: Analysis, trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT) -> Section:
     """Run one analysis; a table that is missing becomes the section's `missing` text, not an error."""
+    _LOG.debug("%s", analysis.name)
     traces = (base, trace) if analysis.is_pair else (trace,)
     more = ({"base": base} if analysis.takes_base else {}) | ({"rules": rules} if analysis.is_judged else {})
     try:

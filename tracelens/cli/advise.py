@@ -10,7 +10,7 @@ import typer
 
 from tracelens.analyses.advise import advise as find_advice
 from tracelens.analyses.advise import notes
-from tracelens.cli.io import emit, keep_sources, open_any, screen, tell
+from tracelens.cli.io import emit, keep_sources, open_any, progress, screen, tell
 from tracelens.derive.calls.advising import advise_rank, plan_of
 from tracelens.trace import Trace
 from tracelens.views.formats.text import frame_to_text
@@ -43,7 +43,8 @@ def advise(
     keep_sources([*trace, *(costs or [])], [out])
     opened = open_any(trace)
     others: list[Trace] = [open_any([path]) for path in costs or []]
-    frame = find_advice(opened, costs=others, z3=None)
+    with progress("searching"):
+        frame = find_advice(opened, costs=others, z3=None)
     if frame.height and out is not None:
         made = advise_rank(opened, min(opened.manifest.ranks), others)
         about = {"trace": opened.name, "costs": [other.name for other in others]}

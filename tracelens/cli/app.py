@@ -24,7 +24,7 @@ from tracelens.cli import export as cli_export
 from tracelens.cli import plan as cli_plan
 from tracelens.cli import query as cli_query
 from tracelens.cli import report as cli_report
-from tracelens.cli.io import Sources, drop_output, emit, open_any, screen, tell, write_report
+from tracelens.cli.io import Sources, drop_output, emit, open_any, progress, screen, tell, write_report
 from tracelens.errors import SourceError, TracelensError, UsageError, near
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
@@ -82,7 +82,7 @@ app = typer.Typer(
     help="Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask what layers cost.",
     epilog="Exit codes: 0 done; 1 bad input or a failed tool (check: losses or errors); 2 usage; 3 a gate failed.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -166,7 +166,8 @@ def check(trace: Sources) -> None:
     Exits with 1 when anything was lost or is broken, or rows cannot be true.
     """
     opened = open_any(trace)
-    wrong = list(problems(opened))
+    with progress("checking"):
+        wrong = list(problems(opened))
     diagnostics = opened.frame("diagnostics")
     emit(_plain(opened.summary().select("table", "n_rows", "empty because")))
     if diagnostics.height:

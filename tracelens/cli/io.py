@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -56,7 +57,7 @@ OneFormat = Annotated[
     typer.Option(
         "--format",
         metavar="|".join(FORMATS),
-        help="What to print: by default what the ending of --out says, else text, unless --html is given.",
+        help="What to write: by default what the ending of --out says, else text.",
     ),
 ]
 
@@ -161,9 +162,14 @@ def drop_output() -> None:
 
 
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
-    """The terminal's size and colours; for a file or a pipe, a fixed width without colour."""
-    if to_file or sys.stdout is None or not sys.stdout.isatty():
+    """The terminal's width and colours; without colour in a pipe, and of a fixed width in a file.
+
+    A pipe's width is that of COLUMNS, else of the terminal that standard error goes to.
+    """
+    if to_file or sys.stdout is None:
         return Screen(rows=rows)
+    if not sys.stdout.isatty():
+        return Screen(_width_beside_pipe(), rows)
     color = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Screen(shutil.get_terminal_size((WIDTH, 24)).columns, rows, color)
 
@@ -183,6 +189,17 @@ def format_of(name: str | None, out: Path | None) -> Format:
     return by_ending[out.suffix.lower()]
 
 
+def _width_beside_pipe() -> int:
+    """COLUMNS, else the width of the terminal that standard error goes to, else WIDTH."""
+    named = os.environ.get("COLUMNS", "")
+    if named.isdecimal() and int(named):
+        return int(named)
+    try:
+        return os.get_terminal_size(2).columns or WIDTH
+    except OSError:
+        return WIDTH
+
+
 def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> None:
     """Raise UsageError when a result would replace one of its own sources."""
     read = {path.resolve() for path in sources}
@@ -193,19 +210,40 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
 
 def write_report(report: Report, form: Format, out: Path | None = None, rows: int | None = None) -> None:
     """Write the report in the format, to standard output or the file; warn where a lone table has no answer."""
-    emit(form.write(report, screen(rows or form.rows, to_file=out is not None)), out)
+    with progress(f"writing {form.name}"):
+        written = form.write(report, screen(rows or form.rows, to_file=out is not None))
+    emit(written, out)
     if form.holds_one_table and report.sections[0].missing is not None:
         warn(report.sections[0].missing)
     if out is not None:
         tell(f"wrote {out}")
 
 
+class _Said(logging.Handler):
+    """Hands on what the package logs while something runs."""
+
+    def __init__(self, say: Callable[[str], object], level: int) -> None:
+        super().__init__(level)
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._say(record.getMessage())
+
+
 @contextmanager
 def progress(text: str) -> Iterator[None]:
-    """Show a spinner on standard error while the body runs; nothing where that is no terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(Text(printable(text))):
+    """Show a spinner on standard error while the body runs, with what is being done.
+
+    Where that is no terminal, only what takes minutes is said, a line each.
+    """
+    console, log = Console(stderr=True), logging.getLogger("tracelens")
+    with ExitStack() as ends:
+        handler = _Said(tell, logging.INFO)
+        if console.is_terminal:
+            status = ends.enter_context(console.status(Text(printable(text))))
+            handler = _Said(lambda said: status.update(Text(printable(f"{text}: {said}"))), logging.DEBUG)
+        log.addHandler(handler)
+        ends.callback(log.removeHandler, handler)
+        ends.callback(log.setLevel, log.level)
+        log.setLevel(handler.level)
         yield

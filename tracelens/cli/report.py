@@ -10,7 +10,20 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.io import OneFormat, Sources, Step, emit, format_of, keep_sources, open_any, tell, warn, write_report
+from tracelens.analyses import ANALYSES
+from tracelens.cli.io import (
+    OneFormat,
+    Sources,
+    Step,
+    emit,
+    format_of,
+    keep_sources,
+    open_any,
+    progress,
+    tell,
+    warn,
+    write_report,
+)
 from tracelens.derive.comparing.expressions import Expression, ExpressionError, parse
 from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict, evaluate
 from tracelens.derive.comparing.judging import DEFAULT, Rules
@@ -36,9 +49,18 @@ def report(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
     section: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Show this section only; repeat for several.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Show this section only; repeat for several.", autocompletion=lambda: [*ANALYSES]
+        ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a self-contained HTML page.")] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a self-contained HTML page, and print nothing unless --format or --out is given.",
+        ),
+    ] = None,
     form: OneFormat = None,
     rows: Annotated[
         int | None,
@@ -90,7 +112,8 @@ def report(  # noqa: PLR0913 - one parameter an option
     runs, bases = _runs(sources, against or [], step)
     rules = Rules(min_effect, bases[1:], runs[1:], across_devices)
     verdicts, blocked = _evaluated(runs, bases, gates, rules)
-    built = replace(build_report(runs[0], bases[0] if bases else None, names, rules), gate=verdicts)
+    with progress("answering"):
+        built = replace(build_report(runs[0], bases[0] if bases else None, names, rules), gate=verdicts)
     for one, target in wanted:
         write_report(built, one, target, rows)
     if summary is not None:
