@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := advisor,gdb,nvml,sqlite
+EXTRAS := advisor,gdb,nvml,perfetto,sqlite
 # The CPU build is a tenth of what the index of packages gives on Linux; where this one is out of reach, that will do.
 TORCH := torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
@@ -22,7 +22,8 @@ pytest: $(VENV)/installed-for-tests
 
 # With the lowest versions that pyproject.toml allows: every analysis, format and command, and what each package is for.
 # Then torch traces are read without the native library.
-LOWEST_TESTS := analyses_registry cli combine formats gdb_live idle layer_oracle nsys nvml provenance readme replays \
+LOWEST_TESTS := analyses_registry cli combine export_perfetto export_stacks formats gdb_live idle layer_oracle nsys nvml \
+  provenance readme replays \
   steps store time_by_range torch_formats trace trace_log views
 WITHOUT_LIBRARY := nesting torch_documents torch_formats
 test-lowest: $(VENV)-lowest/installed
@@ -96,7 +97,7 @@ $(VENV)/torch: $(VENV)/made
 	touch $@
 
 $(VENV)/installed-for-tests: pyproject.toml $(NATIVE) $(VENV)/torch
-	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' --group dev --group hta
+	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' --group dev --group hta --group readers
 	touch $(VENV)/installed $@
 
 $(VENV)-lowest/installed: pyproject.toml tests/lowest.txt $(VENV)-lowest/made

@@ -1,5 +1,8 @@
 """The errors tracelens raises on purpose; the command line turns each into one line on stderr."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class TracelensError(Exception):
     """Base of every expected failure: says what was expected, what was found, where, and what to do next."""
@@ -32,3 +35,10 @@ class UsageError(TracelensError):
 def first_line(error: BaseException) -> str:
     """The first line of an error's message, or the error's type where it has none."""
     return str(error).strip().split("\n", 1)[0] or type(error).__name__
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """The names nearest to a word, in words."""
+    names = list(dict.fromkeys(known))
+    found = get_close_matches(word, names, n=3, cutoff=0.3) or names[:3]
+    return f"near: {', '.join(found)}" if found else "there is none"

@@ -1,7 +1,8 @@
 """Running analyses over a trace into a report that the views draw."""
 
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -11,19 +12,27 @@ from tracelens.derive.comparing.gate import Verdict
 from tracelens.derive.comparing.judging import DEFAULT, Rules
 from tracelens.derive.comparing.same_work import unrelated
 from tracelens.derive.kernels.peaks import Peaks
-from tracelens.errors import MissingTableError, UsageError
+from tracelens.errors import MissingTableError, UsageError, near
+from tracelens.schemas import TABLES
+from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 from tracelens.trace.checking import blame_rows
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One analysis's result; `missing` says why there is none (the frame is then typed and empty)."""
+    """One analysis's result; `missing` says why there is none (the frame is then typed and empty).
+
+    `is_query`: the columns were asked for one by one, so that all are drawn.
+    """
 
     analysis: Analysis
     frame: pl.DataFrame
     notes: list[str]
     missing: str | None = None
+    is_query: bool = False
 
     @property
     def absent(self) -> str | None:
@@ -77,7 +86,9 @@ def check_sections(names: Sequence[str], *, has_base: bool) -> None:
     """Raise UsageError for unknown names, and for comparisons of two traces where only one is given."""
     unknown = [name for name in names if name not in ANALYSES]
     if unknown:
-        raise UsageError(f"no section is called {', '.join(unknown)}; the sections are {', '.join(ANALYSES)}")
+        raise UsageError(
+            f"no section is called {unknown[0]}; {near(unknown[0], ANALYSES)} (tracelens schema lists all)"
+        )
     needs_base = [name for name in names if ANALYSES[name].is_pair and not has_base]
     if needs_base:
         raise UsageError(f"{', '.join(needs_base)} compares two traces; name the other one with --against")
@@ -106,6 +117,21 @@ def build_report(
     return Report(trace, base, sections, bool(names), refused)
 
 
+def build_query(trace: Trace, sql: str) -> Report:
+    """The rows that the query selects, as a report of one section. Raises UsageError as `Trace.sql` does.
+
+    Columns named as those of a table have their meaning and unit.
+    """
+    frame = trace.sql(sql)
+    known = {column.name: column for table in TABLES.values() for column in table}
+    columns = [
+        replace(known.get(name, Column(name, dtype, "")), dtype=dtype, nullable=True, values=())
+        for name, dtype in frame.schema.items()
+    ]
+    analysis = Analysis(sql, Table("query", "A row that the query selects.", tuple(columns)), trace.sql)
+    return Report(trace, None, [Section(analysis, frame, [], is_query=True)], is_asked=True)
+
+
 def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
     """Whether a report has the section when none are named."""
     return (base is not None or not analysis.is_pair) and not (analysis.of_host and trace.has("kernels"))
@@ -115,6 +141,7 @@ def run_section(
     analysis: Analysis, trace: Trace, base: Trace | None = None, rules: Rules = DEFAULT, peaks: Peaks | None = None
 ) -> Section:
     """Run one analysis; a table that is missing becomes the section's `missing` text, not an error."""
+    _LOG.debug("%s", analysis.name)
     traces = (base, trace) if analysis.is_pair else (trace,)
     more: dict[str, Any] = ({"base": base} if analysis.takes_base else {}) | (
         {"rules": rules} if analysis.is_judged else {}

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tracelens.analyses.advise import advised_ranks, frame_of, notes
-from tracelens.cli.io import emit, keep_sources, open_any, screen, tell
+from tracelens.cli.io import emit, keep_sources, open_any, progress, screen, tell
 from tracelens.derive.calls.advising import plan_of
 from tracelens.trace import Trace
 from tracelens.views.formats.text import frame_to_text
@@ -40,7 +40,8 @@ def advise(
     keep_sources([*trace, *(costs or [])], [out])
     opened = open_any(trace)
     others: list[Trace] = [open_any([path]) for path in costs or []]
-    found = advised_ranks(opened, others, z3=None)
+    with progress("searching"):
+        found = advised_ranks(opened, others, z3=None)
     frame = frame_of(found)
     if found and out is not None:
         about = {"trace": opened.name, "costs": [other.name for other in others]}

@@ -20,11 +20,13 @@ from tracelens.analyses import ANALYSES
 from tracelens.cli import advise as cli_advise
 from tracelens.cli import collect as cli_collect
 from tracelens.cli import doctor
+from tracelens.cli import export as cli_export
 from tracelens.cli import peaks as cli_peaks
 from tracelens.cli import plan as cli_plan
+from tracelens.cli import query as cli_query
 from tracelens.cli import report as cli_report
-from tracelens.cli.io import Sources, drop_output, emit, open_any, screen, tell, write_report
-from tracelens.errors import SourceError, TracelensError, UsageError
+from tracelens.cli.io import Sources, drop_output, emit, open_any, progress, screen, tell, write_report
+from tracelens.errors import SourceError, TracelensError, UsageError, near
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
 from tracelens.trace.checking import problems
@@ -81,7 +83,7 @@ app = typer.Typer(
     help="Trace analysis for PyTorch performance work: read profiler traces and call stacks, ask what layers cost.",
     epilog="Exit codes: 0 done; 1 bad input or a failed tool (check: losses or errors); 2 usage; 3 a gate failed.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -155,6 +157,8 @@ app.command()(cli_report.report)
 app.command()(cli_plan.plan)
 app.command()(cli_advise.advise)
 app.command()(cli_peaks.measure_peaks)
+app.command()(cli_query.query)
+app.command()(cli_export.export)
 
 
 @app.command()
@@ -164,7 +168,8 @@ def check(trace: Sources) -> None:
     Exits with 1 when anything was lost or is broken, or rows cannot be true.
     """
     opened = open_any(trace)
-    wrong = list(problems(opened))
+    with progress("checking"):
+        wrong = list(problems(opened))
     diagnostics = opened.frame("diagnostics")
     emit(_plain(opened.summary().select("table", "n_rows", "empty because")))
     if diagnostics.height:
@@ -193,7 +198,8 @@ def schema(
         return
     table = TABLES.get(name) or (ANALYSES[name].result if name in ANALYSES else None)
     if table is None:
-        raise UsageError(f"no table or analysis is called {name}; they are {', '.join([*TABLES, *ANALYSES])}")
+        known = [*TABLES, *ANALYSES]
+        raise UsageError(f"no table or analysis is called {name}; {near(name, known)} (tracelens schema lists all)")
     emit(f"{name}: {table.doc}\n\n{_plain(describe(table))}")
 
 

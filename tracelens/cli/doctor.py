@@ -55,6 +55,13 @@ _GENERAL = (
         package,
     ),
     Tool(
+        "z3-solver",
+        "solving for the layouts that tracelens advise proposes",
+        "pip install 'tracelens-toolkit[advisor]'",
+        package,
+    ),
+    Tool("perfetto", "tracelens export --to perfetto", "pip install 'tracelens-toolkit[perfetto]'", package),
+    Tool(
         "native library",
         "reading torch traces, nesting spans and adding up ops several times faster",
         "install tracelens-toolkit where there is a C compiler, or from a wheel",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ from tracelens.trace.checking import blame_rows
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.same_run import NOT_TOGETHER
 from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
+from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import WIDTH, Format, Screen
 from tracelens.views.values import printable
 
@@ -46,6 +48,16 @@ Sources = Annotated[
     typer.Argument(
         metavar="TRACE",
         help="A trace directory, or the sources of one run, collected in memory; - is a torch trace on standard input.",
+    ),
+]
+
+
+OneFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="|".join(FORMATS),
+        help="What to write: by default what the ending of --out says, else text.",
     ),
 ]
 
@@ -150,11 +162,42 @@ def drop_output() -> None:
 
 
 def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
-    """The terminal's size and colours; for a file or a pipe, a fixed width without colour."""
-    if to_file or sys.stdout is None or not sys.stdout.isatty():
+    """The terminal's width and colours; without colour in a pipe, and of a fixed width in a file.
+
+    A pipe's width is that of COLUMNS, else of the terminal that standard error goes to.
+    """
+    if to_file or sys.stdout is None:
         return Screen(rows=rows)
+    if not sys.stdout.isatty():
+        return Screen(_width_beside_pipe(), rows)
     color = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Screen(shutil.get_terminal_size((WIDTH, 24)).columns, rows, color)
+
+
+def format_of(name: str | None, out: Path | None) -> Format:
+    """The format that was named, else the one that the file's ending says, else text. Raises UsageError for others."""
+    if name is not None:
+        if name not in FORMATS:
+            raise UsageError(f"no format is called {name}; the formats are {', '.join(FORMATS)}")
+        return FORMATS[name]
+    if out is None or not out.suffix:
+        return FORMATS["text"]
+    by_ending = {ending: one for one in FORMATS.values() for ending in one.endings}
+    if out.suffix.lower() not in by_ending:
+        known = ", ".join(sorted(by_ending))
+        raise UsageError(f"{out}: no format ends in {out.suffix}; the endings are {known} (or say --format)")
+    return by_ending[out.suffix.lower()]
+
+
+def _width_beside_pipe() -> int:
+    """COLUMNS, else the width of the terminal that standard error goes to, else WIDTH."""
+    named = os.environ.get("COLUMNS", "")
+    if named.isdecimal() and int(named):
+        return int(named)
+    try:
+        return os.get_terminal_size(2).columns or WIDTH
+    except OSError:
+        return WIDTH
 
 
 def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> None:
@@ -167,19 +210,40 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
 
 def write_report(report: Report, form: Format, out: Path | None = None, rows: int | None = None) -> None:
     """Write the report in the format, to standard output or the file; warn where a lone table has no answer."""
-    emit(form.write(report, screen(rows or form.rows, to_file=out is not None)), out)
+    with progress(f"writing {form.name}"):
+        written = form.write(report, screen(rows or form.rows, to_file=out is not None))
+    emit(written, out)
     if form.holds_one_table and report.sections[0].missing is not None:
         warn(report.sections[0].missing)
     if out is not None:
         tell(f"wrote {out}")
 
 
+class _Said(logging.Handler):
+    """Hands on what the package logs while something runs."""
+
+    def __init__(self, say: Callable[[str], object], level: int) -> None:
+        super().__init__(level)
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._say(record.getMessage())
+
+
 @contextmanager
 def progress(text: str) -> Iterator[None]:
-    """Show a spinner on standard error while the body runs; nothing where that is no terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield
-        return
-    with console.status(Text(printable(text))):
+    """Show a spinner on standard error while the body runs, with what is being done.
+
+    Where that is no terminal, only what takes minutes is said, a line each.
+    """
+    console, log = Console(stderr=True), logging.getLogger("tracelens")
+    with ExitStack() as ends:
+        handler = _Said(tell, logging.INFO)
+        if console.is_terminal:
+            status = ends.enter_context(console.status(Text(printable(text))))
+            handler = _Said(lambda said: status.update(Text(printable(f"{text}: {said}"))), logging.DEBUG)
+        log.addHandler(handler)
+        ends.callback(log.removeHandler, handler)
+        ends.callback(log.setLevel, log.level)
+        log.setLevel(handler.level)
         yield

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.io import emit, keep_sources, open_any, tell, warn
+from tracelens.cli.io import emit, keep_sources, open_any, progress, tell, warn
 from tracelens.derive.comparing.planned import planned_outcome, planned_steps
 from tracelens.derive.layers.compilation import other_device
 from tracelens.plan import Plan, make_plan
@@ -50,7 +50,8 @@ def plan(  # noqa: PLR0913 - one parameter an option
     keep_sources([base, other, *([measured] if measured else [])], [out])
     opened = open_any([base])
     compiled = opened if base.resolve() == other.resolve() else open_any([other])
-    made = make_plan(opened, compiled, oracle=oracle, switch_cost_ns=switch_cost_ns, method=method)
+    with progress("planning"):
+        made = make_plan(opened, compiled, oracle=oracle, switch_cost_ns=switch_cost_ns, method=method)
     emit(made.to_json(), out)
     _tell(made)
     devices = other_device(opened, compiled)

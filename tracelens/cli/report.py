@@ -8,7 +8,20 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.io import Sources, Step, emit, keep_sources, open_any, tell, warn, write_report
+from tracelens.analyses import ANALYSES
+from tracelens.cli.io import (
+    OneFormat,
+    Sources,
+    Step,
+    emit,
+    format_of,
+    keep_sources,
+    open_any,
+    progress,
+    tell,
+    warn,
+    write_report,
+)
 from tracelens.derive.comparing.expressions import Expression, ExpressionError, parse
 from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict, evaluate
 from tracelens.derive.comparing.judging import DEFAULT, Rules
@@ -35,17 +48,19 @@ def report(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
     section: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Show this section only; repeat for several.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a self-contained HTML page.")] = None,
-    form: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
-            "--format",
-            metavar="|".join(FORMATS),
-            help="What to print: by default what the ending of --out says, else text, unless --html is given.",
+            metavar="NAME", help="Show this section only; repeat for several.", autocompletion=lambda: [*ANALYSES]
         ),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write a self-contained HTML page, and print nothing unless --format or --out is given.",
+        ),
+    ] = None,
+    form: OneFormat = None,
     rows: Annotated[
         int | None,
         typer.Option(
@@ -93,7 +108,7 @@ def report(  # noqa: PLR0913 - one parameter an option
     names = section or []
     wanted: list[tuple[Format, Path | None]] = [(FORMATS["html"], html)] if html is not None else []
     if html is None or form is not None or out is not None:
-        wanted.append((_format(form, out), out))
+        wanted.append((format_of(form, out), out))
     check_sections(names, has_base=bool(against))
     gates = _gates(fail_on or [], has_base=bool(against), needs_base=summary is not None or strict)
     for one, target in wanted:
@@ -103,7 +118,8 @@ def report(  # noqa: PLR0913 - one parameter an option
     runs, bases = _runs(sources, against or [], step)
     rules = Rules(min_effect, bases[1:], runs[1:], across_devices)
     verdicts, blocked = _evaluated(runs, bases, gates, rules)
-    built = replace(build_report(runs[0], bases[0] if bases else None, names, rules, measured), gate=verdicts)
+    with progress("answering"):
+        built = replace(build_report(runs[0], bases[0] if bases else None, names, rules, measured), gate=verdicts)
     for one, target in wanted:
         write_report(built, one, target, rows)
     if summary is not None:
@@ -173,18 +189,3 @@ def _marking() -> Iterator[None]:
         for mark in error.marks:
             tell(mark)
         raise
-
-
-def _format(name: str | None, out: Path | None) -> Format:
-    """The format that was named, else the one that the file's ending says, else text. Raises UsageError for others."""
-    if name is not None:
-        if name not in FORMATS:
-            raise UsageError(f"no format is called {name}; the formats are {', '.join(FORMATS)}")
-        return FORMATS[name]
-    if out is None or not out.suffix:
-        return FORMATS["text"]
-    by_ending = {ending: one for one in FORMATS.values() for ending in one.endings}
-    if out.suffix.lower() not in by_ending:
-        known = ", ".join(sorted(by_ending))
-        raise UsageError(f"{out}: no format ends in {out.suffix}; the endings are {known} (or say --format)")
-    return by_ending[out.suffix.lower()]

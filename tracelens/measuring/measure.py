@@ -1,6 +1,7 @@
 """The whole measurement: every method in every configuration, round by round, as the tables timings and layers."""
 
 import copy
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -25,6 +26,7 @@ from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.combine import combine
 
 KIND = "timings"
+_LOG = logging.getLogger(__name__)
 _SCHEMA = TABLES["timings"].without("rank").schema
 
 
@@ -58,6 +60,7 @@ def measure(
     with torch.no_grad():
         for configuration in chosen_configurations(torch, configurations):
             for mode in protocol.compile_modes if configuration in COMPILED else (None,):
+                _LOG.info("measuring %s%s", configuration, f", mode {mode}" if mode else "")
                 subject = _subject(torch, model, inputs, (configuration, mode))
                 layers = layers or subject.layers
                 devices[configuration] = subject.device.type
@@ -107,7 +110,9 @@ def _arguments(torch: Any, inputs: Any, device: Any) -> tuple[tuple[Any, ...], d
 
 def _rounds(subject: Subject, chosen: Sequence[Variant], protocol: Protocol) -> Iterator[dict[str, Any]]:
     """Rows of every round; in each round every variant takes its turn, so that drift affects all of them equally."""
-    for at in range(protocol.warmup_rounds + protocol.rounds):
+    n_rounds = protocol.warmup_rounds + protocol.rounds
+    for at in range(n_rounds):
+        _LOG.debug("%s, round %d of %d", subject.configuration, at + 1, n_rounds)
         for variant in chosen:
             common = {
                 "configuration": subject.configuration,

@@ -6,16 +6,19 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
-from tracelens.errors import MissingTableError, SchemaError, SourceError, first_line
+from tracelens.errors import MissingTableError, SchemaError, SourceError, first_line, near
 from tracelens.schemas import TABLES
 from tracelens.storage.folders import locked
 from tracelens.storage.reading import read_groups
 from tracelens.storage.table import Stored
+from tracelens.trace.asking import ask
 from tracelens.trace.capture import Manifest
 from tracelens.trace.collector import how_to_fill
 from tracelens.trace.directory import Part, parts_of, read_manifest, read_part, refuse_expansion, scanned
@@ -71,7 +74,7 @@ class Trace:
     def scan(self, name: str) -> pl.LazyFrame:
         """The table as a LazyFrame. Raises SchemaError when no table has that name."""
         if name not in TABLES:
-            raise SchemaError(f"no table is called {name!r}; the tables are {', '.join(TABLES)}")
+            raise SchemaError(f"no table is called {name!r}; {near(name, TABLES)} (tracelens schema lists all)")
         return self._tables[name]
 
     def frame(self, name: str) -> pl.DataFrame:
@@ -93,6 +96,22 @@ class Trace:
         if missing:
             cached.update(self._read(name, missing).to_dict())
         return pl.DataFrame([cached[column] for column in columns])
+
+    def sql(self, query: str) -> pl.DataFrame:
+        """The rows that a query in Polars' SQL selects: `trace.sql("SELECT name FROM kernels LIMIT 5")`.
+
+        It reads the columns and rows that it needs of the tables, and nothing else. Raises UsageError.
+        """
+        return ask(self._tables, query)
+
+    def report(self, *sections: str, against: Trace | None = None) -> Any:
+        """The report: it shows itself in a notebook and as text, and has `to_html(path)` and its frames by section.
+
+        All sections that apply, or the named ones; with `against`, the base that this run is compared with. Raises
+        UsageError for unknown names.
+        """
+        # Looked up when it is asked for: a report stands on traces, and is none of their parts.
+        return import_module("tracelens.views.notebook").ReportView.of(self, sections, against)
 
     def batches(self, name: str, *columns: str, use_threads: bool = True) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
         """Each rank with some rows of these columns, as Arrow record batches with dictionaries; nothing is cached.

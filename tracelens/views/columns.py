@@ -29,5 +29,7 @@ def ordered(section: Section) -> list[str]:
 
 def useful(section: Section) -> list[str]:
     """The informative columns that the analysis lists in `shown`; all informative ones where it lists none."""
+    if section.is_query:
+        return section.frame.columns
     available, shown = informative(section.frame), section.analysis.shown
     return [name for name in shown if name in available] if shown else available

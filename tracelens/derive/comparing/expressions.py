@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal, TypeAlias
 
 from tracelens.derive.comparing.per_step import CAUSE_PARTS
-from tracelens.errors import UsageError
+from tracelens.errors import UsageError, near
 
 Form: TypeAlias = Literal["share", "more", "most"]
 
@@ -69,12 +68,6 @@ class ExpressionError(UsageError):
         super().__init__(f"--fail-on: {message}")
         begin, end, _ = at.indices(len(text))
         self.marks = (f"  {text}", f"  {' ' * begin}{'^' * max(end - begin, 1)}")
-
-
-def near(word: str, known: list[str]) -> str:
-    """The names nearest to a word, in words."""
-    found = get_close_matches(word, known, n=3, cutoff=0.3) or known[:3]
-    return f"near: {', '.join(found)}" if found else "there is none"
 
 
 def parse(text: str) -> Expression:

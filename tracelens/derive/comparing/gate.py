@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.comparing.expressions import BYTES, COUNT, TIME, Expression, ExpressionError, near
+from tracelens.derive.comparing.expressions import BYTES, COUNT, TIME, Expression, ExpressionError
 from tracelens.derive.comparing.judging import DEFAULT, FEW, TICK_NS, Rules, judge
 from tracelens.derive.comparing.per_step import (
     PARTS,
@@ -25,7 +25,7 @@ from tracelens.derive.comparing.per_step import (
 )
 from tracelens.derive.comparing.same_work import not_judged, unrelated
 from tracelens.derive.layers.rank_pairs import pairs_ranks
-from tracelens.errors import SourceError
+from tracelens.errors import SourceError, near
 from tracelens.trace import Trace
 
 FAILED, PASSED, UNCLEAR = "failed", "passed", "unclear"

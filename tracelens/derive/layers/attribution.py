@@ -212,3 +212,12 @@ def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:
         layer=pl.coalesce(*layers, pl.lit(UNATTRIBUTED)), evidence=pl.coalesce(*reasons, pl.lit("none"))
     )
     return _with_classes(trace, named)
+
+
+def kernel_layers(trace: Trace) -> pl.DataFrame:
+    """The layer of each kernel: rank, kernel_id, layer; a fused kernel's layers are joined by a comma."""
+    if not trace.has("kernels"):
+        return trace.select("kernels", "rank", "kernel_id").with_columns(layer=pl.lit(""))
+    if not trace.has("provenance"):
+        return name_layers(_located(trace), trace).select("rank", "kernel_id", "layer")
+    return place_parts(trace).group_by("rank", "kernel_id").agg(pl.col("layer").unique().sort().str.join(", "))

@@ -12,7 +12,7 @@ from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.time.completing import activities_of, steps_of
 from tracelens.derive.time.host_time import host_times
 from tracelens.derive.time.idle import COMMUNICATION, COPY, PLACES, UNIONS, DeviceWork
-from tracelens.derive.time.idle_fast import time_of_device
+from tracelens.derive.time.idle_fast import idle_of_device, time_of_device
 from tracelens.derive.time.process_time import break_down_processes, process_ranks
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
@@ -59,6 +59,22 @@ def break_down(trace: Trace) -> Breakdown:
         frame = pl.concat(frames).sort("rank", maintain_order=True)
         _made[trace] = Breakdown(frame, pl.concat(idle), pl.concat(places))
     return _made[trace]
+
+
+def idle_intervals(trace: Trace) -> pl.DataFrame:
+    """The idle time of each device, by start: rank, device_id, start_ns, end_ns, cause, what.
+
+    Lengths sum to the idle time of `break_down`: of the steps, or where a rank marks none, between its first and last
+    work.
+    """
+    steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+    made = []
+    for (rank, device_id), device, _ in _devices(trace, steps, steps.clear()):
+        pieces = idle_of_device(device)
+        what = pl.Series("what", [*device.host.places, None], dtype=pl.String).gather(pieces["place"])
+        key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(device_id, pl.Int32).alias("device_id")]
+        made.append(pieces.select(*key, "start_ns", "end_ns", _CAUSE.gather(pieces["cause"]), what))
+    return pl.concat(made)
 
 
 def _break_down(trace: Trace) -> Breakdown:

@@ -99,17 +99,13 @@ def first_uses(device: DeviceWork, launching: pl.Series) -> pl.Series:
 
 def by_columns(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
     """The breakdown in Polars, the reference for the C code; launching before work in `loaded` counts as loading."""
-    work = pl.concat(device.work).with_row_index("gap").sort("start_ns", "duration_ns", "gap")
-    work = work.with_columns(pl.col("gap").cast(pl.Int64), end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+    work = _in_time_order(device)
     n_windows, n_work = device.windows.height, work.height
-    pieces = cut_rows(_gaps(work, device), device.windows).rename({"at": "window"})
-    pieces = _refilled(_caused(pieces.with_columns(pl.col("window").fill_null(n_windows)), device.host))
+    pieces = _pieces(work, device)
     launches = pieces.filter((pl.col("cause") == _LAUNCH) & (pl.col("gap") < n_work))
     launches = launches.group_by("gap").agg(ns=_LENGTH.sum())
     launching = pl.repeat(0, n_work, dtype=pl.Int64, eager=True).scatter(launches["gap"], launches["ns"])
-    if loaded is not None:
-        is_loading = (pl.col("cause") == _LAUNCH) & pl.col("gap").is_in(loaded.arg_true().implode())
-        pieces = pieces.with_columns(cause=pl.when(is_loading).then(_LOADING).otherwise("cause"))
+    pieces = _with_loading(pieces, loaded)
     ends = work["end_ns"].max()
     assert isinstance(ends, int)
     return DeviceTime(
@@ -123,11 +119,45 @@ def by_columns(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
     )
 
 
+def idle_pieces(device: DeviceWork, loaded: pl.Series | None) -> pl.DataFrame:
+    """The idle time itself, by start: start_ns, end_ns, and the index of its cause and of its place.
+
+    It lies in windows, or between the first and the last work: the time that a breakdown counts.
+    """
+    pieces = _with_loading(_pieces(_in_time_order(device), device), loaded)
+    counted = pieces.filter("within" if not device.only_windows else pl.col("window") < device.windows.height)
+    return counted.select("start_ns", "end_ns", "cause", _place(len(device.host.places)))
+
+
+def _in_time_order(device: DeviceWork) -> pl.DataFrame:
+    """All work by start, with its number as `gap`, that of the gap before it, and its end."""
+    work = pl.concat(device.work).with_row_index("gap").sort("start_ns", "duration_ns", "gap")
+    return work.with_columns(pl.col("gap").cast(pl.Int64), end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+
+
+def _pieces(work: pl.DataFrame, device: DeviceWork) -> pl.DataFrame:
+    """The gaps between work, cut where windows, causes and places change."""
+    pieces = cut_rows(_gaps(work, device), device.windows).rename({"at": "window"})
+    return _refilled(_caused(pieces.with_columns(pl.col("window").fill_null(device.windows.height)), device.host))
+
+
+def _with_loading(pieces: pl.DataFrame, loaded: pl.Series | None) -> pl.DataFrame:
+    """The pieces with launching before work in `loaded` as loading."""
+    if loaded is None:
+        return pieces
+    is_loading = (pl.col("cause") == _LAUNCH) & pl.col("gap").is_in(loaded.arg_true().implode())
+    return pieces.with_columns(cause=pl.when(is_loading).then(_LOADING).otherwise("cause"))
+
+
+def _place(n_places: int) -> pl.Expr:
+    """A piece's own place, else that of its call; `n_places` for none."""
+    place = pl.when(pl.col("place") < 0).then("call_place").otherwise("place")
+    return pl.when(place < 0).then(n_places).otherwise(place).alias("place")
+
+
 def _places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
     """PLACES of idle pieces, by start: pieces of one gap, cause and place count as one."""
-    place = pl.when(pl.col("place") < 0).then("call_place").otherwise("place")
-    place = pl.when(place < 0).then(n_places).otherwise(place)
-    gaps = pieces.group_by("gap", "cause", place.alias("place"), maintain_order=True)
+    gaps = pieces.group_by("gap", "cause", _place(n_places), maintain_order=True)
     ns = pl.col("ns")
     return (
         gaps.agg(pl.col("start_ns").first(), ns=_LENGTH.sum())

@@ -10,7 +10,16 @@ import polars as pl
 import pyarrow as pa
 
 from tracelens.derive.time.host_time import SEGMENTS
-from tracelens.derive.time.idle import LATENCY_NS, PLACES, UNIONS, DeviceTime, DeviceWork, by_columns, first_uses
+from tracelens.derive.time.idle import (
+    LATENCY_NS,
+    PLACES,
+    UNIONS,
+    DeviceTime,
+    DeviceWork,
+    by_columns,
+    first_uses,
+    idle_pieces,
+)
 from tracelens.native import LIBRARY
 from tracelens.native.columns import memory, series
 from tracelens.schemas.events import CAUSES
@@ -27,6 +36,12 @@ def time_of_device(device: DeviceWork) -> DeviceTime:
     found = of_device(device, None)
     loaded = first_uses(device, found.launching)
     return of_device(device, loaded) if loaded.any() else found
+
+
+def idle_of_device(device: DeviceWork) -> pl.DataFrame:
+    """The idle time that `time_of_device` adds up, as `idle_pieces`."""
+    launching = (by_columns if LIBRARY is None else by_pass)(device, None).launching
+    return idle_pieces(device, first_uses(device, launching))
 
 
 def by_pass(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:

@@ -4,6 +4,7 @@ import re
 
 import polars as pl
 
+from tracelens.errors import UsageError
 from tracelens.report import Report
 from tracelens.views.formats.format import Format
 from tracelens.views.values import printable
@@ -24,7 +25,10 @@ def to_csv(report: Report) -> str:
         words = section.frame[name].unique().drop_nulls()
         shown = pl.Series([_cell(word) for word in words], dtype=pl.String)
         cleaned.append(section.frame[name].replace_strict(words, shown, default=None) if len(words) else pl.col(name))
-    return section.frame.with_columns(cleaned).write_csv()
+    try:
+        return section.frame.with_columns(cleaned).write_csv()
+    except pl.exceptions.ComputeError as error:
+        raise UsageError("csv holds no lists, as a column of these rows is: say --format json") from error
 
 
 def _cell(text: str) -> str:

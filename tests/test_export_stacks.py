@@ -1,0 +1,110 @@
+"""Exports of call stacks: folded lines and speedscope's profiles add up to the kernels, and speedscope opens them."""
+
+import base64
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cases import make_trace
+from tests.sample_reports import ESCAPES, SCRIPT
+from tests.sources import torch_trace
+from tracelens.errors import MissingTableError
+from tracelens.exports import EXPORTS
+from tracelens.exports.export import Selection
+from tracelens.trace import Trace
+
+CHROMIUM = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
+SPEEDSCOPE = Path(os.environ.get("SPEEDSCOPE", "node_modules/speedscope")) / "dist" / "release"
+needs_speedscope = pytest.mark.skipif(
+    not SPEEDSCOPE.is_dir(), reason="needs the npm package speedscope, in node_modules or where SPEEDSCOPE says"
+)
+
+
+def written(trace: Trace, name: str, **chosen: Any) -> str:
+    stream = io.BytesIO()
+    EXPORTS[name].write(Selection.of(trace, **chosen), stream)
+    return stream.getvalue().decode()
+
+
+def small() -> Trace:
+    """A module and an op in it, which launches two kernels of one name; one kernel of another step; one of no call."""
+    return make_trace(
+        spans=[
+            {"span_id": 0, "name": "Net", "start_ns": 0, "duration_ns": 100, "step": 1},
+            {"span_id": 1, "name": "a;b", "parent_id": 0, "depth": 1, "start_ns": 10, "duration_ns": 20, "step": 1},
+        ],
+        steps=[{"step": step, "start_ns": 200 * (step - 1), "duration_ns": 200} for step in (1, 2)],
+        kernels=[
+            {"name": "k", "span_id": 1, "start_ns": 50, "duration_ns": 7, "step": 1},
+            {"name": "k", "span_id": 1, "start_ns": 60, "duration_ns": 5, "step": 1},
+            {"name": SCRIPT, "span_id": 0, "start_ns": 210, "duration_ns": 4, "step": 2},
+            {"name": ESCAPES, "start_ns": 220, "duration_ns": 0, "link": "pre_window"},
+        ],
+    )
+
+
+def test_folded_has_a_line_a_stack() -> None:
+    assert written(small(), "folded").splitlines() == [
+        "rank 0;Net;a:b;k 12",
+        f"rank 0;Net;{SCRIPT} 4",
+        r"rank 0;(launched before the trace began);\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe| 0",
+    ]
+    assert written(small(), "folded", steps=[2]) == f"rank 0;Net;{SCRIPT} 4\n"
+
+
+@pytest.mark.parametrize("name", ["resnet50_eager", "resnet50_train_f32_pinned", "ddp_resnet50_2gpu/rank1"])
+def test_weights_sum_to_the_kernels_total(name: str) -> None:
+    trace = torch_trace(name)
+    total = trace.kernels["duration_ns"].sum()
+    assert sum(int(line.rpartition(" ")[2]) for line in written(trace, "folded").splitlines()) == total
+    profiles = json.loads(written(trace, "speedscope"))["profiles"]
+    sampled = [one for one in profiles if one["type"] == "sampled"]
+    assert sum(sum(one["weights"]) for one in sampled) == total == sum(one["endValue"] for one in sampled)
+    assert sum(len(one["events"]) for one in profiles if one["type"] == "evented") == 2 * (
+        trace.height("spans") + trace.height("api_calls")
+    )
+
+
+def test_speedscope_has_kernels_by_stack_and_threads_by_time() -> None:
+    document = json.loads(written(small(), "speedscope"))
+    names = [frame["name"] for frame in document["shared"]["frames"]]
+    kernels, thread = document["profiles"]
+    assert [[names[frame] for frame in sample] for sample in kernels["samples"]][:3] == [
+        ["Net", "a;b", "k"], ["Net", "a;b", "k"], ["Net", SCRIPT],
+    ]  # fmt: skip
+    assert kernels["weights"] == [7, 5, 4, 0]
+    assert [(one["type"], names[one["frame"]], one["at"]) for one in thread["events"]] == [
+        ("O", "Net", 0), ("O", "a;b", 10), ("C", "a;b", 30), ("C", "Net", 100),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["folded", "speedscope"])
+def test_without_kernels_a_line_says_what_would_give_them(name: str) -> None:
+    with pytest.raises(MissingTableError, match=f"export --to {name} needs the table kernels"):
+        written(make_trace(), name)
+
+
+@needs_speedscope
+def test_speedscope_takes_it(tmp_path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    text = written(torch_trace("resnet50_train_f32_pinned"), "speedscope")
+    jsonschema.validate(json.loads(text), json.loads((SPEEDSCOPE / "file-format-schema.json").read_text()))
+    if CHROMIUM is None:
+        pytest.skip("needs chromium on PATH")
+    # As speedscope's own command does: the page loads a script that holds the file.
+    script = tmp_path / "profile.js"
+    data = base64.b64encode(text.encode()).decode()
+    script.write_text(f"speedscope.loadFileFromBase64('x.speedscope.json', '{data}')")
+    page = f"file://{SPEEDSCOPE.resolve()}/index.html#localProfilePath={script}"
+    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--use-gl=swiftshader"]
+    command += ["--enable-unsafe-swiftshader", "--virtual-time-budget=8000", "--dump-dom", page]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    assert re.search("rank 0: kernels by stack", shown)
+    assert "Something went wrong" not in shown

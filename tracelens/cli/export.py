@@ -1,0 +1,59 @@
+"""`tracelens export`: a trace for other programs' viewers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tracelens.cli.io import Sources, keep_sources, open_any, progress, tell
+from tracelens.errors import UsageError, near
+from tracelens.exports import EXPORTS
+from tracelens.exports.export import Selection
+from tracelens.storage.whole import replacing
+
+
+def export(
+    sources: Sources,
+    *,
+    to: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(EXPORTS),
+            help="Format: " + "; ".join(f"{one.name} for {one.opened_by}" for one in EXPORTS.values()) + ".",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File to write; by default the trace's name.")
+    ] = None,
+    ranks: Annotated[
+        str | None, typer.Option(metavar="N,N", help="Ranks to export, such as 0,3 or 0-7; by default all.")
+    ] = None,
+    steps: Annotated[
+        str | None,
+        typer.Option(metavar="N,N", help="Steps to export, such as 4 or 4-6; by default all that was recorded."),
+    ] = None,
+) -> None:
+    """Write a trace's timeline, or its kernels by call stack, for another program's viewer."""
+    if to not in EXPORTS:
+        raise UsageError(f"no export is called {to}; {near(to, EXPORTS)}")
+    chosen = EXPORTS[to]
+    wanted = _numbers("--ranks", ranks), _numbers("--steps", steps)
+    keep_sources(sources, [out])
+    trace = open_any(sources)
+    target = out or Path(f"{trace.name}{chosen.ending}")
+    with progress(f"exporting to {to}"), replacing(target) as part, part.open("wb") as stream:
+        written = chosen.write(Selection.of(trace, *wanted), stream)
+    tell(f"wrote {target}: {written}; open it with {chosen.opened_by}")
+
+
+def _numbers(option: str, text: str | None) -> list[int]:
+    """The numbers of a list such as 0,2-4. Raises UsageError for other text."""
+    found: list[int] = []
+    for part in (text or "").split(",") if text is not None else ():
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or int(last or first) - int(first) > 1 << 16:
+            raise UsageError(f"{option} {text}: expected numbers such as 0,2-4, found {part.strip() or 'nothing'}")
+        found += range(int(first), int(last or first) + 1)
+    return found

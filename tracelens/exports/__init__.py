@@ -1,0 +1,10 @@
+"""Files for other programs' viewers. An export is its module here, its test, and one line below."""
+# ruff: noqa: F401 - importing registers
+
+from tracelens.exports.export import Export
+from tracelens.exports.folded import EXPORT as FOLDED
+from tracelens.exports.perfetto import EXPORT as PERFETTO
+from tracelens.exports.speedscope import EXPORT as SPEEDSCOPE
+
+EXPORTS: dict[str, Export] = {one.name: one for one in tuple(globals().values()) if isinstance(one, Export)}
+"""Exports by name."""

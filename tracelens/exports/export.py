@@ -1,0 +1,83 @@
+"""The declaration of an export, and the part of a trace that is exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import BinaryIO
+
+import polars as pl
+
+from tracelens.derive.layers.attribution import kernel_layers
+from tracelens.derive.time.breakdown import idle_intervals
+from tracelens.derive.time.completing import steps_of
+from tracelens.errors import UsageError
+from tracelens.trace import Trace
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The ranks and steps of a trace that are exported; `steps` null for all time, that outside of steps too."""
+
+    trace: Trace
+    ranks: Sequence[int]
+    steps: Sequence[int] | None = None
+
+    @classmethod
+    def of(cls, trace: Trace, ranks: Sequence[int] = (), steps: Sequence[int] = ()) -> Selection:
+        """The named ranks and steps, or all. Raises UsageError for what the trace does not have."""
+        known = steps_of(trace)["step"].unique().sort().to_list()
+        for what, wanted, own in (("rank", ranks, trace.manifest.ranks), ("step", steps, known)):
+            missing = [number for number in wanted if number not in own]
+            if missing:
+                there = ", ".join(map(str, own)) if own else "none"
+                raise UsageError(f"no {what} {missing[0]} in this trace; its {what}s are: {there}")
+        return cls(trace, ranks or trace.manifest.ranks, steps or None)
+
+    @cached_property
+    def windows(self) -> pl.DataFrame:
+        """The start and end of each chosen step: rank, start_ns, end_ns, by start."""
+        end = (pl.col("start_ns") + pl.col("duration_ns")).alias("end_ns")
+        chosen = steps_of(self.trace).filter(pl.col("step").is_in(self.steps or []))
+        return chosen.select("rank", "start_ns", end).sort("rank", "start_ns")
+
+    @cached_property
+    def layers(self) -> pl.DataFrame:
+        """The layer of each kernel of the trace: rank, kernel_id, layer."""
+        return kernel_layers(self.trace)
+
+    @cached_property
+    def idle(self) -> pl.DataFrame:
+        """The idle time of the trace's devices: rank, device_id, start_ns, end_ns, cause, what."""
+        return idle_intervals(self.trace)
+
+    def rows(self, table: str, rank: int, *columns: str) -> pl.DataFrame:
+        """Columns of a rank's chosen rows of a table with a step, strings as Categorical."""
+        chosen = pl.col("rank") == rank
+        if self.steps is not None:
+            chosen &= pl.col("step").is_in(self.steps)
+        return self.trace.select(table, *columns, where=chosen)
+
+    def in_time(self, frame: pl.DataFrame, rank: int, at: str = "start_ns") -> pl.DataFrame:
+        """The rank's rows of a frame without steps whose moment `at` lies in a chosen step."""
+        own = frame.filter(pl.col("rank") == rank)
+        if self.steps is None:
+            return own
+        windows = self.windows.filter(pl.col("rank") == rank)
+        row = windows["start_ns"].search_sorted(own[at], side="right").cast(pl.Int64) - 1
+        ends = windows["end_ns"].gather(row.set(row < 0, None))
+        return own.filter((own[at] < ends).fill_null(value=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """One program's format: the word after `--to`, its file's ending, and `write`, which raises TracelensError.
+
+    `write` puts the selection into a binary stream as it reads it, and returns what was written, in words.
+    """
+
+    name: str
+    ending: str
+    opened_by: str
+    write: Callable[[Selection, BinaryIO], str]

@@ -1,0 +1,107 @@
+"""Kernels by call stack, and what host threads did, for https://www.speedscope.app."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+import polars as pl
+
+from tracelens.exports.export import Export, Selection
+from tracelens.exports.lanes import in_lanes
+from tracelens.exports.stacks import Stacks, kernel_stacks
+from tracelens.exports.tracks import Track, host_tracks
+from tracelens.views.values import printable
+
+_SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+
+
+def write(selection: Selection, stream: BinaryIO) -> str:
+    """Write a profile of each rank's kernels by stack, in the order of time, and one of each host thread.
+
+    Returns how many profiles. Raises MissingTableError where there are neither kernels nor spans.
+    """
+    if not selection.trace.has("spans"):
+        selection.trace.require("export --to speedscope", "kernels")
+    frames = _Frames()
+    stream.write(b'{"$schema":"' + _SCHEMA.encode() + b'","exporter":"tracelens","profiles":[')
+    n_profiles = 0
+    for rank in selection.ranks:
+        for profile in _profiles(selection, rank, frames):
+            stream.write(b",\n" if n_profiles else b"")
+            stream.writelines(piece.encode() for piece in profile)
+            n_profiles += 1
+    shared = [{"name": name} for name in frames.numbers]
+    stream.write(b'],"shared":{"frames":' + json.dumps(shared).encode() + b"}}\n")
+    return f"{n_profiles:,} profiles, {len(shared):,} frames"
+
+
+@dataclass(slots=True)
+class _Frames:
+    """The names of the file's frames, with their numbers."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+
+    def number(self, name: str) -> int:
+        """The number of a printable name."""
+        return self.numbers.setdefault(name, len(self.numbers))
+
+
+def _profiles(selection: Selection, rank: int, frames: _Frames) -> Iterator[Iterator[str]]:
+    """The rank's profiles, each in pieces of text: of its kernels, if any, and of its threads and their lanes."""
+    stacks = kernel_stacks(selection, rank)
+    if stacks.rows.height:
+        yield _kernels(stacks, f"rank {rank}: kernels by stack", frames)
+    for track in host_tracks(selection, rank):
+        slices = track.slices
+        origin, last = int(slices["start_ns"][0]), int(slices["end_ns"].max())  # type: ignore[arg-type]
+        lanes: dict[int, list[pl.Series]] = {}
+        for lane, events in in_lanes(slices["start_ns"], slices["end_ns"], nested=True):
+            lanes.setdefault(lane, []).append(events)
+        for lane, parts in lanes.items():
+            name = f"rank {rank}: {' '.join(track.path)}" + (f", lane {lane + 1}" if lane else "")
+            yield _events(track, pl.concat(parts), _head("evented", name, last - origin), frames)
+
+
+def _kernels(stacks: Stacks, name: str, frames: _Frames) -> Iterator[str]:
+    """A sampled profile: a sample for each kernel, its weight the kernel's time."""
+    rows = stacks.rows
+    yield _head("sampled", name, int(rows["duration_ns"].sum())) + ',"samples":['
+    known: dict[int, str] = {}
+    for at, (path, kernel) in enumerate(rows.select("path", "name").iter_rows()):
+        if path not in known:
+            known[path] = "".join(f"{frames.number(frame)}," for frame in stacks.frames(path))
+        yield f"{',' if at else ''}[{known[path]}{frames.number(printable(kernel))}]"
+    yield '],"weights":['
+    for at, weight in enumerate(rows["duration_ns"]):
+        yield f"{',' if at else ''}{weight}"
+    yield "]}"
+
+
+def _events(track: Track, events: pl.Series, head: str, frames: _Frames) -> Iterator[str]:
+    """An evented profile: times since the first slice's start, as JavaScript's numbers hold 53 bits."""
+    origin = track.slices["start_ns"][0]
+    numbers = {name: frames.number(printable(name)) for name in track.slices["name"].unique().cast(pl.String)}
+    yield head + ',"events":['
+    between = ""
+    for part in events.to_frame("event").iter_slices(1 << 16):
+        is_begin = part["event"] >= 0
+        at = part.select(pl.when(is_begin).then("event").otherwise(-1 - pl.col("event"))).to_series()
+        rows = track.slices[at].select(pl.col("name").cast(pl.String), "start_ns", "end_ns")
+        for begins, (name, start, end) in zip(is_begin, rows.iter_rows(), strict=True):
+            moment = (start if begins else end) - origin
+            yield f'{between}{{"type":"{"O" if begins else "C"}","frame":{numbers[name]},"at":{moment}}}'
+            between = ","
+    yield "]}"
+
+
+def _head(kind: str, name: str, end: int) -> str:
+    """The beginning of a profile, up to its events or samples."""
+    return (
+        f'{{"type":"{kind}","name":{json.dumps(printable(name))},"unit":"nanoseconds","startValue":0,"endValue":{end}'
+    )
+
+
+EXPORT = Export("speedscope", ".speedscope.json", "https://www.speedscope.app", write)
