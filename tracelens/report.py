@@ -11,6 +11,7 @@ from tracelens.analyses import ANALYSES, Analysis
 from tracelens.derive.comparing.gate import Verdict
 from tracelens.derive.comparing.judging import DEFAULT, Rules
 from tracelens.derive.comparing.same_work import unrelated
+from tracelens.derive.rank_sentences import merge_ranks
 from tracelens.errors import MissingTableError, UsageError
 from tracelens.trace import Trace
 from tracelens.trace.checking import blame_rows
@@ -112,6 +113,6 @@ def run_section(analysis: Analysis, trace: Trace, base: Trace | None = None, rul
     try:
         with blame_rows(*(one for one in (base, trace) if one is not None)):
             frame = analysis.run(*traces, **more)
-            return Section(analysis, frame, analysis.notes(*traces, frame) if analysis.notes else [])
+            return Section(analysis, frame, merge_ranks(analysis.notes(*traces, frame)) if analysis.notes else [])
     except MissingTableError as error:
         return Section(analysis, analysis.result.empty(), [], str(error))
