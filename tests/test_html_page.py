@@ -277,7 +277,8 @@ const wait = setInterval(async () => {
   if (!("drawn" in document.documentElement.dataset)) return;
   clearInterval(wait);
   const found = {}, at = (name) => document.getElementById(name);
-  const cells = (name, column) => [...at(name).querySelectorAll("tbody tr")].map((row) => row.cells[column].textContent);
+  const rows = (name) => [...at(name).querySelectorAll("tbody tr")];
+  const cells = (name, column) => rows(name).map((row) => row.cells[column].textContent);
   const press = (node, key) => node.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
   const button = (name, word) => [...at(name).querySelectorAll("button")].find((one) => one.textContent === word);
   const put = (node, value) => {

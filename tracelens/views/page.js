@@ -45,6 +45,7 @@ async function drawChart(place) {
 
 const drawings = {
   ".chart": drawChart,
+  ".bars": async (place) => drawBars(place, await unpacked(place)),
   ".table": async (place) => drawTable(place, await unpacked(place)),
 };
 

@@ -11,6 +11,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Collection
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -24,6 +25,7 @@ from tracelens.report import Report, Section
 from tracelens.views.card import card
 from tracelens.views.charts import draw
 from tracelens.views.columns import UNANSWERED, ordered
+from tracelens.views.drawings import draw_events, list_stacks
 from tracelens.views.embedding import clip, embed
 from tracelens.views.values import quantity
 
@@ -34,7 +36,7 @@ _SHOWN_BY = {
     "waiting": "time_breakdown",
 }
 _CAUSES = ("input", "allocation", "sync", "loading", "launch", "host")
-_SCRIPTS = ("page.js", "tables.js")
+_SCRIPTS = ("page.js", "tables.js", "bars.js")
 _MOST_CARDS = 16
 
 
@@ -62,6 +64,8 @@ def to_html(report: Report, rows: int | None = 25) -> str:
             traces=[report.trace] if report.base is None else [report.trace, report.base],
             card=card,
             parts=_parts(sections),
+            drawings=[replace(one, data=Markup(one.data)) for one in draw_events(report)],  # noqa: S704 - base64
+            stacks=list_stacks(report),
             rows=rows or sys.maxsize,
             unanswered=[*report.unanswered(), *empty],
             unanswered_title=UNANSWERED,

@@ -99,11 +99,9 @@ def first_uses(device: DeviceWork, launching: pl.Series) -> pl.Series:
 
 def by_columns(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
     """The breakdown in Polars, the reference for the C code; launching before work in `loaded` counts as loading."""
-    work = pl.concat(device.work).with_row_index("gap").sort("start_ns", "duration_ns", "gap")
-    work = work.with_columns(pl.col("gap").cast(pl.Int64), end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+    work = _in_order(device)
     n_windows, n_work = device.windows.height, work.height
-    pieces = cut_rows(_gaps(work, device), device.windows).rename({"at": "window"})
-    pieces = _refilled(_caused(pieces.with_columns(pl.col("window").fill_null(n_windows)), device.host))
+    pieces = idle_pieces(device)
     launches = pieces.filter((pl.col("cause") == _LAUNCH) & (pl.col("gap") < n_work))
     launches = launches.group_by("gap").agg(ns=_LENGTH.sum())
     launching = pl.repeat(0, n_work, dtype=pl.Int64, eager=True).scatter(launches["gap"], launches["ns"])
@@ -121,6 +119,18 @@ def by_columns(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
         launching,
         ends,
     )
+
+
+def idle_pieces(device: DeviceWork) -> pl.DataFrame:
+    """Pieces of idle time, by start: start_ns, end_ns, gap, window, cause and place; whether within all work."""
+    pieces = cut_rows(_gaps(_in_order(device), device), device.windows).rename({"at": "window"})
+    return _refilled(_caused(pieces.with_columns(pl.col("window").fill_null(device.windows.height)), device.host))
+
+
+def _in_order(device: DeviceWork) -> pl.DataFrame:
+    """All work by start, with its end, and its place before sorting as `gap`."""
+    work = pl.concat(device.work).with_row_index("gap").sort("start_ns", "duration_ns", "gap")
+    return work.with_columns(pl.col("gap").cast(pl.Int64), end_ns=pl.col("start_ns") + pl.col("duration_ns"))
 
 
 def _places(pieces: pl.DataFrame, n_places: int) -> pl.DataFrame:
