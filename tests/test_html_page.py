@@ -7,21 +7,26 @@ import math
 import re
 import shutil
 import subprocess
+import zlib
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from jinja2 import UndefinedError
 
 from tests.cases import make_trace
-from tests.sample_reports import ESCAPES, ROWS, SCRIPT, TOP_KERNELS, VERDICT, report, section, trace
+from tests.sample_reports import ESCAPES, LONG_KERNEL, ROWS, SCRIPT, TOP_KERNELS, VERDICT, report, section, trace
+from tracelens.derive.rank_sentences import merge_ranks
 from tracelens.report import Report, build_report
 from tracelens.schemas import TABLES
-from tracelens.storage.table import Table
+from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
+from tracelens.views.card import card
 from tracelens.views.page import _code, _environment, to_html
+from tracelens.views.values import shorten_apart
 
 CHROMIUM = next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium on PATH")
@@ -74,10 +79,10 @@ def test_only_the_code_of_the_page_may_run(page: str) -> None:
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
     for tag, attributes, code in tags.code:
-        if attributes.get("type") != "application/json":
+        if "type" not in attributes:
             digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
             assert f"'sha256-{digest}'" in policy, tag
-    assert [tag for tag, a, _ in tags.code if a.get("type") != "application/json"] == ["style", "script", "script"]
+    assert [tag for tag, a, _ in tags.code if "type" not in a] == ["style", "script", "script"]
 
 
 def test_headings_captions_and_language_are_there_and_links_lead_somewhere(page: str) -> None:
@@ -92,20 +97,101 @@ def test_headings_captions_and_language_are_there_and_links_lead_somewhere(page:
     assert len([a for _, a in tags.found if "id" in a]) == len(places)
 
 
-def test_the_page_counts_the_rows_that_it_leaves_out_and_says_what_was_dropped() -> None:
-    short = to_html(report(section(TOP_KERNELS, ROWS)), rows=2)
-    assert "The first 2 of 3 rows; --format csv has all." in short
-    assert "Nothing was dropped." in short
-    incomplete = to_html(Report(trace(complete=False), None, []))
-    assert "This capture is incomplete" in incomplete
+def tables_of(page: str) -> list[dict[str, Any]]:
+    """The data of the page's tables."""
+    found = [code for _, about, code in tags_of(page).code if about.get("type") == "application/octet-stream"]
+    return [json.loads(zlib.decompress(base64.b64decode(code))) for code in found]
+
+
+def test_a_table_is_embedded_whole_with_numbers_as_stored_and_names_as_words() -> None:
+    (table,) = tables_of(to_html(report(section(TOP_KERNELS, [*ROWS, ROWS[0] | {"size_bytes": 2**53 + 1}]))))
+    columns = {column["name"]: column for column in table["columns"]}
+    assert (table["name"], table["height"], table["tree"]) == ("top_kernels", 4, None)
+    assert columns["duration_total_ns"]["values"] == [2_500_000, 7_000, 1_000, 2_500_000]
+    assert columns["size_bytes"]["values"] == [19_267_584, None, 0, str(2**53 + 1)]
+    assert columns["share_frac"]["values"] == [0.25, None, 0.0, 0.25]
+    assert columns["bandwidth_bytes_per_s"]["values"] == [12.5e9, "inf", None, 12.5e9]
+    assert columns["name"]["words"] == [LONG_KERNEL, SCRIPT, r"\x1b[31mred\x1b[0m\u202egnp.exe\r\n[bold]|pipe|"]
+    assert columns["name"]["at"] == [0, 1, 2, 0]
+
+
+def test_what_is_over_the_budget_is_cut_and_said_and_small_tables_stay_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = [ROWS[0] | {"name": hashlib.sha256(bytes([i % 256, i // 256])).hexdigest()} for i in range(500)]
+    sections = [section(TOP_KERNELS, large), section(replace(TOP_KERNELS, name="small"), ROWS)]
+    assert [table["height"] for table in tables_of(to_html(report(*sections)))] == [500, 3]
+    monkeypatch.setattr("tracelens.views.embedding.BUDGET", 10_000)
+    page = to_html(report(*sections))
+    first, second = tables_of(page)
+    assert 0 < first["height"] < 500
+    assert second["height"] == 3
+    assert f"The page holds the first {first['height']} of 500 rows; --format csv has all." in page
+
+
+def test_long_names_keep_what_differs() -> None:
+    names = [f"gemm<{'x' * 80}{i}{'y' * 80}>" for i in range(3)]
+    forms = shorten_apart([*names, "short"], 60)
+    assert all(str(i) in forms[name] and len(forms[name]) <= 64 for i, name in enumerate(names))
+    assert len({*forms.values()}) == 3
+    assert "short" not in forms
+
+
+def test_a_megabyte_of_template_is_cut_in_its_middle() -> None:
+    name = "f<" + "std::tuple<" * 100_000 + ">" * 100_001
+    made = report(section(TOP_KERNELS, [ROWS[0] | {"name": name}], f"Most time is {name}."))
+    assert len(to_html(made)) < len(to_html(report())) + 30_000
+
+
+def test_the_page_opens_with_what_was_captured_and_says_what_was_dropped() -> None:
+    steps = [{"step": i, "start_ns": i * 10, "duration_ns": ns} for i, ns in enumerate((10_000, 30_000, 20_000))]
+    made = make_trace(steps=steps, kernels=[{"device_id": 3}], devices=[{"device_id": 3, "name": "H200"}])
+    source = {"rank": 0, "producer": "torch.profiler", "versions": {"torch": "2.11"}}
+    cost = {"unprofiled_step_ns": {"median": 16_000}, "profiled_step_ns": {"mean": 20_000}}
+    made.manifest.sources = [source | {"settings": cost}]
+    assert dict(card(made)) == {
+        "program": "unnamed", "captured by": "torch.profiler", "GPU": "H200", "versions": "torch 2.11", "steps": "3",
+        "step time": "20.000 µs in the median; 10.000 µs to 30.000 µs",
+        "profiler's cost": "25% of a step: 16.000 µs without it",
+    }  # fmt: skip
+    page = to_html(Report(made, None, []))
+    assert "<dt>GPU</dt><dd>H200</dd>" in page
+    assert "Nothing was dropped." in page
+    assert "This capture is incomplete" in to_html(Report(trace(complete=False), None, []))
+
+
+def test_sentences_lead_to_the_sections_that_they_name() -> None:
+    page = to_html(
+        report(section(TOP_KERNELS, ROWS, "Launch less (see idle_gaps, top_kernels)."), section(VERDICT, []))
+    )
+    assert '(see idle_gaps, <a href="#top_kernels">top_kernels</a>).' in page
 
 
 def test_each_rank_has_its_card() -> None:
     rows = [{"rank": r, "step": None, "bound": b, "evidence": f"evidence {r}", "value": 0.5, "unit": "1"}
-            for r, b in enumerate(("launch", "copy"))]  # fmt: skip
+            for r, b in enumerate(("compute", "copy"))]  # fmt: skip
+    page = to_html(report(section(VERDICT, rows), section(TOP_KERNELS, ROWS)))
+    assert '<div class="card compute"><p class="where">rank 0</p><p class="bound">compute-bound</p>' in page
+    assert '<p class="value">50.0 %</p><p>evidence 1 (see copy_cost)</p>' in page
+    assert 'evidence 0 (see <a href="#top_kernels">top_kernels</a>)' in page
+
+
+def test_many_ranks_of_which_the_same_can_be_said_share_a_card_and_a_sentence() -> None:
+    rows = [{"rank": r, "step": None, "bound": "launch", "evidence": f"it computes {10 + r}.5%", "value": r / 100,
+             "unit": "1"} for r in range(63)]  # fmt: skip
+    rows.append({"rank": 63, "step": None, "bound": "copy", "evidence": "it copies", "value": 0.5, "unit": "1"})
+    notes = [f"Rank {r}: {r + 1} of 1,000 kernels took {r}.25 ms." for r in range(63)] + ["Rank 63: no kernels."]
+    assert merge_ranks([*notes, "All."]) == [
+        "Ranks 0 to 62: 1 to 63 of 1,000 kernels took 0.25 to 62.25 ms.", "Rank 63: no kernels.", "All.",
+    ]  # fmt: skip
+    assert merge_ranks([f"Rank {r} waits {r} ms on sm80_x{r}" for r in (0, 1, 2, 7, 7)]) == [
+        f"Rank {r} waits {r} ms on sm80_x{r}" for r in (0, 1, 2, 7, 7)
+    ]
+    assert merge_ranks([f"Rank {r} waits {r} ms" for r in (0, 1, 3, 4, 6)]) == [
+        "Each of ranks 0 to 1, 3 to 4, 6 waits 0 to 6 ms"
+    ]
     page = to_html(report(section(VERDICT, rows)))
-    assert '<div class="card launch"><p class="where">rank 0</p><p class="bound">launch-bound</p>' in page
-    assert '<p class="value">50.0 %</p><p>evidence 1</p>' in page
+    assert page.count('<p class="bound">') == 2
+    assert '<p class="where">ranks 0 to 62</p>' in page
+    assert "0.0 to 62.0 %</p><p>it computes 10.5 to 72.5% (see idle_gaps)" in page
 
 
 def test_what_has_no_answer_is_no_section_of_the_page() -> None:
@@ -156,15 +242,20 @@ def test_whatever_is_hostile_stays_text(monkeypatch: pytest.MonkeyPatch) -> None
     kept = trace(
         sources=[{"name": bad, "kind": bad, "size_bytes": 1, "sha256": bad}], tracelens_version=bad, time_base=bad
     )
-    monkeypatch.setattr(Trace, "frame", lambda *_: lost)
+    stored = Trace.frame
+    monkeypatch.setattr(Trace, "frame", lambda self, name: lost if name == "diagnostics" else stored(self, name))
     for is_asked in (False, True):
-        tags = tags_of(to_html(Report(kept, kept, sections, is_asked)))
+        page = to_html(Report(kept, kept, sections, is_asked))
+        tags = tags_of(page)
         assert "img" not in {tag for tag, _ in tags.found}
         said = [*tags.text, *(value or "" for _, found in tags.found for value in found.values())]
         assert sum("onerror" in text for text in said) > 20
         assert [text for text in said if not text.strip("\n").isprintable()] == []
         assert not {name for _, found in tags.found for name in found if name.startswith("on")}
         assert [json.loads(code) for _, about, code in tags.code if about.get("type") == "application/json"]
+        words = [word for table in tables_of(page) for column in table["columns"] for word in column.get("words", [])]
+        assert any("onerror" in word for word in words)
+        assert all(word.isprintable() for word in words)
 
 
 def browse(page: Path, profile: Path, *more: str) -> tuple[str, list[str]]:
@@ -181,13 +272,104 @@ def browse(page: Path, profile: Path, *more: str) -> tuple[str, list[str]]:
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
+ACTIONS = """
+const wait = setInterval(async () => {
+  if (!("drawn" in document.documentElement.dataset)) return;
+  clearInterval(wait);
+  const found = {}, at = (name) => document.getElementById(name);
+  const rows = (name) => [...at(name).querySelectorAll("tbody tr")];
+  const cells = (name, column) => rows(name).map((row) => row.cells[column].textContent);
+  const press = (node, key) => node.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+  const button = (name, word) => [...at(name).querySelectorAll("button")].find((one) => one.textContent === word);
+  const put = (node, value) => {
+    node.value = value;
+    node.dispatchEvent(new Event(node.tagName === "INPUT" ? "input" : "change"));
+  };
+  const [mode, rank] = at("layers").querySelectorAll("select");
+  put(mode, "rows");
+  found.first = cells("layers", 1);
+  button("layers", "Next").click();
+  found.next = cells("layers", 1);
+  at("layers").querySelectorAll("th button")[2].click();
+  found.rising = cells("layers", 2);
+  put(rank, "1");
+  found.rank = [...new Set(cells("layers", 0))];
+  put(at("layers").querySelector("input"), "layer.1");
+  found.searched = cells("layers", 1);
+  put(at("layers").querySelector("input"), "=1");
+  let copied = "";
+  Object.defineProperty(navigator, "clipboard", {value: {writeText: async (text) => { copied = text; }}});
+  await button("layers", "Copy as CSV").click();
+  found.copied = copied.split("\\n");
+  put(at("layers").querySelector("input"), "");
+  put(mode, "class");
+  found.classes = cells("layers", 1).map((text, i) => [text, cells("layers", 2)[i]]);
+  put(mode, "tree");
+  const top = at("layers").querySelectorAll("tbody tr")[1];
+  top.focus();
+  press(top, "ArrowLeft");
+  found.closed = cells("layers", 1);
+  press(document.activeElement, "ArrowRight");
+  press(document.activeElement, "ArrowDown");
+  found.focus = document.activeElement.cells[1].textContent;
+  const hostile = at("top_kernels").querySelectorAll("tbody tr");
+  found.short = getComputedStyle(hostile[0].querySelector(".short")).display;
+  hostile[0].focus();
+  found.shortOnFocus = getComputedStyle(hostile[0].querySelector(".short")).display;
+  found.whole = hostile[0].querySelector(".whole").textContent;
+  found.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  document.body.dataset.found = JSON.stringify(found);
+}, 20);
+"""
+LAYERS = Table(
+    "layers",
+    "A layer.",
+    (
+        Column("rank", pl.Int32, "Rank."),
+        Column("layer", pl.String, "Layer."),
+        Column("duration_total_ns", pl.Int64, "Time.", "ns"),
+        Column("share_frac", pl.Float64, "Share."),
+    ),
+)
+
+
+@needs_chromium
+@pytest.mark.parametrize("window", ["--window-size=1400,1000", "--window-size=500,800"])
+def test_tables_are_sorted_searched_selected_copied_and_grown_as_trees(tmp_path: Path, window: str) -> None:
+    layers = [
+        {"rank": rank, "layer": f"net.layer.{i}", "duration_total_ns": 30 - i, "share_frac": 0.01}
+        for rank in (0, 1)
+        for i in range(20)
+    ]
+    layers.append({"rank": 1, "layer": "=1+2", "duration_total_ns": 1, "share_frac": 0.0})
+    page = to_html(report(section(LAYERS, layers), section(TOP_KERNELS, ROWS)))
+    digest = base64.b64encode(hashlib.sha256(ACTIONS.encode()).digest()).decode()
+    page = page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
+    page = page.replace("</body>\n</html>", f"<script>{ACTIONS}</script></body></html>")
+    (tmp_path / "r.html").write_text(page)
+    dom, console = browse(tmp_path / "r.html", tmp_path / "profile", window)
+    assert console == []
+    found = json.loads(dict(tags_of(dom).found)["body"]["data-found"] or "")
+    assert found["first"] == [f"net.layer.{i // 2}" for i in range(25)]
+    assert len(found["next"]) == 16
+    assert found["rising"][:3] == ["1", "11", "11"]
+    assert found["rank"] == ["1"]
+    assert found["searched"] == [f"net.layer.{i}" for i in (19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 1)]
+    assert found["copied"][:2] == ["rank,layer,duration_total_ns,share_frac", "1,'=1+2,1,0"]
+    assert found["classes"] == [["=*+*", "1"], ["▾ net", "410"], ["▾ layer", "410"], ["* ×20", "410"]]
+    assert found["closed"] == ["=1+2", "▸ net"]
+    assert found["focus"] == "▾ layer"
+    assert (found["short"], found["shortOnFocus"], found["whole"]) == ("inline", "none", LONG_KERNEL)
+    assert found["wide"] == 0
+
+
 @needs_chromium
 @pytest.mark.parametrize("window", ["--window-size=1400,1000", "--window-size=380,800"])
 def test_charts_are_drawn_without_a_complaint_and_hostile_names_stay_text(tmp_path: Path, window: str) -> None:
     (tmp_path / "r.html").write_text(to_html(report()))
     dom, console = browse(tmp_path / "r.html", tmp_path / "profile", window)
     assert console == []
-    charts = re.findall(r'<div[^>]*data-chart="[^"]+"[^>]*>(.*?)</figure>', dom, flags=re.DOTALL)
+    charts = re.findall(r'<figure class="chart">.*?</script>(.*?)</figure>', dom, flags=re.DOTALL)
     assert len(charts) == 1
     assert "<svg" in charts[0]
     assert "img" not in {tag for tag, _ in tags_of(dom).found}
@@ -196,7 +378,7 @@ def test_charts_are_drawn_without_a_complaint_and_hostile_names_stay_text(tmp_pa
 
 @needs_chromium
 def test_the_browser_enforces_the_policy(tmp_path: Path) -> None:
-    page = to_html(report()).replace("</body>", "<script>document.title = 'ran'</script></body>")
+    page = to_html(report()).replace("</body>\n</html>", "<script>document.title = 'ran'</script></body>")
     (tmp_path / "r.html").write_text(page)
     dom, console = browse(tmp_path / "r.html", tmp_path / "profile")
     assert "<title>run.json.gz - tracelens</title>" in dom

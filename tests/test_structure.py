@@ -192,7 +192,9 @@ def test_wheel_installs_nothing_but_tracelens(tmp_path: Path) -> None:
     for module, file in modules().items():
         inside = module.replace(".", "/") + ("/__init__.py" if file.name == "__init__.py" else ".py")
         assert inside in names
-    assert {f"tracelens/views/{name}" for name in ("page.html", "style.css", "script.js")} <= set(names)
+    assert {f"tracelens/views/{name}" for name in ("page.html", "style.css", "page.js", "tables.js", "bars.js")} <= set(
+        names
+    )
     if shutil.which("cc") is None:
         pytest.skip("no C compiler: the wheel was built without the native library")
     place = tmp_path / "installed"

@@ -12,6 +12,7 @@ from tracelens.derive.comparing.gate import Verdict
 from tracelens.derive.comparing.judging import DEFAULT, Rules
 from tracelens.derive.comparing.same_work import unrelated
 from tracelens.derive.kernels.peaks import Peaks
+from tracelens.derive.rank_sentences import merge_ranks
 from tracelens.errors import MissingTableError, UsageError, near
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Column, Table
@@ -150,6 +151,6 @@ def run_section(
     try:
         with blame_rows(*(one for one in (base, trace) if one is not None)):
             frame = analysis.run(*traces, **more)
-            return Section(analysis, frame, analysis.notes(*traces, frame) if analysis.notes else [])
+            return Section(analysis, frame, merge_ranks(analysis.notes(*traces, frame)) if analysis.notes else [])
     except MissingTableError as error:
         return Section(analysis, analysis.result.empty(), [], str(error))

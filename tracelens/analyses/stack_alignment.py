@@ -13,6 +13,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Chart, SplitBars
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
+from tracelens.derive.stacks.listed import pair_stacks
 from tracelens.derive.stacks.stack_tables import WELL_KNOWN_ENTRIES, find_function
 from tracelens.errors import TracelensError, UsageError
 from tracelens.schemas.results.stacks import SEGMENTS, STACK_ALIGNMENT
@@ -126,23 +127,10 @@ def _doubts(side: str, stack: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _pairs(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The stacks to compare, each with its frames: the first hit of every symbol that both have."""
-    ones, twos = _first_hits(base), _first_hits(other)
-    shared = [symbol for symbol in ones if symbol in twos]
-    if shared:
-        return [(ones[symbol], twos[symbol]) for symbol in shared]
-    return [(next(iter(ones.values())), next(iter(twos.values())))]
-
-
-def _first_hits(trace: Trace) -> dict[str, dict[str, Any]]:
-    """Each symbol's first stack, in the order taken, with its frames from the innermost."""
-    trace.require("stack_alignment", "stacks", "frames")
-    first = trace.stacks.sort("rank", "hit", "stack_id").unique("symbol", keep="first", maintain_order=True)
-    return {
-        stack["symbol"]: stack
-        | {"frames": trace.frames.filter(rank=stack["rank"], stack_id=stack["stack_id"]).sort("level")}
-        for stack in first.iter_rows(named=True)
-    }
+    """The stacks to compare, each with its frames."""
+    for trace in (base, other):
+        trace.require("stack_alignment", "stacks", "frames")
+    return pair_stacks(base, other)
 
 
 def _measure(trace: Trace, stack: Mapping[str, Any], entry: str | None, way: tuple[str, str]) -> _Path:

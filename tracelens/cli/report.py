@@ -66,7 +66,7 @@ def report(  # noqa: PLR0913 - one parameter an option
         typer.Option(
             min=1,
             metavar="N",
-            help="Rows a table, in formats for people; by default "
+            help="Rows a table, in formats for people (in html, at a time); by default "
             f"{', '.join(f'{form.rows} in {form.name}' for form in FORMATS.values() if form.rows)}, all in others.",
         ),
     ] = None,

@@ -35,7 +35,9 @@ COLORS: dict[str, str] = {
     **{word: PALETTE[i % len(PALETTE)] for words in (LIBRARIES, PRIMITIVES) for i, word in enumerate(words)},
     "other": _GREY, "unknown": _PALE, "base": _GREY, "this trace": PALETTE[0],
     "compute": "#3f9d5f", "exposed communication": "#1fa294", "exposed copy": "#8e6bd6", "exposed": "#8e6bd6",
-    "waiting for the host": "#d9822b", "idle": _PALE, "hidden behind kernels": _PALE,
+    "waiting for the host": "#d9822b", "idle": _PALE, "hidden behind kernels": _PALE, "copy": "#8e6bd6",
+    "op": "#9db7d5",
+    "module": "#b7b0de", "annotation": "#b5cfa6", "nvtx": "#b5cfa6", "api call": "#d9822b",
 }  # fmt: skip
 """Colours by word, the same in every chart."""
 

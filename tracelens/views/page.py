@@ -1,12 +1,17 @@
 """A report as one HTML page that needs nothing else: no network, no other file, no server.
 
-The page is page.html. Whatever it shows is escaped there by jinja2, after `printable`: names are hostile.
+The page is page.html. Whatever it shows is escaped there by jinja2, after `clip`: names are hostile. Tables are data
+that tables.js draws, see embedding.py.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import re
+import sys
+from collections.abc import Collection
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -15,47 +20,76 @@ import vl_convert
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from tracelens.derive.rank_sentences import group_ranks, list_ranks
 from tracelens.report import Report, Section
+from tracelens.views.card import card
 from tracelens.views.charts import draw
-from tracelens.views.columns import PROSE, UNANSWERED, ordered
-from tracelens.views.values import printable, quantity, show
+from tracelens.views.columns import UNANSWERED, ordered
+from tracelens.views.drawings import draw_events, list_stacks
+from tracelens.views.embedding import clip, embed
+from tracelens.views.values import quantity
 
-_BOUND_WORDS = ("compute", "communication", "copy", "input", "allocation", "sync", "loading", "launch", "host")
+_SHOWN_BY = {
+    "compute": "top_kernels",
+    "copy": "copy_cost",
+    "communication": "time_breakdown",
+    "waiting": "time_breakdown",
+}
+_CAUSES = ("input", "allocation", "sync", "loading", "launch", "host")
+_SCRIPTS = ("page.js", "tables.js", "bars.js")
 _MOST_CARDS = 16
 
 
-def to_html(report: Report, rows: int | None = None) -> str:
-    """The page: the verdict, every section with notes, charts and first rows, unanswered sections, and sources."""
-    sections = report.to_read()
-    verdict = sections.pop(0) if sections and sections[0].analysis.name == "verdict" else None
-    style, script, vega = _file("style.css"), _file("script.js"), _vega()
+def to_html(report: Report, rows: int | None = 25) -> str:
+    """The page: what was captured, the verdict, every section with notes, charts and table, and sources.
+
+    Tables show so many `rows` at a time, all where it is null.
+    """
+    sections, empty = _split(report)
+    style, script, vega = _file("style.css"), "".join(map(_file, _SCRIPTS)), _vega()
     policy = (
         f"default-src 'none'; script-src {_hash(vega)} {_hash(script)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'"
     )
-    template = _environment().from_string(_file("page.html"))
-    return template.render(
-        policy=policy,
-        style=_code("style", style),
-        script=_code("script", script),
-        vega=_code("script", vega),
-        report=report,
-        traces=[report.trace] if report.base is None else [report.trace, report.base],
-        verdict=verdict,
-        cards=_cards(verdict) if verdict else [],
-        parts=[_part(section, f"section-{i}", rows) for i, section in enumerate(sections)],
-        unanswered=report.unanswered(),
-        unanswered_title=UNANSWERED,
-        prose=PROSE,
-        quantity=quantity,
+    names = {section.analysis.name for section in sections}
+    return (
+        _environment(names)
+        .from_string(_file("page.html"))
+        .render(
+            policy=policy,
+            style=_code("style", style),
+            script=_code("script", script),
+            vega=_code("script", vega),
+            report=report,
+            traces=[report.trace] if report.base is None else [report.trace, report.base],
+            card=card,
+            parts=_parts(sections),
+            drawings=[replace(one, data=Markup(one.data)) for one in draw_events(report)],  # noqa: S704 - base64
+            stacks=list_stacks(report),
+            rows=rows or sys.maxsize,
+            unanswered=[*report.unanswered(), *empty],
+            unanswered_title=UNANSWERED,
+            quantity=quantity,
+        )
     )
 
 
-def _environment() -> Environment:
-    """The template environment: an unknown name is an error, every value is cleaned and escaped."""
+def _split(report: Report) -> tuple[list[Section], list[str]]:
+    """The sections to draw, and a line that names those with nothing to say, unless they were asked for."""
+    sections = report.to_read()
+    silent = [one for one in sections if one.absent is not None and not one.notes and not report.is_asked]
+    names = ", ".join(one.analysis.name for one in silent)
+    return [one for one in sections if one not in silent], [f"{names}: nothing in this trace"] if silent else []
+
+
+def _environment(names: Collection[str] = ()) -> Environment:
+    """The template environment: an unknown name is an error, every value is cleaned and escaped.
+
+    The filter `linked` cuts a text into pieces with the name of the section, of those named, that each leads to.
+    """
     environment = Environment(
         autoescape=True,
-        finalize=lambda value: value if isinstance(value, Markup) else printable(str(value)),
+        finalize=lambda value: value if isinstance(value, Markup) else clip(str(value)),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -63,6 +97,10 @@ def _environment() -> Environment:
     )
     # `tojson` writes <, > and & as \u003c and so on, so that no name can end its <script>.
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    words = re.compile(r"\b([a-z]+_[a-z_]+|(?<=see )[a-z]+)\b")
+    environment.filters["linked"] = lambda text: [
+        (piece, piece if at % 2 and piece in names else None) for at, piece in enumerate(words.split(text))
+    ]
     return environment
 
 
@@ -89,36 +127,47 @@ def _hash(code: str) -> str:
 
 
 def _cards(verdict: Section) -> list[dict[str, Any]]:
-    """A card for each rank with its bound; rows of single steps are left to the text and JSON reports."""
+    """A card for each bound and its evidence, with the ranks of which that is said; steps are left to the table."""
     frame = verdict.frame
     if "step" in frame.columns and frame["step"].null_count():
         frame = frame.filter(frame["step"].is_null())
-    named = ("rank", "step") if frame.height > 1 else ()
+    several = frame.height > 1
+    rows = {row["rank"]: row for row in frame.iter_rows(named=True)}
+    texts = ((rank, f"{row['bound']}\n{_value(row)}\n{row['evidence']}") for rank, row in rows.items())
+    found = []
+    for ranks, text in group_ranks(texts)[:_MOST_CARDS]:
+        bound, value, evidence = text.split("\n", 2)
+        found.append(
+            {
+                "where": list_ranks(ranks) if several else "",
+                "bound": bound,
+                "is_known": bound in _SHOWN_BY or bound in _CAUSES,
+                "value": value,
+                "evidence": evidence,
+                "see": f"see {_SHOWN_BY.get(bound, 'idle_gaps')}",
+            }
+        )
+    return found
+
+
+def _value(row: dict[str, Any]) -> str:
+    return "" if row["value"] is None else quantity(row["value"], row["unit"])
+
+
+def _parts(sections: list[Section]) -> list[dict[str, Any]]:
+    """Each section for the template: notes that no section before has, cards, charts with titles, and its table."""
+    tables = [(one, ordered(one)) for one in sections if one.frame.height > (one.analysis.name == "verdict")]
+    data = ((Markup(text), n_rows) for text, n_rows in embed(tables))  # noqa: S704 - base64
+    packed = {id(one): table for (one, _), table in zip(tables, data, strict=True)}
+    first = {note: one.analysis.name for one in reversed(sections) for note in one.notes}
     return [
         {
-            "where": ", ".join(f"{name} {row[name]}" for name in named if row[name] is not None),
-            "bound": row["bound"],
-            "is_known": row["bound"] in _BOUND_WORDS,
-            "value": "" if row["value"] is None else quantity(row["value"], row["unit"]),
-            "evidence": row["evidence"],
+            "name": one.analysis.name,
+            "section": one,
+            "notes": [note for note in one.notes if first[note] == one.analysis.name],
+            "cards": _cards(one) if one.analysis.name == "verdict" else [],
+            "charts": [(made.title, made.chart.properties(description=made.title).to_dict()) for made in draw(one)],
+            "table": packed.get(id(one)),
         }
-        for row in frame.head(_MOST_CARDS).iter_rows(named=True)
+        for one in sections
     ]
-
-
-def _part(section: Section, place: str, rows: int | None) -> dict[str, Any]:
-    """One section for the template: charts as titles with specifications, and rows of (column, cell)."""
-    analysis, n_rows = section.analysis, section.frame.height
-    columns = [] if section.frame.is_empty() else show(analysis.result, section.frame, ordered(section), rows)
-    caption = analysis.result.doc
-    if rows is not None and rows < n_rows:
-        caption += f" The first {rows:,} of {n_rows:,} rows; --format csv has all."
-    return {
-        "id": place,
-        "name": analysis.name,
-        "section": section,
-        "charts": [(one.title, one.chart.properties(description=one.title).to_dict()) for one in draw(section)],
-        "columns": columns,
-        "rows": [list(zip(columns, cells, strict=True)) for cells in zip(*(one.cells for one in columns), strict=True)],
-        "caption": caption,
-    }

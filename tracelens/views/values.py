@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +58,10 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One column ready to be drawn: `label` and `symbol` for its head, and `cells` of printable text, row by row."""
+    """One column ready to be drawn: `label` and `symbol` for its head, and `cells` of printable text, row by row.
+
+    Numbers with `decimals` are written with that many, over the `divisor`; all else is shown as it is.
+    """
 
     name: str
     label: str
@@ -65,6 +69,8 @@ class Shown:
     doc: str
     cells: list[str]
     is_number: bool
+    divisor: float = 1.0
+    decimals: int | None = None
 
     @property
     def heading(self) -> str:
@@ -90,6 +96,35 @@ def shorten(text: str, width: int) -> str:
     tail = width // 4 if "<" in text or "(" in text else width // 2
     tail = max(tail, 1)
     return f"{text[: width - tail - 1]}{ELLIPSIS}{text[-tail:]}"
+
+
+def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
+    """Each text that is longer than the width in a short form; different texts have different forms.
+
+    Where two would be shortened to the same, the piece in which a text departs from its neighbours in the alphabet
+    stands in its middle; what is still the same gets a number.
+    """
+    by_form: dict[str, list[str]] = {}
+    for text in sorted({*texts}):
+        by_form.setdefault(shorten(text, width), []).append(text)
+    found: dict[str, str] = {}
+    used: Counter[str] = Counter()
+    for form, same in by_form.items():
+        for at, text in enumerate(same):
+            own = form
+            if len(same) > 1:
+                others = same[max(at - 1, 0) : at] + same[at + 1 : at + 2]
+                begin = max(_same_beginning(text, other) for other in others) - width // 6
+                piece, bare = text[max(begin, 0) : begin + width // 2], text.removeprefix("void ")
+                own = f"{bare[: width // 4]}{ELLIPSIS}{piece}{ELLIPSIS}{text[-width // 4 + 2 :]}"
+            used[own] += 1
+            found[text] = own if used[own] == 1 else f"{own} #{used[own]}"
+    return {text: form for text, form in found.items() if form != text}
+
+
+def _same_beginning(one: str, two: str) -> int:
+    """The number of characters that two texts have in common from their start."""
+    return next((at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
 
 
 def unit_of(column: Column) -> str | None:
@@ -213,7 +248,7 @@ def _one(column: Column, whole: pl.Series, head: pl.Series) -> Shown:
     scale = scale_of(column, largest)
     decimals = 0 if scale.divisor == 1 and _is_whole(whole) else decimals_for(scale, largest / scale.divisor)
     cells = [number(v if v is None or scale.divisor == 1 else v / scale.divisor, decimals) for v in head]
-    return Shown(column.name, label, scale.symbol, column.doc, cells, is_number=True)
+    return Shown(column.name, label, scale.symbol, column.doc, cells, True, scale.divisor, decimals)
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,115 @@
+"""What a page draws of events: one step as bars, kernel time by path, and stacks beside each other."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from tests.cases import make_trace
+from tracelens import collect
+from tracelens.analyses import time_breakdown
+from tracelens.derive.layers.icicle import kernel_paths
+from tracelens.derive.stacks.listed import in_common, pair_stacks
+from tracelens.derive.time.timeline import draw_timeline
+from tracelens.trace import Trace
+
+SAMPLES = Path(__file__).parents[1] / "samples"
+
+
+def one_thread(**event: object) -> dict[str, object]:
+    return {"process_id": 1, "thread_id": 5} | event
+
+
+def case() -> Trace:
+    """Three steps of 100, 300 and 200 ns; in the last a module calls an op, which launches a kernel of 40 ns."""
+    steps = [(0, 100), (100, 300), (400, 200)]
+    return make_trace(
+        steps=[{"step": i, "start_ns": at, "duration_ns": ns} for i, (at, ns) in enumerate(steps)],
+        spans=[
+            one_thread(kind="module", name="net", start_ns=390, duration_ns=150),
+            one_thread(kind="op", name="aten::mm", start_ns=420, duration_ns=60),
+            one_thread(kind="python", name="call", start_ns=425, duration_ns=50),
+            one_thread(kind="op", name="aten::add", start_ns=10, duration_ns=20),
+        ],
+        api_calls=[one_thread(api="cudaLaunchKernel", kind="kernel_launch", start_ns=430, duration_ns=10)],
+        kernels=[
+            {"name": "gemm", "primitive": "gemm", "stream_id": 7, "start_ns": 500, "duration_ns": 40, "api_call_id": 0},
+            {"name": "before", "stream_id": 7, "start_ns": 20, "duration_ns": 30},
+        ],
+    )
+
+
+def test_the_step_of_median_duration_is_drawn_lane_by_lane() -> None:
+    found = draw_timeline(case())
+    assert found is not None
+    assert (found.rank, found.step, found.start_ns, found.duration_ns, found.merged_ns) == (0, 2, 400, 200, None)
+    work = found.bars.filter(~pl.col("kind").str.starts_with("idle"))
+    assert work.select("lane", "level", "start_ns", "duration_ns", "name", "kind", "api_call_id").rows() == [
+        ("GPU 0 stream 7", 0, 100, 40, "gemm", "gemm", 0),
+        ("thread 5", 0, 0, 140, "net", "module", None),
+        ("thread 5", 1, 20, 60, "aten::mm", "op", None),
+        ("thread 5", 2, 30, 10, "cudaLaunchKernel", "api call", 0),
+    ]
+    idle = found.bars.filter(pl.col("lane") == "GPU 0 idle")
+    assert sum(idle["duration_ns"]) == 200 - 40
+
+
+def test_bars_that_are_too_many_are_counted_where_they_are_put_together() -> None:
+    spans = [one_thread(kind="op", name=f"op{i % 2}", start_ns=i * 10, duration_ns=4 + i % 2) for i in range(1000)]
+    long = one_thread(kind="annotation", name="loop", start_ns=0, duration_ns=10_000)
+    found = draw_timeline(make_trace(spans=[long, *spans]), most=50)
+    assert found is not None
+    assert found.step is None
+    assert found.merged_ns is not None
+    assert found.bars.height <= 50
+    assert found.bars.group_by("level").agg(pl.col("n").sum()).sort("level").rows() == [(0, 1), (1, 1000)]
+    assert found.bars.filter(level=1)["name"].unique().to_list() == ["op1"]
+    assert draw_timeline(make_trace()) is None
+
+
+@pytest.mark.parametrize("source", ["torch/resnet50_eager.pt.trace.json.gz", "nsys/eager_resnet50.sqlite"])
+def test_idle_bars_sum_to_the_breakdown_and_kernel_paths_to_the_kernel_total(source: str) -> None:
+    made = collect(SAMPLES / source)
+    found = draw_timeline(made)
+    assert found is not None
+    idle = found.bars.filter(pl.col("kind").str.starts_with("idle: ")).group_by("kind").agg(pl.col("duration_ns").sum())
+    (row,) = time_breakdown(made).filter(pl.col("step").eq_missing(found.step)).to_dicts()
+    told = {f"idle: {name[5:-3]}": ns for name, ns in row.items() if name.startswith("idle_") and name[-3:] == "_ns"}
+    assert dict(idle.iter_rows()) == {cause: ns for cause, ns in told.items() if ns and cause != "idle: "}
+    paths = kernel_paths(made, 0)
+    assert paths["duration_ns"].sum() == made.kernels["duration_ns"].sum()
+    assert paths["n"].sum() == made.kernels.height
+    short = kernel_paths(made, 0, most=5)
+    assert short.select(pl.col("duration_ns", "n").sum()).equals(paths.select(pl.col("duration_ns", "n").sum()))
+    assert short.head(5).equals(paths.head(5))
+
+
+def test_kernels_stand_below_layer_and_op() -> None:
+    made = make_trace(
+        sites=[{"site_id": 3, "op": "aten::mm", "module_path": "net.0", "phase": "forward"}],
+        kernels=[{"site_id": 3, "name": "gemm", "primitive": "gemm", "duration_ns": ns} for ns in (5, 7)]
+        + [{"name": "lost", "duration_ns": 2, "link": "unlinked"}],
+    )
+    assert kernel_paths(made, 0).rows() == [
+        ("forward", "net.0", "aten::mm", "gemm", "gemm", 2, 12),
+        (None, "(unattributed)", None, "lost", "unknown", 1, 2),
+    ]
+    assert kernel_paths(make_trace(), 0).is_empty()
+
+
+def test_stacks_are_paired_by_symbol_and_share_their_innermost_frames() -> None:
+    def stacks(*symbols: str) -> Trace:
+        return make_trace(
+            stacks=[{"stack_id": i, "symbol": symbol, "hit": 1} for i, symbol in enumerate(symbols)],
+            frames=[
+                {"stack_id": i, "level": level, "function": f"{symbol}{level * len(symbols)}"}
+                for i, symbol in enumerate(symbols)
+                for level in range(3)
+            ],
+        )
+
+    ((one, two),) = pair_stacks(stacks("launch"), stacks("run", "launch"))
+    assert (one["symbol"], two["symbol"]) == ("launch", "launch")
+    assert in_common(one["frames"], two["frames"]) == 1
+    assert [(a["symbol"], b["symbol"]) for a, b in pair_stacks(stacks("x"), stacks("y"))] == [("x", "y")]
+    assert pair_stacks(stacks(), stacks("y")) == []

@@ -1,0 +1,37 @@
+"""A rank's kernel time from layers over ops down to kernels."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.derive.layers.attribution import name_layers
+from tracelens.trace import Trace
+
+MOST_ROWS = 10_000
+"""Rows beyond this are put together, layer by layer."""
+PATHS = {
+    "phase": pl.String, "layer": pl.String, "op": pl.String, "kernel": pl.String, "primitive": pl.String,
+    "n": pl.Int64, "duration_ns": pl.Int64,
+}  # fmt: skip
+_SITE = ("rank", "site_id")
+
+
+def kernel_paths(trace: Trace, rank: int, most: int = MOST_ROWS) -> pl.DataFrame:
+    """A row for each phase, layer, outermost op around the launch and kernel by name: its kernels' number and time.
+
+    The times sum to the rank's kernel total. A kernel stands in the layer that launched it, so that what was compiled
+    or replayed stands where it was called. Most time first; empty without kernels, or where no sites are recorded.
+    """
+    kernels = trace.select("kernels", *_SITE, "name", "primitive", "link", "is_communication", "duration_ns")
+    groups = kernels.lazy().filter(pl.col("rank") == rank).group_by(pl.exclude("duration_ns"))
+    sums = groups.agg(pl.col("duration_ns").sum(), n=pl.len().cast(pl.Int64)).collect()
+    if sums.is_empty() or not trace.has("sites"):
+        return pl.DataFrame(schema=PATHS)
+    sites = trace.select("sites", *_SITE, "op", "is_root", "accumulates", "module_path", "phase")
+    located = sums.join(sites, on=_SITE, how="left").with_columns(by_node=pl.lit(value=False))
+    key = [name for name in PATHS if name not in {"n", "duration_ns"}]
+    totals = [pl.col("n", "duration_ns").sum()]
+    named = name_layers(located, trace).rename({"name": "kernel"}).group_by(key).agg(totals)
+    named = named.sort("duration_ns", *key, descending=[True] + [False] * len(key))
+    small = named.slice(most).with_columns(op=pl.lit("(small)"), kernel=pl.lit("(small)"), primitive=pl.lit("unknown"))
+    return pl.concat([named.head(most), small.group_by(key, maintain_order=True).agg(totals)]).select(*PATHS)

@@ -1,0 +1,205 @@
+"""One step as bars: what each stream ran, what the host's threads did, and why the device was idle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.events.nesting import nest
+from tracelens.derive.time.completing import steps_of
+from tracelens.derive.time.host_time import host_times
+from tracelens.derive.time.idle import COMMUNICATION, COMPUTE, COPY, DeviceWork, idle_pieces
+from tracelens.schemas.events import CAUSES
+from tracelens.trace import Trace
+
+MOST_BARS = 20_000
+"""More bars than this are put together where they are short."""
+_HOST_KINDS = ("op", "module", "annotation", "nvtx")
+"""Spans that are drawn; Python calls would hide them."""
+_FIRST_WIDTH = 1 / 4_000
+BARS = {
+    "lane": pl.String, "level": pl.Int64, "start_ns": pl.Int64, "duration_ns": pl.Int64, "name": pl.String,
+    "kind": pl.String, "api_call_id": pl.Int64, "n": pl.Int64,
+}  # fmt: skip
+"""Columns of bars; `kind` is a kernel's primitive, a cause of idle time, or what else it is; `n` counts the bars that a
+bar stands for. The bars of a launch and of the work that it started have one api_call_id.
+"""
+_BAR = list(BARS)
+_TIMES = ("start_ns", "duration_ns")
+_END = pl.col("start_ns") + pl.col("duration_ns")
+_AROUND_NS = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The bars of one rank's step (null: all that was recorded), with times since `start_ns`.
+
+    Bars shorter than `merged_ns` are put together, level by level; null where each is drawn.
+    """
+
+    rank: int
+    step: int | None
+    start_ns: int
+    duration_ns: int
+    bars: pl.DataFrame
+    merged_ns: int | None
+
+
+def draw_timeline(trace: Trace, most: int = MOST_BARS) -> Timeline | None:
+    """The step of median duration of the first rank that marks steps, else all of the first rank; null without events.
+
+    Lanes are in the order in which they are drawn: each device's streams and its idle time by cause, as in
+    `time_breakdown` but for code that is loaded at a kernel's first use; then threads, busiest first.
+    """
+    steps = steps_of(trace)
+    rank = int(steps["rank"].min() if steps.height else min(trace.manifest.ranks, default=0))  # type: ignore[arg-type]
+    own = steps.filter(pl.col("rank") == rank).sort("duration_ns", "step")
+    if own.height:
+        step = own.row((own.height - 1) // 2, named=True)
+        begin, length, number = int(step["start_ns"]), int(step["duration_ns"]), int(step["step"])
+    else:
+        begin, length, number = *_recorded(trace, rank), None
+    if length <= 0:
+        return None
+    work, host = _work(trace, rank, begin, begin + length), _host(trace, rank, begin, begin + length)
+    idle = _idle(trace, rank, work, (begin, begin + length))
+    bars = pl.concat([_device_bars(work), idle, host])
+    bars = bars.filter(begin < _END, pl.col("start_ns") < begin + length).with_columns(
+        start_ns=pl.col("start_ns").clip(begin) - begin,
+        duration_ns=_END.clip(upper_bound=begin + length) - pl.col("start_ns").clip(begin),
+    )
+    drawn, merged_ns = _merged(bars, length, most)
+    return Timeline(rank, number, begin, length, drawn, merged_ns) if drawn.height else None
+
+
+def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
+    """The start and the length of all that was recorded of a rank."""
+    ends = []
+    for name in ("kernels", "memcpys", "spans", "api_calls"):
+        times = trace.select(name, "rank", *_TIMES).filter(pl.col("rank") == rank)
+        if times.height:
+            ends.append(times.select(pl.col("start_ns").min(), end=_END.max()).row(0))
+    return (min(a for a, _ in ends), max(b for _, b in ends) - min(a for a, _ in ends)) if ends else (0, 0)
+
+
+def _within(rank: int, begin: int, end: int) -> pl.Expr:
+    """A condition for events of a rank that overlap a stretch of time."""
+    return (pl.col("rank") == rank) & (pl.col("start_ns") < end) & (begin < _END)
+
+
+def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
+    """Kernels, copies and fills in the time, and what each device ran just before and after it, for gaps."""
+    shared = ("device_id", "stream_id", *_TIMES, "api_call_id")
+    of_kernels = pl.when("is_communication").then(COMMUNICATION).otherwise(COMPUTE).cast(pl.UInt8)
+    parts = []
+    for table, columns, name, kind in (
+        ("kernels", ("name", "primitive", "is_communication"), pl.col("name"), of_kernels),
+        ("memcpys", ("direction",), pl.format("{} copy", "direction"), pl.lit(COPY, pl.UInt8)),
+        ("memsets", (), pl.lit("memset"), pl.lit(COPY, pl.UInt8)),
+    ):
+        found = trace.select(table, *shared, *columns, where=_within(rank, begin - _AROUND_NS, end + _AROUND_NS))
+        drawn = pl.col("primitive") if table == "kernels" else pl.lit("copy")
+        found = found.cast({pl.Categorical: pl.String})
+        parts.append(found.select(*shared, name=name, drawn=drawn, kind=kind))
+    work = pl.concat(parts).sort("device_id", "start_ns")
+    before = work.filter(begin >= _END).group_by("device_id", maintain_order=True).last()
+    after = work.filter(pl.col("start_ns") >= end).group_by("device_id", maintain_order=True).first()
+    within = work.filter(begin < _END, pl.col("start_ns") < end)
+    return pl.concat([within, *(part.select(work.columns) for part in (before, after))]).sort(
+        "device_id", "stream_id", "start_ns", nulls_last=True
+    )
+
+
+def _device_bars(work: pl.DataFrame) -> pl.DataFrame:
+    """A bar for each piece of device work, a lane for each stream."""
+    return work.select(
+        lane=pl.format("GPU {} stream {}", "device_id", pl.col("stream_id").fill_null(0)),
+        level=pl.lit(0, pl.Int64),
+        start_ns="start_ns",
+        duration_ns="duration_ns",
+        name="name",
+        kind="drawn",
+        api_call_id="api_call_id",
+        n=pl.lit(1, pl.Int64),
+    )
+
+
+def _idle(trace: Trace, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
+    """A bar for each piece of idle time of the devices that ran anything, its place as the name."""
+    parts = [pl.DataFrame(schema=BARS)]
+    windows = pl.DataFrame({"step": [0], "start_ns": [window[0]], "end_ns": [window[1]]})
+    host = host_times(trace, [rank])[rank] if work.height else None
+    for (device_id,), own in work.partition_by("device_id", as_dict=True).items():
+        assert host is not None
+        columns = own.select(*_TIMES, "kind", call=host.rows(own["api_call_id"])).sort("start_ns")
+        device = DeviceWork(host, (columns, columns.clear()), windows, only_windows=True)
+        pieces = idle_pieces(device, None)
+        what = pl.Series([*host.places, None], dtype=pl.String).gather(pieces["place"])
+        cause = pl.Series(CAUSES).gather(pieces["cause"])
+        parts.append(
+            pieces.select(
+                lane=pl.lit(f"GPU {device_id} idle"),
+                level=pl.lit(0, pl.Int64),
+                start_ns="start_ns",
+                duration_ns=pl.col("end_ns") - pl.col("start_ns"),
+                name=pl.concat_str(cause.alias("cause"), what.alias("what"), separator=": ", ignore_nulls=True),
+                kind="idle: " + cause,
+                api_call_id=pl.lit(None, pl.Int64),
+                n=pl.lit(1, pl.Int64),
+            )
+        )
+    return pl.concat(parts)
+
+
+def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
+    """A bar for each op, module call, annotation and API call, nested by thread; threads with most time first."""
+    shared = ("process_id", "thread_id", *_TIMES)
+    within = _within(rank, begin, end)
+    spans = trace.select("spans", *shared, "name", "kind", where=within & pl.col("kind").is_in(_HOST_KINDS))
+    calls = trace.select("api_calls", *shared, "api", "api_call_id", where=within)
+    both = pl.concat(
+        [
+            spans.cast({pl.Categorical: pl.String}).with_columns(api_call_id=pl.lit(None, pl.Int64)),
+            calls.cast({pl.Categorical: pl.String}).select(
+                *shared, pl.col("api").alias("name"), pl.lit("api call").alias("kind"), "api_call_id"
+            ),
+        ]
+    ).sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
+    times = both.select(*shared, parent_hint=pl.lit(None, pl.Int64))
+    depth = pl.Series("level", nest(times, times.clear().drop("parent_hint")).depth, dtype=pl.Int64)
+    thread = ["process_id", "thread_id"]
+    bars = both.with_columns(depth, busy=pl.col("duration_ns").sum().over(thread))
+    return bars.sort("busy", *thread, descending=[True, False, False], maintain_order=True).select(
+        lane=pl.format("thread {}", pl.col("thread_id").fill_null(0)),
+        level="level",
+        start_ns="start_ns",
+        duration_ns="duration_ns",
+        name="name",
+        kind="kind",
+        api_call_id="api_call_id",
+        n=pl.lit(1, pl.Int64),
+    )
+
+
+def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
+    """The bars, short ones that begin in one stretch of a lane and level as one, where there are too many."""
+    width = max(round(length * _FIRST_WIDTH), 1)
+    found, merged_ns = bars, None
+    while found.height > most:
+        is_short = pl.col("duration_ns") < width
+        key = ["lane", "level", (pl.col("start_ns") // width).alias("stretch")]
+        short = (
+            bars.filter(is_short)
+            .group_by(key, maintain_order=True)
+            .agg(
+                pl.col("start_ns").min(),
+                duration_ns=_END.max() - pl.col("start_ns").min(),
+                **{name: pl.col(name).sort_by("duration_ns").last() for name in ("name", "kind", "api_call_id")},
+                n=pl.len().cast(pl.Int64),
+            )
+            .select(_BAR)
+        )
+        found, merged_ns, width = pl.concat([bars.filter(~is_short), short]), width, width * 2
+    lanes = bars.select("lane").unique(maintain_order=True).with_row_index("order")
+    return found.join(lanes, on="lane", how="left").sort("order", "level", "start_ns").drop("order"), merged_ns

@@ -1,0 +1,120 @@
+"""Tables and drawings as data inside the page: columns, compressed, within a budget that the page states.
+
+A script of the page inflates them (DecompressionStream); base64 has no character that could end its element.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from tracelens.report import Section
+from tracelens.storage.table import Table
+from tracelens.views.columns import PROSE
+from tracelens.views.values import Shown, printable, shorten_apart, show
+
+BUDGET = 3_000_000
+"""Characters of all embedded tables together; of larger ones the first rows are embedded."""
+LONGEST = 4_000
+"""Characters of one text; of a longer one the middle is left out."""
+NAME_WIDTH = 60
+"""Characters that a name is shown in."""
+
+_EXACT = 2**53
+_DIGITS = 7
+"""Significant digits of embedded fractions."""
+_MOST_CHOICES = 40
+_SUMMED = re.compile(r"n_|library_|primitive_|share_frac$|(\w+_)?(total|self|estimate|low|high|only)_ns$")
+"""Columns that add up over the layers of a tree."""
+
+
+def packed(data: Any) -> str:
+    """The data as base64 of deflated JSON."""
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode(), 6)).decode()
+
+
+def clip(text: str) -> str:
+    """The text, printable, and without its middle where it is too long for a page."""
+    half = LONGEST // 2
+    if len(text) > LONGEST:
+        text = f"{text[:half]} … {len(text) - 2 * half:,} characters … {text[-half:]}"
+    return printable(text)
+
+
+def embed(sections: Sequence[tuple[Section, Sequence[str]]]) -> list[tuple[str, int]]:
+    """Each section's named columns, packed, and how many of its rows that holds: all, where the budget allows."""
+    made = [packed(table_data(section, names)) for section, names in sections]
+    limit = _share([len(text) for text in made])
+    found = []
+    for (section, names), whole in zip(sections, made, strict=True):
+        n_rows, part = section.frame.height, whole
+        while len(part) > limit and n_rows > 1:
+            n_rows = max(int(n_rows * min(0.95 * limit / len(part), 0.9)), 1)
+            part = packed(table_data(section, names, n_rows))
+        found.append((part, n_rows))
+    return found
+
+
+def _share(sizes: Sequence[int]) -> int:
+    """The most that one table may take, so that all stay within the budget and small ones are whole."""
+    left, limit = BUDGET, BUDGET
+    for rest, size in enumerate(sorted(sizes)):
+        limit = left // (len(sizes) - rest)
+        if size > limit:
+            break
+        left -= size
+    return limit
+
+
+def table_data(section: Section, names: Sequence[str], rows: int | None = None) -> dict[str, Any]:
+    """The first rows of a section's named columns, for tables.js.
+
+    `choices` are columns to select rows by: rank, step and those of few declared words. `tree` is the column of paths
+    where the table splits a whole by layer.
+    """
+    frame, result = section.frame, section.analysis.result
+    part = frame if rows is None else frame.head(rows)
+    columns = [_column(one, part, result) for one in show(result, frame, names, 0)]
+    words = {column.name for column in result if column.values} & {*frame.columns}
+    few = {name for name in words if frame[name].n_unique() <= _MOST_CHOICES} | {"rank", "step"}
+    has = [column["name"] for column in columns]
+    return {
+        "name": section.analysis.name,
+        "height": part.height,
+        "columns": columns,
+        "choices": [at for at, name in enumerate(has) if name in few and frame[name].n_unique() > 1],
+        "tree": has.index("layer") if {"layer", "share_frac"} <= {*has} else None,
+    }
+
+
+def _column(shown: Shown, frame: pl.DataFrame, table: Table) -> dict[str, Any]:
+    """One column: its head, how its numbers are written, and its values, or its words and each row's place in them."""
+    name = shown.name
+    found = {
+        "name": name, "label": shown.label, "unit": shown.symbol, "doc": shown.doc, "number": shown.is_number,
+        "prose": name in PROSE, "summed": bool(_SUMMED.match(name)),
+    }  # fmt: skip
+    if name in frame.columns and frame[name].dtype.is_numeric() and not (name == "value" and "unit" in frame.columns):
+        return found | {"divisor": shown.divisor, "decimals": shown.decimals, "values": _numbers(frame[name])}
+    (whole,) = show(table, frame, [f"{name}_{axis}" for axis in "xyz"] if name not in frame.columns else [name])
+    cells = pl.Series(whole.cells, dtype=pl.String)
+    words = cells.unique(maintain_order=True)
+    at = cells.replace_strict(words, range(len(words)), return_dtype=pl.Int64) if len(words) else cells
+    clipped = [clip(word) for word in words]
+    short = {} if found["prose"] or shown.is_number else shorten_apart(clipped, NAME_WIDTH)
+    shorts = {str(i): short[word] for i, word in enumerate(clipped) if word in short}
+    return found | {"words": clipped, "short": shorts, "at": at.to_list()}
+
+
+def _numbers(values: pl.Series) -> list[Any]:
+    """Numbers as JSON has them: those that a script cannot hold exactly, and infinities, as text."""
+    if values.dtype.is_float():
+        values = values.round_sig_figs(_DIGITS)
+    return [value if value is None or abs(value) <= _EXACT else str(value) for value in values.fill_nan(None).to_list()]
