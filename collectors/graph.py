@@ -50,4 +50,4 @@ class _Graph(Sidecar, frozen=True, kw_only=True):
         return pl.DataFrame(rows, schema=TABLES["graph"].without("rank").schema, orient="row")
 
 
-COLLECTOR = sidecar_collector(_Graph)
+COLLECTOR = sidecar_collector(_Graph, "torch")

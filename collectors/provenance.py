@@ -48,4 +48,4 @@ class _Provenance(Sidecar, frozen=True, kw_only=True):
         return pl.DataFrame(rows, schema=TABLES["provenance"].without("rank").schema, orient="row")
 
 
-COLLECTOR = sidecar_collector(_Provenance)
+COLLECTOR = sidecar_collector(_Provenance, "torch")

@@ -25,12 +25,9 @@ from tracelens.trace.collector import Collector
 KIND = "trace_log"
 _RECORD = re.compile(rb"^[VDIWEC]\d{4} \d\d:\d\d:\d\d\.\d+ \d+ [^\]\n]{1,400}\] ?(\{.*)$")
 _WANTED = (
-    b'"dynamo_output_graph"',
-    b'"inductor_output_code"',
-    b'"fx_graph_cache_',
-    b'"torch_version"',
+    b'"dynamo_output_graph"', b'"inductor_output_code"', b'"fx_graph_cache_', b'"torch_version"',
     b'"inductor_post_grad_graph"',
-)
+)  # fmt: skip
 _CACHE = re.compile(r"^fx_graph_cache_(hit|miss|bypass)$")
 _KEY = re.compile(r'"key": ?"(\w{8,100})"')
 _LONGEST_LINE = 1 << 24

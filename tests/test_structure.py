@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import tracelens.collectors  # noqa: F401 - lists them
 from tracelens.analyses import ANALYSES
 from tracelens.schemas import TABLES
 from tracelens.trace.collector import COLLECTORS

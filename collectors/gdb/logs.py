@@ -1,4 +1,4 @@
-"""Call stacks from gdb: logs of `bt`, as printed or copied from a terminal, and transcripts of its machine interface.
+"""Call stacks from gdb: logs of `bt`, as printed or copied from a terminal.
 
 Formats by gdb 8 to 15 and cuda-gdb 13.0.
 """
@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from tracelens.collectors.gdb.mi import mi_frame
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, split_frame
 from tracelens.derive.stacks.stack_tables import StackFrame, Stop, drop_doubled, stack_tables
 from tracelens.errors import SourceError
@@ -40,11 +39,7 @@ _HEAD_GDB = re.compile(
     rb"|Breakpoint \d+(?: \([^\n)]{1,200}\) pending| at 0x)|Thread \d+[^\n]{0,80} hit Breakpoint )",
     re.MULTILINE,
 )
-_MI_STACK = re.compile(r"\d*\^done,stack=\[")
 _MI_HEAD = re.compile(rb"\^done,stack=\[frame=\{|\*stopped,reason=")
-_MI_FIELD = re.compile(r'(frame)=\{|([a-z][\w-]{0,30})="((?:[^"\\]|\\.)*+)"')
-_MI_DEPTH = re.compile(r'\^done,depth="(\d{1,9})"')
-_MI_THREAD = re.compile(r'thread-id="(\d{1,9})"')
 
 
 def sniff(path: Path, head: bytes) -> bool:  # noqa: ARG001 - every collector has this signature
@@ -69,10 +64,8 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
     diagnostics = Diagnostics()
     diagnostics.add("warning", "undecodable_bytes", "bytes that are not UTF-8, read as U+FFFD", text.count("\ufffd"))
     lines = _COLOUR.sub("", text).split("\n")
-    stops = _read_mi(lines) if any(_MI_STACK.search(line, 0, 400) for line in lines) else []
     log = _Log(diagnostics)
-    if not stops:
-        stops = log.read(lines)
+    stops = log.read(lines)
     if not stops:
         raise SourceError(_no_frame(path, lines, source.size_bytes))
     kept = drop_doubled(stops)
@@ -114,8 +107,7 @@ def _no_frame(path: Path, lines: list[str], size_bytes: int) -> str:
     n_stops = sum("*stopped," in line[:400] for line in lines)
     if n_stops:
         return (
-            f"{path}: expected ^done,stack=[frame={{…}}] records, found {n_stops} MI stops without one in "
-            f"{len(lines)} lines; ask gdb for -stack-list-frames at each stop and keep its answer"
+            f"{path}: expected what bt prints, found {n_stops} stops in the words of gdb's machine interface; {_NEXT}"
         )
     pending = any(" pending." in line[:400] for line in lines)
     hint = "; its breakpoint was still pending: check the symbol's name" if pending else ""
@@ -253,38 +245,3 @@ class _Log:
         n_dropped = len(self.stops) - len(kept)
         self.diagnostics.add("info", "single_frame", "frames printed alone, beside the backtraces", n_dropped)
         return kept
-
-
-def _read_mi(lines: list[str]) -> list[Stop]:
-    """The stops of a machine interface transcript: a `*stopped` record, perhaps the depth, and the list of frames."""
-    stops: list[Stop] = []
-    thread: str | None = None
-    depth: int | None = None
-    for line in lines:
-        if "*stopped," in line[:400]:
-            found = _MI_THREAD.search(line)
-            thread, depth = (found[1] if found else None), None
-        if found := _MI_DEPTH.search(line, 0, 400):
-            depth = int(found[1])
-        if start := _MI_STACK.search(line, 0, 400):
-            frames = _mi_frames(line, start.end())
-            if frames:
-                levels = [frame.level for frame in frames]
-                whole = levels == list(range(depth or len(frames)))
-                stops.append(Stop(frames, thread, truncated=not whole, depth=depth))
-    return stops
-
-
-def _mi_frames(line: str, start: int) -> list[StackFrame]:
-    """The frames of one `stack=[…]` list, from the innermost."""
-    records: list[dict[str, str]] = []
-    for match in _MI_FIELD.finditer(line, start):
-        if match[1]:
-            records.append({})
-        elif records:
-            records[-1].setdefault(match[2], re.sub(r"\\(.)", r"\1", match[3]))
-    frames: dict[int, StackFrame] = {}
-    for record in records:
-        if frame := mi_frame(record):
-            frames.setdefault(frame.level, frame)
-    return [frames[level] for level in sorted(frames)]

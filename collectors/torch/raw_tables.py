@@ -259,15 +259,9 @@ def _counters(counters: pl.DataFrame) -> pl.DataFrame:
 
 
 _CONVERT = {
-    "spans": _spans,
-    "api_calls": _api_calls,
-    "kernels": _kernels,
-    "memcpys": _memcpys,
-    "memsets": _memsets,
-    "synchronizations": _synchronizations,
-    "allocations": _allocations,
-    "counters": _counters,
-}
+    "spans": _spans, "api_calls": _api_calls, "kernels": _kernels, "memcpys": _memcpys, "memsets": _memsets,
+    "synchronizations": _synchronizations, "allocations": _allocations, "counters": _counters,
+}  # fmt: skip
 
 
 def _collectives(kernels: pl.DataFrame) -> pl.DataFrame:

@@ -32,7 +32,7 @@ from tests.nsys_exports import (
     version,
     write,
 )
-from tests.test_gdb import MI, SIMPLE
+from tests.test_gdb import SIMPLE
 from tests.test_live_sidecar import BESIDE, MODULES
 from tests.test_trace_log import LOG
 
@@ -104,10 +104,10 @@ def arrowdir(folder: Path, _: random.Random) -> Path:
 
 
 def gdb_log(folder: Path, chance: random.Random) -> Path:
-    """A log of gdb, as printed or by its machine interface."""
+    """A log of gdb."""
     sample = SAMPLES / "stacks" / "h200_torch211_cudnn_v8.txt"
     path = folder / "stacks.txt"
-    path.write_text(chance.choice([SIMPLE, SIMPLE, MI, MI, sample.read_text()]))
+    path.write_text(chance.choice([SIMPLE, sample.read_text()]))
     return path
 
 

@@ -1,7 +1,5 @@
 """Repeated blocks of a model in two runs, rolled up by the pattern of their paths."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

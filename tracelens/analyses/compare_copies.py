@@ -1,7 +1,5 @@
 """The copies of two traces side by side."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

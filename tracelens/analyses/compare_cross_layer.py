@@ -1,7 +1,5 @@
 """How much of two runs' device time is in the same kernels, by library and primitive."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

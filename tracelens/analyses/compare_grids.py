@@ -1,7 +1,5 @@
 """The grids of the same kernels, or of kernels of the same primitive, in two traces."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

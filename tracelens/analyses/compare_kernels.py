@@ -1,7 +1,5 @@
 """Kernels of two runs by name: added, removed, faster and slower."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

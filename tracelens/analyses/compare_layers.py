@@ -1,7 +1,5 @@
 """Each layer in two runs, an eager and a compiled one: times, speedup with its range, and the layers that lose."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

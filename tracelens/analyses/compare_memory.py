@@ -1,7 +1,5 @@
 """The allocator's memory in two runs."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

@@ -1,7 +1,5 @@
 """Ops of two runs by name: added, removed, faster and slower."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import polars as pl

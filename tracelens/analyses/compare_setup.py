@@ -1,7 +1,5 @@
 """Differences between two runs in machine, software and work, and the comparisons that each invalidates."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

@@ -1,7 +1,5 @@
 """Where the time of two runs' steps went: the parts of each device's step side by side."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

@@ -1,7 +1,5 @@
 """The cost of copies: bytes, bandwidth, the time that no kernel hides, and what better copies would save."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The layers below a framework's call as one: op, library, primitive and family, and what a faster primitive gains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Checks of how far a trace can be trusted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The depth of the path from a framework call to the device."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

@@ -1,7 +1,5 @@
 """Idle time of each device by cause and by the place in the program that it comes from."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The grids that were launched, and how well they fill the device."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

@@ -1,7 +1,5 @@
 """The GPU time of each layer, by library and primitive, forward and backward."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

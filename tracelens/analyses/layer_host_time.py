@@ -1,7 +1,5 @@
 """The host time of each layer: the self time of its ops, forward and backward."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

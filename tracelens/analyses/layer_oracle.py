@@ -1,7 +1,5 @@
 """The speed that the model could have if every layer ran eager or compiled, whichever is best for the whole."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The time of each host thread by activity."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

@@ -1,7 +1,5 @@
 """Each device's time: computing, communicating, copying, or idle for a cause."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

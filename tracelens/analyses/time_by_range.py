@@ -1,7 +1,5 @@
 """Time and device work of the program's own annotations and NVTX ranges."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import polars as pl

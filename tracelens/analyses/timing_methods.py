@@ -1,7 +1,5 @@
 """The cost of measuring: every way of timing the whole model beside the run that measures nothing within it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The kernels that take the most time."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

@@ -1,7 +1,5 @@
 """The ops that take the most time of host and device."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

@@ -14,15 +14,8 @@ from tracelens.views.formats.text import frame_to_text
 from tracelens.views.values import printable
 
 SHOWN = (
-    "sub_graph",
-    "layers",
-    "calls_now",
-    "calls_advised",
-    "saving_low_ns",
-    "saving_ns",
-    "saving_high_ns",
-    "evidence",
-)
+    "sub_graph", "layers", "calls_now", "calls_advised", "saving_low_ns", "saving_ns", "saving_high_ns", "evidence",
+)  # fmt: skip
 
 
 def advise(

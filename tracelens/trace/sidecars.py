@@ -16,7 +16,7 @@ from tracelens.trace.collector import Collector
 class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
     """The first fields of every sidecar. A class for each kind says what fills the table of that name.
 
-    `kind` is the table, the collector and the end of the format's name; `option` has `collect torch` write the sidecar;
+    `kind` is the table, the collector and the end of the format's name; `option` has a live capture write the sidecar;
     `about_notes` is the diagnostic code of its notes, and `why_empty` the reason where it has no rows.
     """
 
@@ -42,8 +42,11 @@ _LARGEST_BYTES = 1 << 30
 """A limit for damaged files: a sidecar of a model with ten thousand kernels has a few megabytes."""
 
 
-def sidecar_collector(sidecar: type[Sidecar]) -> Collector:
-    """The collector of this kind of sidecar. It reads one table, and raises SourceError for a damaged or later one."""
+def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
+    """The collector of this kind of sidecar, which a capture of the collector `beside` leaves; it fills one table.
+
+    Reading raises SourceError for a file that is damaged, or of a later version.
+    """
 
     def sniff(path: Path, head: bytes) -> bool:
         return not path.is_dir() and f'"tracelens-{sidecar.kind}"'.encode() in _unzipped(head)[:256]
@@ -59,8 +62,8 @@ def sidecar_collector(sidecar: type[Sidecar]) -> Collector:
                 kind=found.kind,
                 source=SourceFile.of(path, found.kind),
                 tables={found.kind: table} if table.height else {},
-                producer=f"tracelens collect torch {found.option}",
-                versions={"torch": found.torch},
+                producer=f"tracelens collect {beside} {found.option}",
+                versions={beside: found.torch},
                 rank=found.rank,
                 rank_origin="sidecar" if found.rank is not None else "input order",
                 reasons={found.kind: found.why_empty},

@@ -1,7 +1,5 @@
 """Tables and columns described as frames, for the schema command and the reference documentation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import polars as pl

@@ -1,7 +1,5 @@
 """A comparison in a few lines of Markdown, as for a pull request: gates, what differs, what was judged."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import polars as pl

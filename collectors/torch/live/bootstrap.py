@@ -17,12 +17,9 @@ from .report import TORCH, Report
 from .settings import Settings
 
 _LAUNCHERS = (
-    "torch.distributed.run",
-    "torch.distributed.launch",
-    "torch.distributed.elastic",
-    "accelerate.commands",
+    "torch.distributed.run", "torch.distributed.launch", "torch.distributed.elastic", "accelerate.commands",
     "deepspeed.launcher",
-)
+)  # fmt: skip
 _LAUNCHER_PROGRAMS = ("torchrun", "accelerate", "accelerate-launch", "deepspeed", "deepspeed.pt", "ds")
 _HELPERS = ("torch._inductor.compile_worker", "torch/_inductor/compile_worker", "multiprocessing.resource_tracker",
             "multiprocessing.forkserver")  # fmt: skip

@@ -1,7 +1,5 @@
 """Judging rows of a comparison against their own spread: which differ by more than chance and enough to matter."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """The outcome of a measured compile plan: its time beside that of the same model without it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

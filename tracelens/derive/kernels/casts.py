@@ -116,12 +116,7 @@ def _matched(copies: pl.DataFrame, casts: pl.DataFrame) -> pl.DataFrame:
 
 _SCHEMA = pl.Schema(
     {
-        "rank": pl.Int32,
-        "memcpy_id": pl.Int64,
-        "read_bytes": pl.Int64,
-        "written_bytes": pl.Int64,
-        "elements": pl.Int64,
-        "dtype": pl.String,
-        "is_recorded": pl.Boolean,
+        "rank": pl.Int32, "memcpy_id": pl.Int64, "read_bytes": pl.Int64, "written_bytes": pl.Int64,
+        "elements": pl.Int64, "dtype": pl.String, "is_recorded": pl.Boolean,
     }
-)
+)  # fmt: skip

@@ -52,13 +52,9 @@ LIMITS = pl.DataFrame(
 """A row for each compute capability that CUDA documents."""
 
 FILLED = (
-    "warp_size",
-    "max_threads_per_sm",
-    "max_warps_per_sm",
-    "max_blocks_per_sm",
-    "registers_per_sm",
+    "warp_size", "max_threads_per_sm", "max_warps_per_sm", "max_blocks_per_sm", "registers_per_sm",
     "shared_memory_per_sm_bytes",
-)
+)  # fmt: skip
 """Columns of `devices` that follow from the compute capability."""
 
 

@@ -16,17 +16,9 @@ PRE_WINDOW = "(pre-window)"
 ROOT_ONLY = "root module only"
 """Evidence of kernels launched in the model's root module, or a wrapper of it, and in no module below."""
 _KIND = [
-    "rank",
-    "module_path",
-    "is_root",
-    "phase",
-    "accumulates",
-    "library",
-    "primitive",
-    "link",
-    "is_communication",
+    "rank", "module_path", "is_root", "phase", "accumulates", "library", "primitive", "link", "is_communication",
     "by_node",
-]
+]  # fmt: skip
 _KEY = ["rank", "layer", "class_name", "phase"]
 
 

@@ -1,7 +1,5 @@
 """Advice: changes that would help a program, as far as its trace shows, and the time that each may save at most."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Summing the times of work and calls for each row of another table."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.columns.intervals import END

@@ -1,7 +1,5 @@
 """Steps and activities of a trace; derived from its events if the trace is older than these tables."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 

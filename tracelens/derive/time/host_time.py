@@ -1,7 +1,5 @@
 """The host of each rank: when API calls returned, on which threads, and the activities of these threads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias

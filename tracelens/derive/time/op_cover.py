@@ -1,7 +1,5 @@
 """For a process without a device: the part of its main thread's activities during which its threads compute."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Time of ops on the host and on the device by name: in C where there are many spans."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.columns.intervals import durations

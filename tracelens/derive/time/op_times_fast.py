@@ -3,8 +3,6 @@
 Touching fresh memory costs more than reading and adding up. See `struct ops` in native.h.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

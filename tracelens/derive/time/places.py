@@ -1,7 +1,5 @@
 """Places in a program, in words that people know: Python lines, annotations, ops, API calls."""
 
-from __future__ import annotations
-
 import sys
 
 import polars as pl

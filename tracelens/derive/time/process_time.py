@@ -1,7 +1,5 @@
 """Time of a process without a device: computing in ops, or something else for a cause."""
 
-from __future__ import annotations
-
 from weakref import WeakKeyDictionary
 
 import polars as pl

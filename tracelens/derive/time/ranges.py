@@ -5,8 +5,6 @@ The moments at which ranges start or end cut time into segments within which no 
 segment first, and each range is then a run of segments, so that further cost grows with the number of ranges alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

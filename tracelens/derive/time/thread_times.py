@@ -1,7 +1,5 @@
 """Time of each host thread: waiting, in ops, in API calls, in Python, and unrecorded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field

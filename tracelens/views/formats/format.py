@@ -1,7 +1,5 @@
 """The declaration of a format, and of the medium that a report is drawn for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

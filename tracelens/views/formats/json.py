@@ -1,7 +1,5 @@
 """A report as JSON: `{"trace": …, "sections": {NAME: {"rows": […], "notes": […]}}}`."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """A report as Markdown, to paste into an issue or a merge request."""
 
-from __future__ import annotations
-
 import re
 
 from tracelens.report import Report, Section

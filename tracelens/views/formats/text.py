@@ -1,7 +1,5 @@
 """A report as text for a terminal: each section's question, a table that fits the width, and its notes."""
 
-from __future__ import annotations
-
 import io
 import textwrap
 from collections.abc import Sequence
