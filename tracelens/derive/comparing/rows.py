@@ -44,9 +44,10 @@ def compare_rows(  # noqa: PLR0913, PLR0917 - two runs, what their rows are, and
             (pl.col("value").sum() / pl.col("n").sum()).alias(f"{which}_call_ns"),
         )
         rows = rows.join(sums, on=key, how="left", nulls_equal=True)
+    rows = rows.cast({pl.Categorical: pl.String})
     counted = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
     value = pl.col("base_value")
-    return rows.cast({pl.Categorical: pl.String}).with_columns(
+    return rows.with_columns(
         change=pl.when(value.is_null())
         .then(pl.lit("added"))
         .when(pl.col("other_value").is_null())
