@@ -33,7 +33,7 @@ def compare_rows(  # noqa: PLR0913, PLR0917 - two runs, what their rows are, and
 
     def values(trace: Trace) -> pl.DataFrame:
         steps = in_steps(trace)
-        return each_step(work(trace), steps if by_step else steps.clear(), key).cast({pl.Categorical: pl.String})
+        return each_step(work(trace), steps if by_step else steps.clear(), key)
 
     sides = [of_runs(side, values) for side in runs]
     rows = judge(sides[0], sides[1], key, rules, tick=tick, refusal=not_judged(base, other, rules))
@@ -44,6 +44,7 @@ def compare_rows(  # noqa: PLR0913, PLR0917 - two runs, what their rows are, and
             (pl.col("value").sum() / pl.col("n").sum()).alias(f"{which}_call_ns"),
         )
         rows = rows.join(sums, on=key, how="left", nulls_equal=True)
+    rows = rows.cast({pl.Categorical: pl.String})
     counted = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
     value = pl.col("base_value")
     return rows.with_columns(

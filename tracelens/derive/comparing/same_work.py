@@ -58,8 +58,10 @@ def shares(base: Trace, other: Trace) -> dict[str, float]:
         ("layers", "layers", "module_path", None),
         ("ops", "spans", "name", "duration_ns"),
     ):
+        if kind == "ops" and (base.has("kernels") or other.has("kernels")):
+            continue
         sides = [_weights(trace, table, key, weight) for trace in (base, other)]
-        if all(side.height for side in sides) and not (kind == "ops" and (base.has("kernels") or other.has("kernels"))):
+        if all(side.height for side in sides):
             of = [
                 float(one.join(two, on="key", how="semi").select(pl.col("n").sum()).item()) / float(one["n"].sum())
                 for one, two in (sides, sides[::-1])
@@ -126,15 +128,15 @@ def _calls(trace: Trace) -> str | None:
 
 def _inputs(base: Trace, other: Trace, column: str) -> tuple[str | None, str | None]:
     """How much of the calls of the ops that both ran has the same inputs in both, with an example where not all has."""
-    spans = [trace.select("spans", "kind", "name", column) for trace in (base, other)]
-    sides = [frame.filter(pl.col("kind") == "op").cast(pl.String) for frame in spans]
+    spans = (trace.select("spans", "kind", "name", column).lazy() for trace in (base, other))
+    calls = (frame.filter(pl.col("kind") == "op").group_by("name", column).len("n").collect() for frame in spans)
+    sides = [frame.cast({pl.Categorical: pl.String}) for frame in calls]
     if not all(side[column].count() for side in sides):
         told = [None if not side.height else "known" if side[column].count() else _NOT_RECORDED for side in sides]
         return (told[0], told[1]) if None not in told and told[0] != told[1] else (None, None)
-    counts = [side.group_by("name", column).len("n") for side in sides]
     own = [
         one.join(two, on="name", how="semi").join(two, on=["name", column], how="anti", nulls_equal=True)
-        for one, two in (counts, counts[::-1])
+        for one, two in (sides, sides[::-1])
     ]
     strange = [side.sort(-pl.col("n").cast(pl.Int64), "name", column) for side in own]
     if not any(side.height for side in strange):

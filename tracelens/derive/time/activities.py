@@ -168,10 +168,10 @@ def _classes(lane: _Lane, causing: pl.DataFrame) -> list[pl.DataFrame]:
     is_op = spans["kind"] == "op"
     has_stacks = bool((spans["kind"] == "python").any())
     pause = PAUSE_NS * (STACKS_SLOW_BY if has_stacks else 1)
-    ops, others = spans.filter(is_op), spans.filter(~is_op & (spans["kind"] != "overhead"))
-    computing = _computing(ops, calls) if lane.calls_are_known else ops.clear()
-    busy = pl.concat([_union(ops.select("start_ns", "end_ns")), _union(calls.select("start_ns", "end_ns"))])
     edges = ("start_ns", "end_ns")
+    times = spans.select(edges)
+    computing = _computing(spans, calls) if lane.calls_are_known else times.clear()
+    busy = pl.concat([_union(times.filter(is_op)), _union(calls.select(edges))])
     driver, profiler = lane.overhead.filter("loads"), lane.overhead.filter(~pl.col("loads"))
     intervals = {
         "profiler": _union(
@@ -183,7 +183,7 @@ def _classes(lane: _Lane, causing: pl.DataFrame) -> list[pl.DataFrame]:
         "input": _union(spans.filter(marked == 0)),
         "computing": _union(computing),
         "launch": _union(busy.sort("start_ns"), pause),
-        "host": _union(others),
+        "host": _union(times.filter(~is_op & (spans["kind"] != "overhead"))),
     }
     causes = {"computing": "host", "profiler": "host"}
     return [
@@ -243,13 +243,14 @@ def _outer(intervals: pl.DataFrame) -> pl.DataFrame:
     return ordered.filter((pl.col("start_ns") >= reached).fill_null(value=True))
 
 
-def _computing(ops: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Ops that compute on the host: long ones in which no function of the API is called.
 
     Operators have a library in their name, as aten::add; a framework's own regions have none.
     """
     is_operator = pl.col("name").cast(pl.String).str.contains(_OPERATOR)
-    long = ops.filter(pl.col("end_ns") - pl.col("start_ns") >= PAUSE_NS).filter(is_operator)
+    is_long = pl.col("end_ns") - pl.col("start_ns") >= PAUSE_NS
+    long = spans.filter(is_long & (pl.col("kind") == "op")).filter(is_operator)
     first, after = (calls["start_ns"].search_sorted(long[edge]) for edge in ("start_ns", "end_ns"))
     return long.filter(first == after)
 
