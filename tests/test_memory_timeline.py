@@ -77,11 +77,12 @@ def test_the_peak_and_what_was_alive_then() -> None:
 
 def test_what_does_not_fit_is_counted_and_not_guessed() -> None:
     """A free before its allocation, one of another size, one of no address, and an address given out twice."""
-    made = trace((1, -70, 0), (1, 70, 0), (2, 30, 0), (2, -31, 0), (None, -5, 0), (3, 40, 0), (3, 44, 0), (4, 500, 3))
+    events = (1, -70, 0), (1, 70, 0), (2, 30, 0), (2, -31, 0), (3, 40, 0), (3, 44, 0), (4, 500, 3), (None, -5, 0)
+    made = trace(*events)
     found = memory_timeline(made)
     # The block at 2 and the first one at 3 went unseen. What is left of the total is from before.
     assert alive(found) == [
-        ("before the capture", "not freed", None, 1_578 - 614),
+        ("before the capture", "not freed", None, 1_583 - 614),
         ("backward", "not freed", 1, 500),
         ("forward", "not freed", 2, 114),
     ]
@@ -89,6 +90,13 @@ def test_what_does_not_fit_is_counted_and_not_guessed() -> None:
         "Frees of blocks from before the capture, or recorded before their allocation: 1.",
         "Frees that fit no allocation (another size, no address, or freed twice): 2; no block is guessed for them.",
         "Allocations without a free of their size, at an address that was used again: 2; they count until then.",
+    ]
+
+
+def test_without_an_address_nothing_is_said_to_be_from_before() -> None:
+    assert alive(memory_timeline(trace((None, 24, 0), (1, 8, 0)))) == [
+        ("unknown", "unknown", None, 1_024),
+        ("forward", "not freed", 1, 8),
     ]
 
 

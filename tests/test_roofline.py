@@ -14,6 +14,7 @@ from tracelens.analyses import roofline
 from tracelens.analyses.roofline import ANALYSIS
 from tracelens.derive.kernels.peaks import Peaks, peaks_of, read_peaks
 from tracelens.errors import MissingTableError, SourceError
+from tracelens.measuring import peaks
 from tracelens.report import build_report
 from tracelens.views.charts import draw
 
@@ -128,6 +129,8 @@ def test_kernels_of_no_time_and_no_known_device_have_no_rates() -> None:
     found = ops(roofline(trace)).row(0, named=True)
     assert (found["flops_per_s"], found["peak_frac"], found["share_frac"]) == (None, None, None)
     assert found["evidence"] == "no peaks of GPU are known; measure them with tracelens measure-peaks"
+    without = make_trace(spans=[MM], kernels=[{"span_id": 0, "duration_ns": 8}])
+    assert ops(roofline(without))["evidence"].to_list() == ["no peaks: the trace does not describe the device"]
 
 
 def test_without_shapes_it_says_what_to_record() -> None:
@@ -244,9 +247,8 @@ def test_the_chart_has_a_roof_for_each_precision() -> None:
 
 def test_peaks_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the CPU, small and short: every rate is there, and the file is one that can be read."""
-    pytest.importorskip("torch", reason="peaks are measured with PyTorch")
-    from tracelens.measuring import peaks  # noqa: PLC0415 - it needs torch
-
+    torch = pytest.importorskip("torch", reason="peaks are measured with PyTorch")
+    monkeypatch.setattr(peaks, "load_torch", lambda _: torch)  # the compiler, which it imports too, takes seconds
     monkeypatch.setattr(peaks, "_ROUND_NS", 100_000)
     found = peaks.measure_peaks("cpu", sizes=(16, 32), copied_bytes=1 << 12)
     assert {*found["flops_per_s"], *found["missing"]} == {"fp32", "tf32", "bf16", "fp16", "fp8"}

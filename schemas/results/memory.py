@@ -33,7 +33,7 @@ MEMORY_TIMELINE = Table(
             "allocated_by",
             STR,
             f"Phase of the step that allocated the blocks, by the ops and annotations around; unknown without any. "
-            f"`{BEFORE}`: what the total counts and no recorded allocation explains.",
+            f"`{BEFORE}`: what the total counts and no recorded allocation explains; unknown where one has no address.",
             nullable=True,
             values=(*PHASES, BEFORE),
         ),

@@ -97,7 +97,10 @@ def _alive(events: pl.DataFrame, peak: dict[str, int]) -> pl.DataFrame:
         pl.len().cast(pl.Int64).alias("n_blocks"), -size.sum()
     )
     rest = int(peak["allocated_bytes"]) - sum(int(part["size_bytes"].sum()) for part in (seen, older))
-    kept = pl.DataFrame({"allocated_by": [BEFORE], "freed_by": [KEPT], "size_bytes": [rest]}).filter(size > 0)
+    # Where an address is missing, the rest may be of the capture too.
+    is_told = events.filter(~known & (pl.col("at") <= then)).is_empty()
+    by, freed = (BEFORE, KEPT) if is_told else ("unknown", "unknown")
+    kept = pl.DataFrame({"allocated_by": [by], "freed_by": [freed], "size_bytes": [rest]}).filter(size > 0)
     rows = pl.concat([seen, older, kept], how="diagonal_relaxed")
     return rows.sort("size_bytes", *key, descending=[True, False, False])
 
