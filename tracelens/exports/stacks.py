@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.events.span_trees import span_trees
+from tracelens.errors import printable
 from tracelens.exports.export import Selection
-from tracelens.views.values import printable
 
 PRE_WINDOW, UNLINKED = "(launched before the trace began)", "(its call is unknown)"
 """Frames around kernels without a call."""
