@@ -37,9 +37,7 @@ class Stacks:
 def kernel_stacks(selection: Selection, rank: int) -> Stacks:
     """The stacks of a rank's kernels. Names are printable; spans with one name in one place are one frame."""
     kernels = selection.rows("kernels", rank, "name", "start_ns", "duration_ns", "span_id", "link").sort("start_ns")
-    spans = selection.trace.select(
-        "spans", "rank", "span_id", "parent_id", "depth", "name", where=pl.col("rank") == rank
-    )
+    spans = selection.trace.select("spans", "rank", "span_id", "parent_id", "depth", "name", rank=rank)
     trees = list(span_trees(spans)) if spans.height else []
     path, parents, names = _paths(trees[0]) if trees else (pl.Series([], dtype=pl.Int64), [], [])
     for word in (PRE_WINDOW, UNLINKED):
