@@ -238,6 +238,8 @@ def test_doctor_says_what_is_found_and_how_to_get_the_rest(run: Run, monkeypatch
         "nvidia-ml-py",
         "pygdbmi",
         "adbc-driver-sqlite",
+        "perfetto",
+        "z3-solver",
     }
     assert "Nsight" in run("doctor").out
 

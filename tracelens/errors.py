@@ -1,4 +1,4 @@
-"""The errors tracelens raises on purpose; the command line turns each into one line on stderr."""
+"""The errors tracelens raises on purpose, and words for them; the command line turns each into one line on stderr."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -42,3 +42,10 @@ def near(word: str, known: Iterable[str]) -> str:
     names = list(dict.fromkeys(known))
     found = get_close_matches(word, names, n=3, cutoff=0.3) or names[:3]
     return f"near: {', '.join(found)}" if found else "there is none"
+
+
+def printable(text: str) -> str:
+    """The text with every control, escape, bidirectional or otherwise invisible character written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

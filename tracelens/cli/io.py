@@ -227,6 +227,7 @@ class _Said(logging.Handler):
         self._say = say
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Hand on the record's text."""
         self._say(record.getMessage())
 
 

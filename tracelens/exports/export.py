@@ -54,10 +54,8 @@ class Selection:
 
     def rows(self, table: str, rank: int, *columns: str) -> pl.DataFrame:
         """Columns of a rank's chosen rows of a table with a step, strings as Categorical."""
-        chosen = pl.col("rank") == rank
-        if self.steps is not None:
-            chosen &= pl.col("step").is_in(self.steps)
-        return self.trace.select(table, *columns, where=chosen)
+        chosen = None if self.steps is None else pl.col("step").is_in(self.steps)
+        return self.trace.select(table, *columns, where=chosen, rank=rank)
 
     def in_time(self, frame: pl.DataFrame, rank: int, at: str = "start_ns") -> pl.DataFrame:
         """The rank's rows of a frame without steps whose moment `at` lies in a chosen step."""

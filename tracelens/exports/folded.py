@@ -9,9 +9,9 @@ from typing import BinaryIO
 
 import polars as pl
 
+from tracelens.errors import printable
 from tracelens.exports.export import Export, Selection
 from tracelens.exports.stacks import kernel_stacks
-from tracelens.views.values import printable
 
 
 def write(selection: Selection, stream: BinaryIO) -> str:

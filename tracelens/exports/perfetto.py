@@ -13,12 +13,11 @@ import polars as pl
 import pyarrow as pa
 
 from tracelens.derive.columns.lookup import numbered
-from tracelens.errors import SourceError, ToolError
+from tracelens.errors import SourceError, ToolError, printable
 from tracelens.exports import wire
 from tracelens.exports.export import Export, Selection
 from tracelens.exports.lanes import in_lanes
 from tracelens.exports.tracks import Track, tracks_of
-from tracelens.views.values import printable
 
 _SEQUENCE = 1
 _STATE_CLEARED, _NEEDS_STATE = 1, 2

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.events.span_trees import span_trees
+from tracelens.errors import printable
 from tracelens.exports.export import Selection
-from tracelens.views.values import printable
 
 PRE_WINDOW, UNLINKED = "(launched before the trace began)", "(its call is unknown)"
 """Frames around kernels without a call."""
@@ -37,9 +37,7 @@ class Stacks:
 def kernel_stacks(selection: Selection, rank: int) -> Stacks:
     """The stacks of a rank's kernels. Names are printable; spans with one name in one place are one frame."""
     kernels = selection.rows("kernels", rank, "name", "start_ns", "duration_ns", "span_id", "link").sort("start_ns")
-    spans = selection.trace.select(
-        "spans", "rank", "span_id", "parent_id", "depth", "name", where=pl.col("rank") == rank
-    )
+    spans = selection.trace.select("spans", "rank", "span_id", "parent_id", "depth", "name", rank=rank)
     trees = list(span_trees(spans)) if spans.height else []
     path, parents, names = _paths(trees[0]) if trees else (pl.Series([], dtype=pl.Int64), [], [])
     for word in (PRE_WINDOW, UNLINKED):

@@ -65,7 +65,9 @@ def sources_of(
     skipped = [] if skipped is None else skipped
     for path in given:
         if path != STANDARD_INPUT and not path.exists():
-            raise SourceError(f"{path}: no such file or directory")
+            raise SourceError(
+                f"{path}: no such file or directory; give a trace, or what a profiler wrote (tracelens demo has one)"
+            )
         _refuse_endless(path)
         for member in _members(path, kind):
             _refuse_endless(member)

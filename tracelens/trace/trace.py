@@ -77,20 +77,29 @@ class Trace:
             raise SchemaError(f"no table is called {name!r}; {near(name, TABLES)} (tracelens schema lists all)")
         return self._tables[name]
 
+    def _of_rank(self, name: str, rank: int | None) -> pl.LazyFrame:
+        """The table's rows of one rank, or of all for null."""
+        own = [scanned(part, TABLES[name]) for part in self._files.get(name, ()) if part.rank == rank]
+        if own:
+            return pl.concat(own)
+        return self.scan(name) if rank is None else self.scan(name).filter(pl.col("rank") == rank)
+
     def frame(self, name: str) -> pl.DataFrame:
         """The table as a DataFrame, read once."""
         if name not in self._frames:
             self._frames[name] = TABLES[name].conform(self._collect(name, self.scan(name)))
         return self._frames[name]
 
-    def select(self, name: str, *columns: str, where: pl.Expr | None = None) -> pl.DataFrame:
+    def select(self, name: str, *columns: str, where: pl.Expr | None = None, rank: int | None = None) -> pl.DataFrame:
         """These columns of a table, each read once; strings are Categorical, which compare and group like numbers.
 
         For a large table that takes a fraction of the time and memory of `frame`. With `where`, only rows that meet the
-        expression are read, and they are not cached: the fastest way to few rows among many.
+        expression are read, and they are not cached: the fastest way to few rows among many. With `rank`, likewise only
+        that rank's, from its own files.
         """
-        if where is not None:
-            return self._collect(name, self.scan(name).filter(where).select(columns).with_columns(_CATEGORIES))
+        if where is not None or rank is not None:
+            rows = self._of_rank(name, rank).filter(True if where is None else where)
+            return self._collect(name, rows.select(columns).with_columns(_CATEGORIES))
         cached = self._columns.setdefault(name, {})
         missing = [column for column in columns if column not in cached]
         if missing:

@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.errors import printable as printable  # noqa: PLC0414 - the views take it from here
 from tracelens.storage.table import Column, Table
 
 NOTHING = "-"
@@ -76,13 +77,6 @@ class Shown:
     def heading(self) -> str:
         """Label and unit in one line."""
         return f"{self.label} ({self.symbol})" if self.symbol else self.label
-
-
-def printable(text: str) -> str:
-    """The text with every control, escape, bidirectional or otherwise invisible character written as an escape."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def shorten(text: str, width: int) -> str:
