@@ -274,6 +274,8 @@ def commands(run: Run) -> str:
     about = run.about["cpu"]
     threads = "".join(f"{name}={n} " for name, n in about["versions"].items() if name == "OMP_NUM_THREADS")
     return (
+        "One command repeats it, on each of the two machines: `python samples/lenet/run.py --out out/lenet --seconds "
+        "20`. Ours were had for minutes at a time, so the captures were taken by these:\n\n"
         "```\npython samples/lenet/run.py --out out/lenet --device cuda --quick --debuggers 5\npython "
         f"samples/lenet/run.py --out out/lenet --device cuda --parts build,levels --seconds 0.9\npython "
         "samples/lenet/run.py --out out/lenet --device cuda --parts build,levels --batches 1 --seconds 16\npython "
