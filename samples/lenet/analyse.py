@@ -264,6 +264,8 @@ NOT_MEASURED = """\
   what could be carried there. Its cells stay empty; JAX jit stands for XLA, no more.
 - cuDNN, CUDA graphs and torch.compile's reduce-overhead on the CPU: they are the GPU's.
 - The source's programs as they were: cuDNN without dense layers, trained weights, and the accuracy of any of them.
+- How easy each API is to learn and to write, which the report tells of its authors (Problems faced): counted here are
+  lines, statements and bytes.
 - Training, half precision, TF32, and energy.
 - CPU and GPU in one machine. The CPU rows are of another one, of 2 cores that other programs share; orders within a
   machine's tables may be compared, heights between the two not."""
