@@ -266,8 +266,6 @@ NOT_MEASURED = """\
 - The source's programs as they were: cuDNN without dense layers, trained weights, and the accuracy of any of them.
 - How easy each API is to learn and to write, which the report tells of its authors (Problems faced): counted here are
   lines, statements and bytes.
-- Stacks of the small network at the levels in Python: they were taken without Python's frames, as py-spy was not found,
-  so the calls from `infer` on cannot be counted. The levels in C++ have them.
 - Training, half precision, TF32, and energy.
 - CPU and GPU in one machine. The CPU rows are of another one, of 2 cores that other programs share; orders within a
   machine's tables may be compared, heights between the two not."""
