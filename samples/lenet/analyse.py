@@ -21,7 +21,7 @@ from charts import figures  # noqa: E402
 from levels import KINDS  # noqa: E402
 from net import SIZES  # noqa: E402
 from page import Finding, listed, table  # noqa: E402
-from rows import Row, Run, read  # noqa: E402
+from rows import Run, read  # noqa: E402
 from verdicts import CELLS, findings, quartiles  # noqa: E402
 
 NOTICE = "<!-- Written by samples/lenet/analyse.py from samples/lenet/captures; edit those instead. -->"
@@ -136,10 +136,12 @@ def times(run: Run) -> Iterable[str]:
     yield (
         "Milliseconds by the host's clock around one call that is waited for: median, and quartiles in brackets, over "
         "all calls of 10 rounds of 200, or as many as fit in the time of a round (the least number of calls is "
-        "beside). With copies: from images in the host's memory to logits there. `predict` copies by itself, so its "
-        "call is the time with copies. First: the first inference in its process of that network and batch, with "
-        "copies; compilers and libraries prepare in it. Earlier: the median call (of `predict` with copies) of 15 in a "
-        "short run on another machine of the kind; quartiles are those of one process, and another may differ by more. "
+        "beside); on the GPU one image and 128 were measured in sessions of their own. With copies: from images in the "
+        "host's memory to logits there. `predict` copies by itself, so its call is the time with copies. First: the "
+        "first inference in its process of that network and batch, with copies; compilers and libraries prepare in "
+        "it. Earlier: the median call (of `predict` with copies) of 15 in a short run, and for one image then of up to "
+        "2,000 in a longer one, on other machines of the kind: quartiles are those of one process, and another may "
+        "differ by more. "
         "C++ levels are called from Python through ctypes, by the same clock."
     )
     for device, label in DEVICES.items():
@@ -161,7 +163,11 @@ def _time_row(run: Run, device: str, level: str, cell: tuple[str, int]) -> list[
     call = quartiles(row["call"]) if "call" in row else "copies by itself"
     made = [KINDS[level].label, call, quartiles(row["copies"]), f"{row['first_ms']:,.1f}", f"{n:,}"]
     earlier = run.earlier.get(f"{level} {cell[0]} {cell[1]}") if device == "cuda" else None
-    return made if earlier is None else [*made, f"{earlier:.3f}"]
+    return made if earlier is None else [*made, _earlier(earlier)]
+
+
+def _earlier(medians: Sequence[float]) -> str:
+    return "; ".join(f"{ms:.3f}" for ms in medians)
 
 
 def kernels(run: Run) -> Iterable[str]:
@@ -198,11 +204,26 @@ def depths(run: Run) -> Iterable[str]:
     )
     rows = []
     for level in run.levels("cuda"):
-        one: Row = run.depths.get(level, {})
-        why = "no stack" if not one else "another thread" if one["calls"] is None else one["calls"]
-        rows.append([KINDS[level].label, f"`{one['symbol']}`" if one else None, why, one.get("frames")])
-    yield table(["level", "comes to", "calls", "frames of the whole stack"], rows)
+        both = run.depths.get(level, {}), run.small_depths.get(level, {})
+        calls = ["no stack" if not one else "another thread" if one["calls"] is None else one["calls"] for one in both]
+        rows.append([KINDS[level].label, f"`{both[0]['symbol']}`" if both[0] else None, *calls, both[0].get("frames")])
+    yield table(
+        ["level", "comes to", "calls, large network", "small network", "frames of the whole stack, large"], rows
+    )
+    yield same_ways(run)
     yield from same_kernels(run)
+
+
+def same_ways(run: Run) -> str:
+    """Whether both networks come to the library by as many calls, and whether to the same function."""
+    both = [name for name in run.levels("cuda") if name in run.depths and name in run.small_depths]
+    other = [
+        KINDS[name].label
+        for name in both
+        if any(run.depths[name][column] != run.small_depths[name][column] for column in ("calls", "symbol"))
+    ]
+    told = f"In all but {listed(other)} of" if other else "In"
+    return f"{told} {len(both)} levels the same number of calls lead to the same function with either network."
 
 
 def same_kernels(run: Run) -> Iterable[str]:
@@ -218,21 +239,15 @@ def same_kernels(run: Run) -> Iterable[str]:
     rows = []
     for name in levels:
         row, one = run.row("cuda", name) or {}, run.depths.get(name, {})
-        kernel_time, earlier = f"{row['kernel_ms'] * 1e3:.1f}", f"{run.earlier[f'{name} large 1']:.3f}"
+        kernel_time, earlier = f"{row['kernel_ms'] * 1e3:.1f}", _earlier(run.earlier[f"{name} large 1"])
         rows.append([KINDS[name].label, one.get("calls"), kernel_time, quartiles(row["call"]), earlier])
     yield table(["level", "calls", "kernel time, µs", "call, ms", "earlier, ms"], rows)
     if all(name in run.depths for name in levels):
         ordered = sorted(levels, key=lambda name: run.depths[name]["calls"])
-        long = [run.rows["cuda", name, "large", 1]["call"]["median_ms"] for name in ordered]
-        short = [run.earlier[f"{name} large 1"] for name in ordered]
-        agree = [medians == sorted(medians) for medians in (long, short)]
-        words = {
-            (True, True): "Both runs' medians are in the order of the calls.",
-            (True, False): "The long run's medians are in the order of the calls, the earlier run's are not.",
-            (False, True): "The earlier run's medians are in the order of the calls, the long run's are not.",
-            (False, False): "Neither run's medians are in the order of the calls.",
-        }
-        yield words[agree[0], agree[1]]
+        now = [run.rows["cuda", name, "large", 1]["call"]["median_ms"] for name in ordered]
+        runs = [now, *zip(*(run.earlier[f"{name} large 1"] for name in ordered), strict=True)]
+        n_ordered = sum(list(medians) == sorted(medians) for medians in runs)
+        yield f"In {n_ordered} of {len(runs)} runs the medians are in the order of the calls."
 
 
 def not_measured(run: Run) -> str:
@@ -249,10 +264,11 @@ NOT_MEASURED = """\
   what could be carried there. Its cells stay empty; JAX jit stands for XLA, no more.
 - cuDNN, CUDA graphs and torch.compile's reduce-overhead on the CPU: they are the GPU's.
 - The source's programs as they were: cuDNN without dense layers, trained weights, and the accuracy of any of them.
+- How easy each API is to learn and to write, which the report tells of its authors (Problems faced): counted here are
+  lines, statements and bytes.
 - Training, half precision, TF32, and energy.
 - CPU and GPU in one machine. The CPU rows are of another one, of 2 cores that other programs share; orders within a
-  machine's tables may be compared, heights between the two not.
-- Stacks of the small network: its calls are those of the large one."""
+  machine's tables may be compared, heights between the two not."""
 
 
 def commands(run: Run) -> str:
@@ -260,11 +276,18 @@ def commands(run: Run) -> str:
     about = run.about["cpu"]
     threads = "".join(f"{name}={n} " for name, n in about["versions"].items() if name == "OMP_NUM_THREADS")
     return (
+        "One command repeats it, on each of the two machines: `python samples/lenet/run.py --out out/lenet --seconds "
+        "20`. Ours were had for minutes at a time, so the captures were taken by these:\n\n"
         "```\npython samples/lenet/run.py --out out/lenet --device cuda --quick --debuggers 5\npython "
-        f"samples/lenet/run.py --out out/lenet --device cuda --parts build,levels --seconds 0.9\n{threads}python "
+        f"samples/lenet/run.py --out out/lenet --device cuda --parts build,levels --seconds 0.9\npython "
+        "samples/lenet/run.py --out out/lenet --device cuda --parts build,levels --batches 1 --seconds 16\npython "
+        "samples/lenet/run.py --out out/lenet --device cuda --parts stacks --sizes small --debuggers 14\n"
+        f"{threads}python "
         f"samples/lenet/run.py --out out/lenet --device cpu --seconds {about['seconds']:g}\n```\n\nThe first gave "
-        "traces and stacks, the second the times on the GPU, on two machines of one kind on the same day. The first "
-        "ran in steps: the levels in Python while those in C++ were compiled, then these, then the debuggers."
+        "traces and the stacks of the large network, the second the times of 128 images on the GPU (those of one image "
+        "are its earlier ones above), the third those of one image, the fourth the stacks of the small network; each "
+        "on a machine of one kind on the same day. The first ran in steps: the levels in Python while those in C++ "
+        "were compiled, then these, then the debuggers."
     )
 
 

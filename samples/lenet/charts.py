@@ -14,7 +14,7 @@ from verdicts import calls_of
 NAMES = [kind.label for kind in KINDS.values()]
 DEVICES = {"cuda": "GPU", "cpu": "CPU"}
 COLORS = ["#4c78a8", "#f58518"]
-SIDES = {"right": ("left", 8, 0), "below": ("left", 8, 11), "left": ("right", -8, 0)}
+SIDES = {"right": ("left", 8, 0), "left": ("right", -8, 0), "below": ("left", 8, 11)}
 """Where a name may stand: its alignment, and how far it is moved."""
 
 
@@ -93,7 +93,7 @@ def length_and_time(run: Run) -> Figure:
         .encode(y=y, text="level:N")
         for side, (align, dx, dy) in SIDES.items()
     ]
-    chart = alt.layer(rules, points, *texts).properties(width=640, height=380)
+    chart = alt.layer(rules, points, *texts).properties(width=640, height=560)
     caption = (
         "Lines of code against the time of one image on the GPU (larger network, without copies but for `predict`), "
         "both logarithmic; the colour is the number of calls from the level's inference to cuDNN or the graph's launch."
@@ -104,4 +104,4 @@ def length_and_time(run: Run) -> Figure:
 def _is_near(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Whether their names would overlap on one side of the points."""
     distances = [abs(math.log10(one[name] / other[name])) for name in ("ms", "lines")]
-    return distances[0] < 0.09 and distances[1] < 0.4
+    return distances[0] < 0.045 and distances[1] < 0.4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,8 +21,10 @@ Row = Mapping[str, Any]
 class Run:
     """All that was measured. `rows`: by device, level, size and batch; `depths`: calls to cuDNN by level.
 
+    `depths` are those of the larger network, `small_depths` those of the smaller.
+
     `kernels`: names of the kernels of ten inferences of one image by the larger network, by level. `earlier`:
-    median milliseconds of a short run on another machine of the kind, by `LEVEL SIZE BATCH`.
+    median milliseconds of earlier runs on other machines of the kind, the short one first, by `LEVEL SIZE BATCH`.
     """
 
     about: Mapping[str, Mapping[str, Any]]
@@ -30,7 +32,8 @@ class Run:
     depths: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     lengths: Mapping[str, Length] = field(default_factory=dict)
     kernels: Mapping[str, list[str]] = field(default_factory=dict)
-    earlier: Mapping[str, float] = field(default_factory=dict)
+    earlier: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    small_depths: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def levels(self, device: str) -> list[str]:
         """The levels that have rows there, from the lowest on."""
@@ -56,10 +59,12 @@ def read(folder: Path) -> Run:
     traces = {path.stem.removeprefix("trace_"): tl.open(path) for path in sorted(folder.glob("trace_*.tracelens"))}
     for level, trace in traces.items():
         rows["cuda", level, "large", 1].update(on_the_gpu(trace))
-    found = {
-        path.stem.removeprefix("stack_"): depth(tl.open(path)) for path in sorted(folder.glob("stack_*.tracelens"))
-    }
-    depths = {level: one for level, one in found.items() if one}
+    large, small = ({name: one for name in KINDS if (one := _depth(folder, size, name))} for size in ("large", "small"))
     kernels = {level: kernel_names(trace) for level, trace in traces.items()}
     earlier = json.loads((folder / "earlier.json").read_text())
-    return Run(about, rows, depths, {name: of_level(name) for name in KINDS}, kernels, earlier)
+    return Run(about, rows, large, {name: of_level(name) for name in KINDS}, kernels, earlier, small)
+
+
+def _depth(folder: Path, size: str, level: str) -> Mapping[str, Any] | None:
+    path = folder / f"stack_{size}_{level}.tracelens"
+    return depth(tl.open(path)) if path.is_dir() else None

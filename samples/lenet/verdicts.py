@@ -103,7 +103,7 @@ def higher_is_slower(run: Run) -> Finding:
         told.append(f"{'with' if copies else 'without'} copies {text}")
         verdicts.append(verdict)
     said = f"rank correlation (Spearman) of calls to the library and the time of one image: {'; '.join(told)}"
-    why = "`stack_…` and the table of times; `predict` has no time without copies"
+    why = "`stack_large_…` and the table of times; `predict` has no time without copies"
     return Finding(*there.HIGHER_IS_SLOWER, said, verdicts[0] if len(set(verdicts)) == 1 else None, why)
 
 

@@ -110,6 +110,8 @@ NOT_MEASURED = """## What was not measured
   them beforehand; ours hold one batch in memory, at every level.
 - The paper's hardware and versions: nothing here says what torch 1.7 does on an H200, or torch 2.11 on a V100.
 - The spread of the paper's numbers, which are means of 10 runs. A verdict here rests on the quartiles of ours alone.
+- The spread of memory and utilisation: each is one reading a point, so a verdict on memory rests on how many points
+  agree, and is given only where all do.
 - Batch 8 to 1024 at every resolution: the table says at which points we measured."""
 
 

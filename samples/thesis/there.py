@@ -4,7 +4,8 @@ from __future__ import annotations
 
 CITATION = (
     'Aidan Goldfarb\'s thesis "Evaluating the PyTorch Compiler in the Vision Domain" (McGill University, Montréal, '
-    "August 2024; in [the university's repository](https://escholarship.mcgill.ca), by its title)"
+    "August 2024; McGill keeps its theses in [eScholarship](https://escholarship.mcgill.ca), where this one is to be "
+    "looked for by its title: its own address is not known to us)"
 )
 HARDWARE = (
     "a Tesla V100-SXM2-32GB with a Xeon E5-2698 v4, Python 3.10.12 and PyTorch 2.3.0 with CUDA 12.1 (section 5.2.1); "

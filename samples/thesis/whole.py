@@ -239,6 +239,8 @@ NOT_MEASURED = """\
 - Why a model's design should help or hinder (section 5.5.1: DenseNet bound by memory, SqueezeNet by its format, AlexNet
   too simple; section 5.4.1: 1×1 fuse more cheaply): nothing captured here tells causes of that kind. What compiling
   saves in each model stands in "Where the time went".
+- That layers 0, 2, 6, 7, 8, 9, 11 and 12 "perform best when uncompiled" and "worst when compiled to CUDA" (end of
+  section 5.5.4): the text does not say of which model, and CUDA is not compiled.
 - Data movement between eager and compiled layers, which the thesis did not measure either (section 6.3.3): the costs
   here are of calls.
 - torch 2.3 on a V100: nothing here says why it did what it did there. The thesis's text has no values behind its
