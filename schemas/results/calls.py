@@ -51,6 +51,8 @@ ADVISE = Table(
         Column("change", STR, "What to change in torch."),
         Column("n_unmatched", I64, "Operators of the graph that no measured call was found for: nothing is advised."),
         Column("unjudged_ns", I64, "Kernel time a step that belongs to no call of the graph.", "ns"),
-        Column("source", STR, "How the graph was found: export, observer, or guessed from what follows what (adjacency)."),
+        Column(
+            "source", STR, "How the graph was found: export, observer, or guessed from what follows what (adjacency)."
+        ),
     ),
 )

@@ -6,7 +6,7 @@ import heapq
 import itertools
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -98,9 +98,9 @@ class Search:
         for node in part.nodes:
             for name in node.inputs:
                 readers.setdefault(name, []).append(node)
-        found = []
+        found, kept = [], frozenset(part.kept)
         for node in part.nodes:
-            own = [m for function in self.functions if (m := _fit(function, node, readers, part.kept))]
+            own = [m for function in self.functions if (m := _fit(function, node, readers, kept))]
             found += own if any(len(m.nodes) == 1 for m in own) else [*own, _Match(OTHER, (node,), node.inputs)]
         inside = {node.name for node in part.nodes} | {node.name for node in part.given}
         return [replace(m, inputs=tuple(name for name in m.inputs if name in inside)) for m in found]
@@ -278,7 +278,7 @@ def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
     return name in part.kept or any(name in node.inputs and node.name not in covered for node in part.nodes)
 
 
-def _fit(function: Function, node: Node, readers: dict[str, list[Node]], wanted: Sequence[str]) -> _Match | None:
+def _fit(function: Function, node: Node, readers: dict[str, list[Node]], wanted: Collection[str]) -> _Match | None:
     """The function beginning at the node, where the operators that follow are those that it covers."""
     if not function.pattern or node.op != function.pattern[0]:
         return None
