@@ -328,7 +328,7 @@ def test_a_model_that_cannot_be_exported_has_the_graph_of_what_ran(tmp_path: Pat
     """A branch on its data; edges by tensors' ids, in place or not, and each call with the times of its like."""
     import torch  # noqa: PLC0415 - only where it is installed
 
-    class Branching(torch.nn.Module):
+    class Branching(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         def __init__(self) -> None:
             super().__init__()
             self.first, self.second = torch.nn.Conv2d(4, 8, 3, padding=1), torch.nn.Conv2d(8, 8, 1)

@@ -212,7 +212,7 @@ def by_brute_force(nodes: tuple[Node, ...], costs: Table) -> float:
 
 def test_the_search_finds_what_trying_everything_finds() -> None:
     """500 random graphs of up to 7 operators with random costs, without Z3 and, where it is installed, with it."""
-    solvers = [enumerate_layouts, *([Z3Solver()] if has_z3() else [])]
+    solvers: list[Solve] = [enumerate_layouts, *([Z3Solver()] if has_z3() else [])]
     legal: list[dict[object, list[str]]] = [{} for _ in solvers]
     for seed in range(500):
         nodes = drawn_graph(random.Random(seed))  # noqa: S311

@@ -121,8 +121,9 @@ def _plans(rows: Rows, captures: Path) -> list[str]:
         if abs(off) > NEAR:
             left.append(each / 1e3)
         found.append(
-            (row["subject"], row["tf32"], _us(told["now_ns"]), (f"{_us(told['then_ns'])} ({_us(told['low_ns'])} to "
-             f"{_us(told['high_ns'])})"), _us(measured), f"{off:+.1%}", "yes" if abs(off) <= NEAR else "**no**",
+            (row["subject"] + "†" * (not row["is_same_today"]), row["tf32"], _us(told["now_ns"]),
+             f"{_us(told['then_ns'])} ({_us(told['low_ns'])} to {_us(told['high_ns'])})", _us(measured),
+             f"{off:+.1%}", "yes" if abs(off) <= NEAR else "**no**",
              f"{cached:+.1%}" if is_timed else "-", f"{each / 1e3:.1f}" if is_timed else "-",
              f"{row['largest_difference']:.1e}", row["n_candidates"], f"{row['search_s']:.2f}", row["checks"])
         )  # fmt: skip
@@ -143,7 +144,9 @@ def _plans(rows: Rows, captures: Path) -> list[str]:
             "CUDA events with the cache flushed; “in cache” is how far off the same plan is by calls timed with "
             "their inputs left in the cache, and “left” what of that is left over a kernel, in µs. The largest "
             "difference of outputs is relative to the largest output; every plan passed its check (1e-3, without TF32 "
-            "1e-5). With TF32 off each plan is made anew, for what has convolutions: torch's products are off anyway."
+            "1e-5). With TF32 off each plan is made anew, for what has convolutions: torch's products are off anyway. "
+            "†: the plan was made while launches that wait for other kernels counted, too; from the same captures the "
+            "search chooses another one now, which was not run."
         ),
         table(
             (
@@ -199,9 +202,10 @@ def _launches(rows: Rows) -> list[str]:
         "## Where launches decide",
         (
             "`verdict` finds each eager capture bound by launches, so a sequence's cost is the longer of its launches "
-            "(calls by the launch delay, its lower quartile) and its kernels. That is the least that a step takes, in "
-            "µs; what Python and torch take before each launch is not in it, so the wall clock is longer. Where "
-            "launches decide, a plan makes fewer calls, and may take more kernel time than the least."
+            "(the calls, times the median delay of launches to an idle device) and its kernels. In the capture, where "
+            "the profiler slows launches, a step cannot take less, in µs. Without it one can, and what Python and "
+            "torch take before each launch comes on top. Where launches decide, a plan makes fewer calls, and may "
+            "take more kernel time than the least."
         ),
         table(
             (

@@ -89,19 +89,19 @@ def advise_rank(trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bo
 
 
 def launch_ns(trace: Trace, rank: int) -> float:
-    """The time from the call that launches a kernel to its begin, where launches limit the rank; else 0.
+    """The median time from a call that launches a kernel to its begin, where launches limit the rank; else 0.
 
     It is the least that a call takes a host which launches one after the other; the framework's own time is not in it.
-    The lower quartile: a kernel that is launched while others wait begins later for their sake.
+    Of the calls while the rank's devices were idle: a kernel that is launched while others run waits for them.
     """
     if not any(judged.rank == rank and judged.bound == "launch" for judged in judged_ranks(trace)):
         return 0.0
-    at_rank = pl.col("rank") == rank
-    columns = ("rank", "api_call_id", "start_ns")
-    kernels, calls = (trace.select(table, *columns).filter(at_rank) for table in ("kernels", "api_calls"))
-    both = kernels.join(calls, on=columns[:2], suffix="_of_call")
-    delay = (pl.col("start_ns") - pl.col("start_ns_of_call")).quantile(0.25)
-    return float(both.select(delay.fill_null(0)).item())
+    begin, key = pl.col("start_ns"), ["rank", "api_call_id"]
+    calls = trace.select("api_calls", *key, "start_ns").rename({"start_ns": "called_ns"})
+    kernels = trace.select("kernels", *key, "start_ns", "duration_ns").filter(pl.col("rank") == rank).sort("start_ns")
+    ended = (begin + pl.col("duration_ns")).cum_max().shift(1, fill_value=0)
+    both = kernels.with_columns(ended=ended).join(calls, on=key).filter(pl.col("called_ns") >= pl.col("ended"))
+    return float(both.select((begin - pl.col("called_ns")).median().fill_null(0)).item())
 
 
 def _device_ns(parts: Sequence[Advised]) -> float:

@@ -215,19 +215,28 @@ class Search:
         self, part: Part, nodes: dict[str, Node], match: _Match, layouts: Sequence[str], covered: frozenset[str]
     ) -> list[str]:
         """Layouts that the call may give, as the solver says; each question is asked once."""
-        places = places_of(match.nodes, [nodes[n] for n in match.inputs], layouts)
         first = match.inputs[0] if match.inputs else ""
         after = covered | {node.name for node in match.nodes}
-        live = _is_live(first, part, after)
         views = [n.name for n in part.nodes if n.alias_of == first and n.name in covered]
         of_view = nodes[first].alias_of if first in nodes else ""
         views += [of_view] if of_view in nodes else []
         given = {node.name for node in part.given if node.op in GIVEN}
         fixed = first in given or of_view in given or (of_view != "" and of_view not in nodes)
-        if "in0" in places:
-            aliases = (_VIEW,) if views else ()
-            places["in0"] = replace(places["in0"], live=live, fixed=fixed, aliases=aliases)
-            places[_VIEW] = Facts((1, 1, 1, 1), (1, 1, 1, 1), live=any(_is_live(v, part, after) for v in views))
+        use = (_is_live(first, part, after), fixed, bool(views), any(_is_live(v, part, after) for v in views))
+        about = (match.nodes[0].call, match.nodes[-1].shape, *(nodes[n].shape for n in match.inputs))
+        key = (match.function.name, about, tuple(layouts), use)
+        if key not in self._legal:
+            self._legal[key] = self._solved(match, [nodes[n] for n in match.inputs], layouts, use)
+        return self._legal[key]
+
+    def _solved(
+        self, match: _Match, inputs: Sequence[Node], layouts: Sequence[str], use: tuple[bool, bool, bool, bool]
+    ) -> list[str]:
+        """The solver's answer; `use`: whether in0 is live or fixed, has a view, and whether one of these is live."""
+        places = places_of(match.nodes, inputs, layouts)
+        live, fixed, has_views, is_view_live = use
+        places["in0"] = replace(places["in0"], live=live, fixed=fixed, aliases=(_VIEW,) * has_views)
+        places[_VIEW] = Facts((1, 1, 1, 1), (1, 1, 1, 1), live=is_view_live)
         key = (match.function.name, tuple(sorted(places.items())))
         if key not in self._legal:
             self.statistics.n_checks += 1
