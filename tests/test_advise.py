@@ -245,7 +245,10 @@ def test_calls_are_timed_alone_and_what_fails_says_why() -> None:
 
 
 def test_the_command_writes_a_plan_and_says_the_advice_first_in_little_time_and_memory(tmp_path: Path) -> None:
-    """ResNet-50's whole search, with Z3 where it is installed: the process's own time and memory."""
+    """ResNet-50's whole search, with Z3 where it is installed: the process's own time and memory.
+
+    It takes 2 s of processor time on two busy cores, half of them imports, so that no plan needs a cache.
+    """
     out, said = tmp_path / "plan.json", tmp_path / "said"
     eager, costs = (CAPTURES / f"resnet50_b32_{what}.tracelens" for what in ("eager", "calls"))
     command = (sys.executable, "-m", "tracelens", "advise", eager, "--costs", costs, "--out", out)
@@ -257,7 +260,7 @@ def test_the_command_writes_a_plan_and_says_the_advice_first_in_little_time_and_
     assert said.read_text().startswith("Run the model in channels_last: ")
     assert "cudnn_convolution_add_relu for 16 calls" in said.read_text()
     assert CallPlan.read(out).source == "export"
-    assert used.ru_utime + used.ru_stime < 60
+    assert used.ru_utime + used.ru_stime < 5
     assert used.ru_maxrss < 1e6, "kB: at most 1 GB"
 
 
