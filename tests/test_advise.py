@@ -318,6 +318,23 @@ def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "guessed" in done.out
 
 
+def test_without_the_extra_the_advice_is_the_same_and_the_extra_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for name in ("tracelens.cli.advise.has_z3", "tracelens.derive.calls.advising.has_z3"):
+        monkeypatch.setattr(name, lambda: False)
+    done = command_line(capsys, "advise", CAPTURES / "mobilenet_v1_b32_eager.tracelens")
+    found.append(done.out)
+    assert done.code == 0
+    assert "pip install 'tracelens[advisor]'" in done.err
+    if has_z3():
+        monkeypatch.undo()
+        done = command_line(capsys, "advise", CAPTURES / "mobilenet_v1_b32_eager.tracelens")
+        assert "tracelens[advisor]" not in done.err
+        assert found == [done.out]
+
+
 def test_the_page_is_made_of_its_captures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Byte for byte; times of the search are those of the machine that it ran on."""
     monkeypatch.syspath_prepend(str(ROOT / "samples/advisor"))
