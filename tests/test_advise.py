@@ -4,6 +4,8 @@ import importlib
 import importlib.util
 import json
 import os
+import statistics
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,13 +14,15 @@ import polars as pl
 import pytest
 
 import tracelens as tl
+from tests.bench.enlarge_tables import enlarge
 from tests.cases import make_trace
 from tests.command_line import command_line
 from tracelens.analyses import advise
 from tracelens.analyses.advise import notes
 from tracelens.calling import CallPlan, apply_calls, time_calls
 from tracelens.calling.plan_file import PlannedCall
-from tracelens.derive.calls.advising import advise_rank, plan_of
+from tracelens.derive.calls.advising import advise_rank, candidates_of, plan_of
+from tracelens.derive.calls.graphs import read_calls
 from tracelens.derive.calls.terms import has_z3
 from tracelens.errors import SourceError, ToolError, UsageError
 
@@ -158,7 +162,7 @@ def test_an_applied_plan_computes_what_the_model_does(tmp_path: Path, cheap: str
     first = advise_rank(trace, 0, z3=False)
     assert [node.op for node in first.calls.nodes] == ["conv2d", "batch_norm", "relu", "conv2d", "relu", "view"]
     assert [node.device_ns for node in first.calls.nodes] == [100_000.0] * 5 + [0.0]
-    advice = advise_rank(trace, 0, [with_costs(first.candidates, cheap)], z3=False)
+    advice = advise_rank(trace, 0, [with_costs(candidates_of(first), cheap)], z3=False)
     functions = [call.function for part in advice.parts for call in part.calls]
     assert any(name.removesuffix("_bn") == cheap for name in functions), functions
     file = tmp_path / "plan.json"
@@ -240,17 +244,61 @@ def test_calls_are_timed_alone_and_what_fails_says_why() -> None:
     assert (costs.filter(pl.col("problem").is_null())["median_ns"] > 0).all()
 
 
-def test_the_command_writes_a_plan_and_says_the_advice_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "plan.json"
-    eager = CAPTURES / "resnet50_b32_eager.tracelens"
-    costs = CAPTURES / "resnet50_b32_calls.tracelens"
-    done = command_line(capsys, "advise", eager, "--costs", costs, "--out", out)
-    assert done.code == 0
-    assert done.out.startswith("Run the model in channels_last: ")
-    assert "cudnn_convolution_add_relu for 16 calls" in done.out
+def test_the_command_writes_a_plan_and_says_the_advice_first_in_little_time_and_memory(tmp_path: Path) -> None:
+    """ResNet-50's whole search, with Z3 where it is installed: the process's own time and memory.
+
+    It takes 2 s of processor time on two busy cores, half of them imports, so that no plan needs a cache.
+    """
+    out, said = tmp_path / "plan.json", tmp_path / "said"
+    eager, costs = (CAPTURES / f"resnet50_b32_{what}.tracelens" for what in ("eager", "calls"))
+    command = (sys.executable, "-m", "tracelens", "advise", eager, "--costs", costs, "--out", out)
+    with said.open("w") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    assert said.read_text().startswith("Run the model in channels_last: ")
+    assert "cudnn_convolution_add_relu for 16 calls" in said.read_text()
     assert CallPlan.read(out).source == "export"
+    assert used.ru_utime + used.ru_stime < 5
+    assert used.ru_maxrss < 1e6, "kB: at most 1 GB"
+
+
+def test_the_host_counts_where_launches_limit_a_trace() -> None:
+    """MobileNet at batch 1: its step takes launches at least, for each call the median of those to an idle device."""
+    trace = of_subject("mobilenet_v1_b1", "eager")
+    costs = [of_subject("mobilenet_v1_b1", what) for what in ("channels_last", "calls")]
+    both = trace.kernels.join(trace.frame("api_calls"), on="api_call_id", suffix="_of_call")
+    delays, ended = [], 0
+    for begin, ns, called in sorted(both.select("start_ns", "duration_ns", "start_ns_of_call").iter_rows()):
+        delays += [begin - called] * (called >= ended)
+        ended = max(ended, begin + ns)
+    launch = statistics.median(delays)
+    advice = advise_rank(trace, 0, costs, z3=False)
+    assert advice.launch_ns == pytest.approx(launch, abs=10)
+    n_now = sum(bool(node.device_ns) for node in advice.calls.nodes)
+    made = [call for part in advice.parts for call in part.calls if call.cost.ns]
+    assert (advice.host_now, advice.host_then) == pytest.approx((launch * n_now, launch * len(made)), rel=0.01)
+    assert len(made) < n_now / 2
+    whole = advise(trace, costs).row(0, named=True)
+    step = [max(advice.host_now, advice.now), max(advice.host_then, advice.total())]
+    assert whole["saving_ns"] == pytest.approx(step[0] - step[1], rel=0.01)
+    assert any(text.startswith("Launches limit this trace (verdict)") for text in notes(trace, advise(trace, costs)))
+
+
+def test_of_many_steps_the_first_are_looked_at_and_of_none_nothing_is_advised(eager: tl.Trace) -> None:
+    """The bundled capture 25 times over: 75 steps, each as before, and once without marks."""
+    long = enlarge(eager, 24 * eager.kernels.height + 1)
+    assert long.kernels["step"].n_unique() == 75
+    frame, before = advise(long), advise(eager)
+    assert frame["device_ns"].to_list() == pytest.approx(before["device_ns"].to_list(), rel=0.01)
+    assert frame["calls_advised"].equals(before["calls_advised"])
+    assert "The first 50 steps were looked at." in notes(long, frame)
+    tables = {name: long.scan(name) for name in long.summary()["table"]}
+    unmarked = {name: tables[name].with_columns(step=pl.lit(None, pl.Int64)) for name in ("kernels", "spans", "steps")}
+    bare = tl.Trace(long.manifest, tables | unmarked)
+    assert advise(bare).is_empty()
+    assert "mark the steps" in notes(bare, advise(bare))[0]
 
 
 def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -270,6 +318,23 @@ def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "guessed" in done.out
 
 
+def test_without_the_extra_the_advice_is_the_same_and_the_extra_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for name in ("tracelens.cli.advise.has_z3", "tracelens.derive.calls.advising.has_z3"):
+        monkeypatch.setattr(name, lambda: False)
+    done = command_line(capsys, "advise", CAPTURES / "mobilenet_v1_b32_eager.tracelens")
+    found.append(done.out)
+    assert done.code == 0
+    assert "pip install 'tracelens[advisor]'" in done.err
+    if has_z3():
+        monkeypatch.undo()
+        done = command_line(capsys, "advise", CAPTURES / "mobilenet_v1_b32_eager.tracelens")
+        assert "tracelens[advisor]" not in done.err
+        assert found == [done.out]
+
+
 def test_the_page_is_made_of_its_captures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Byte for byte; times of the search are those of the machine that it ran on."""
     monkeypatch.syspath_prepend(str(ROOT / "samples/advisor"))
@@ -279,3 +344,47 @@ def test_the_page_is_made_of_its_captures(monkeypatch: pytest.MonkeyPatch) -> No
     assert importlib.import_module("analyse").page(rows, CAPTURES) == (ROOT / "docs/advisor.md").read_text()
     for name in ("analyse", "page"):
         sys.modules.pop(name, None)
+
+
+@needs_torch
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_a_model_that_cannot_be_exported_has_the_graph_of_what_ran(tmp_path: Path) -> None:
+    """A branch on its data; edges by tensors' ids, in place or not, and each call with the times of its like."""
+    import torch  # noqa: PLC0415 - only where it is installed
+
+    class Branching(torch.nn.Module):  # type: ignore[misc,unused-ignore]
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = torch.nn.Conv2d(4, 8, 3, padding=1), torch.nn.Conv2d(8, 8, 1)
+
+        def forward(self, x: Any) -> Any:
+            y = torch.relu_(self.first(x))
+            return torch.flatten(self.second(y) + y if float(y.sum()) > -1 else y, 1)
+
+    with torch.no_grad(), tl.capture(tmp_path / "run.tracelens", graph=True) as cap:
+        Branching().eval()(torch.randn(2, 4, 6, 6))
+    assert cap.trace is not None
+    graph = cap.trace.frame("graph")
+    assert graph["source"].unique().to_list() == ["observer"]
+    calls = graph.filter(~pl.col("op").is_in(["input", "parameter"]))
+    names = dict(zip(graph["node"], graph["op"], strict=True))
+    read = [[names[name] for name in json.loads(own) if name] for own in calls["inputs"]]
+    assert list(zip(calls["op"], read, strict=True)) == [
+        ("conv2d", ["input", "parameter", "parameter"]), ("relu", ["conv2d"]), ("sum", ["relu"]),
+        ("conv2d", ["relu", "parameter", "parameter"]), ("add", ["conv2d", "relu"]), ("flatten", ["add"]),
+    ]  # fmt: skip
+    assert calls["is_output"].to_list() == [False, False, True, False, False, True]
+    convolutions = [("[[2,4,6,6],[8,4,3,3],[8]]", "[1, 1]", 300), ("[[2,8,6,6],[8,8,1,1],[8]]", "[0, 0]", 200)]
+    spans = [
+        {"name": "aten::conv2d", "kind": "op", "input_shapes": shapes, "start_ns": ns,
+         "concrete_inputs": json.dumps([None, None, None, [1, 1], json.loads(padding), [1, 1], 1])}
+        for shapes, padding, ns in convolutions
+    ]  # fmt: skip
+    kernels = [{"span_id": at, "duration_ns": own[2]} for at, own in enumerate(convolutions)]
+    trace = make_trace(spans=spans, kernels=kernels, graph=graph.to_dicts())
+    found = read_calls(trace, 0)
+    assert [(n.op, n.device_ns) for n in found.nodes if n.op == "conv2d"] == [("conv2d", 300.0), ("conv2d", 200.0)]
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps(plan_of(advise_rank(trace, 0, z3=False), {})))
+    with pytest.raises(UsageError, match="without the model's exported graph"):
+        apply_calls(Branching().eval(), plan)

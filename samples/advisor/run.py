@@ -165,7 +165,7 @@ def advised(torch: Any, results: Results, about: dict[str, Any], both: tuple[Any
     """The model by the advised calls, captured: what was predicted of it and what it took."""
     import tracelens as tl  # noqa: PLC0415 - after the path was set
     from tracelens.calling import CallPlan, apply_calls, time_calls  # noqa: PLC0415
-    from tracelens.derive.calls.advising import advise_rank, plan_of  # noqa: PLC0415
+    from tracelens.derive.calls.advising import advise_rank, candidates_of, plan_of  # noqa: PLC0415
 
     model, given = both
     path = plan_path(results, about["subject"], about["tf32"])
@@ -178,12 +178,14 @@ def advised(torch: Any, results: Results, about: dict[str, Any], both: tuple[Any
         model.to(memory_format=torch.contiguous_format)
     first = advise_rank(eager, 0, others)
     began = time.monotonic()
-    costs = time_calls(first.candidates)
+    wanted = candidates_of(first)
+    costs = time_calls(wanted)
     bench_s = time.monotonic() - began
     costs.write(folder / f"{stem}_calls.tracelens", force=True)
     again = advise_rank(eager, 0, [*others, costs])
     made_from = {"trace": f"{stem}_eager", "costs": [*[f"{stem}_channels_last"] * len(others), f"{stem}_calls"]}
     path.write_text(json.dumps(plan_of(again, made_from), indent=1))
+    looked_at = again.search.statistics
     plan, said = CallPlan.read(path), None
     try:
         made = apply_calls(model, plan, given)
@@ -195,11 +197,11 @@ def advised(torch: Any, results: Results, about: dict[str, Any], both: tuple[Any
     trace = captured(torch, tl, folder / f"{stem}_advised.tracelens", lambda: made(given), graph=False)
     return {
         "predicted_ns": plan.predicted, "measured_ns": round(trace.kernels["duration_ns"].sum() / 3), "refused": said,
-        "in_cache_ns": in_cache(again, others, time_calls(first.candidates, flush=False)),
-        "largest_difference": float((own - other).abs().max() / own.abs().max()), "n_candidates": len(first.candidates),
+        "in_cache_ns": in_cache(again, others, time_calls(wanted, flush=False)),
+        "largest_difference": float((own - other).abs().max() / own.abs().max()), "n_candidates": len(wanted),
         "n_failed": int(costs.frame("call_costs")["problem"].count()), "bench_s": round(bench_s, 2),
-        "search_s": round(again.seconds, 3), "checks": again.statistics.n_checks, "states": again.statistics.n_states,
-        "is_bound": again.statistics.is_bound, "solver": again.solver,
+        "search_s": round(again.seconds, 3), "checks": looked_at.n_checks, "states": looked_at.n_states,
+        "is_bound": looked_at.is_bound, "solver": again.solver,
     }  # fmt: skip
 
 

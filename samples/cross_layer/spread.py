@@ -18,7 +18,7 @@ COLORS = {
     "other": "#8a919c",
 }  # fmt: skip
 FEW = 5
-"""So many pairs of library and primitive are called few: the review gives no number."""
+"""So many pairs of library and primitive are called few: as many sorts of operation as the review lists."""
 MOST = 0.8
 """And so much of the kernel time is called most of it."""
 _LABELLED = 0.07
@@ -165,7 +165,13 @@ def few(runs: Sequence[Run]) -> Section:
         f"{least} to {most} pairs of library and primitive make up {100 * MOST:.0f} % of kernel time, of "
         f"{min(len(run.pairs()) for run in runs)} to {max(len(run.pairs()) for run in runs)} pairs in a capture",
         most <= FEW,
-        f"few is up to {FEW} here; the review gives no number" if most <= FEW else "rows of the table with most pairs",
+        (
+            f"few is up to {FEW} here, as many sorts of operation as section III lists (vector addition, scalar "
+            "multiplication, dot products, linear combinations, matrix operations); the limit was set when these "
+            "numbers were known, and the review gives none"
+        )
+        if most <= FEW
+        else "rows of the table with most pairs",
     )
     blocks = [
         "A pair is a library and what its kernels compute. Its shares are in percent of kernel time.",

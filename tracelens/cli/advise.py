@@ -9,6 +9,7 @@ import typer
 from tracelens.analyses.advise import advised_ranks, frame_of, notes
 from tracelens.cli.io import emit, keep_sources, open_any, progress, screen, tell
 from tracelens.derive.calls.advising import plan_of
+from tracelens.derive.calls.terms import has_z3
 from tracelens.trace import Trace
 from tracelens.views.formats.text import frame_to_text
 from tracelens.views.values import printable
@@ -42,5 +43,9 @@ def advise(
         tell(f"wrote {out}")
     for said in notes(opened, frame, costs=others):
         emit(f"{printable(said)}\n")
+    if not has_z3():
+        tell(
+            "layouts were tried one by one, with the same result; pip install 'tracelens[advisor]' solves for them (Z3)"
+        )
     if frame.height:
         emit(f"\n{frame_to_text(frame.select(SHOWN), screen())}")

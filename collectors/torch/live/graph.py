@@ -62,7 +62,8 @@ class Recorder:
         self.stop()
         self._written = self._model
         write_whole(
-            Path(f"{stem}.graph.json.gz"), gzip.compress(json.dumps(graph_of(self._model, self._inputs, self._observer)).encode())
+            Path(f"{stem}.graph.json.gz"),
+            gzip.compress(json.dumps(graph_of(self._model, self._inputs, self._observer)).encode()),
         )
 
     def _begins(self, module: Any, inputs: Any) -> None:

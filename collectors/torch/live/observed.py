@@ -91,10 +91,11 @@ def rows_of(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict[s
 def _values(told: dict[str, Any]) -> list[tuple[Any, Any, str, Any]]:
     """Value, shape, type and strides of each input or output; of a list of tensors, each."""
     found: list[tuple[Any, Any, str, Any]] = []
-    for value, shape, kind, strides in zip(*(told[name] for name in ("values", "shapes", "types", "strides"))):
+    columns = (told[name] for name in ("values", "shapes", "types", "strides"))
+    for value, shape, kind, strides in zip(*columns, strict=True):
         if kind.startswith(f"GenericList[{_TENSOR}"):
             kinds = kind.removeprefix("GenericList[").removesuffix("]").split(",")
-            found += list(zip(value, shape, kinds, strides))
+            found += list(zip(value, shape, kinds, strides, strict=True))
         else:
             found.append((value, shape, kind, strides))
     return found

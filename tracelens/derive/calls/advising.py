@@ -13,7 +13,7 @@ import polars as pl
 from tracelens.derive.calls.costs import Costs
 from tracelens.derive.calls.functions import OTHER, VIEWS
 from tracelens.derive.calls.graphs import ADJACENCY, Calls, read_calls
-from tracelens.derive.calls.search import Search, Statistics, places_of
+from tracelens.derive.calls.search import Search, places_of
 from tracelens.derive.calls.sequence import Advised, advise_calls
 from tracelens.derive.calls.terms import LAYOUTS, Z3Solver, enumerate_layouts, has_z3
 from tracelens.derive.time.judging import judged_ranks
@@ -22,15 +22,14 @@ from tracelens.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """`parts` are in the order of the graph; `candidates` are calls worth timing alone, of which nothing is known.
+    """`parts` are in the order of the graph; `search` is what found their calls.
 
     `launch_ns` is what each call takes the host at least, where launches limit the trace; else 0.
     """
 
     calls: Calls
     parts: list[Advised]
-    candidates: list[dict[str, str]]
-    statistics: Statistics
+    search: Search
     solver: str
     seconds: float
     launch_ns: float = 0.0
@@ -86,24 +85,23 @@ def advise_rank(trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bo
     if _host_ns(parts, each) > _device_ns(parts):
         parts = _with_launches(parts, calls, search, each)
     seconds = time.perf_counter() - began
-    wanted = _candidates(parts, search, costs)
-    return Advice(calls, parts, wanted, search.statistics, "z3" if uses_z3 else "enumeration", seconds, each)
+    return Advice(calls, parts, search, "z3" if uses_z3 else "enumeration", seconds, each)
 
 
 def launch_ns(trace: Trace, rank: int) -> float:
-    """The time from the call that launches a kernel to its begin, where launches limit the rank; else 0.
+    """The median time from a call that launches a kernel to its begin, where launches limit the rank; else 0.
 
     It is the least that a call takes a host which launches one after the other; the framework's own time is not in it.
-    The lower quartile: a kernel that is launched while others wait begins later for their sake.
+    Of the calls while the rank's devices were idle: a kernel that is launched while others run waits for them.
     """
     if not any(judged.rank == rank and judged.bound == "launch" for judged in judged_ranks(trace)):
         return 0.0
-    at_rank = pl.col("rank") == rank
-    columns = ("rank", "api_call_id", "start_ns")
-    kernels, calls = (trace.select(table, *columns).filter(at_rank) for table in ("kernels", "api_calls"))
-    both = kernels.join(calls, on=columns[:2], suffix="_of_call")
-    delay = (pl.col("start_ns") - pl.col("start_ns_of_call")).quantile(0.25)
-    return float(both.select(delay.fill_null(0)).item())
+    begin, key = pl.col("start_ns"), ["rank", "api_call_id"]
+    calls = trace.select("api_calls", *key, "start_ns").rename({"start_ns": "called_ns"})
+    kernels = trace.select("kernels", *key, "start_ns", "duration_ns").filter(pl.col("rank") == rank).sort("start_ns")
+    ended = (begin + pl.col("duration_ns")).cum_max().shift(1, fill_value=0)
+    both = kernels.with_columns(ended=ended).join(calls, on=key).filter(pl.col("called_ns") >= pl.col("ended"))
+    return float(both.select((begin - pl.col("called_ns")).median().fill_null(0)).item())
 
 
 def _device_ns(parts: Sequence[Advised]) -> float:
@@ -125,8 +123,9 @@ def _with_launches(parts: list[Advised], calls: Calls, search: Search, each: flo
     return min(parts, other, key=lambda found: max(_host_ns(found, each), _device_ns(found)))
 
 
-def _candidates(parts: Sequence[Advised], search: Search, costs: Costs) -> list[dict[str, str]]:
+def candidates_of(advice: Advice) -> list[dict[str, str]]:
     """The legal calls, once each, of which nothing was measured; and what changes the layout of what they read."""
+    parts, search, costs = advice.parts, advice.search, advice.search.costs
     found: dict[str, dict[str, str]] = {}
     for part in parts:
         nodes = {node.name: node for node in (*part.part.given, *part.part.nodes)}
@@ -137,7 +136,12 @@ def _candidates(parts: Sequence[Advised], search: Search, costs: Costs) -> list[
             for layout in LAYOUTS if len(read[0].shape) == 4 else LAYOUTS[:1]:
                 places = places_of(match.nodes, read, (layout,) * len(read))
                 row = costs.candidate(match.function, match.nodes, layout)
-                if row is not None and enumerate_layouts(match.function.constraints, places | {"view": places["in0"]}):
+                is_new = row is not None and repr(row) not in found
+                if (
+                    row is not None
+                    and is_new
+                    and enumerate_layouts(match.function.constraints, places | {"view": places["in0"]})
+                ):
                     found[repr(row)] = row
     for node in (n for part in parts for n in part.part.given if len(n.shape) == 4):
         for layout in LAYOUTS:
@@ -149,7 +153,7 @@ def _candidates(parts: Sequence[Advised], search: Search, costs: Costs) -> list[
 
 def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
     """The advice as a call plan: what tl.apply_calls and tracelens collect calls read."""
-    calls = advice.calls
+    calls, statistics = advice.calls, advice.search.statistics
     return {
         "format": "tracelens call plan", "plan_version": 1, "graph_key": calls.key, "source": calls.source,
         "solver": advice.solver,
@@ -165,15 +169,15 @@ def plan_of(advice: Advice, about: dict[str, Any]) -> dict[str, Any]:
             for part in advice.parts
             for call in part.calls
         ],
-        "candidates": advice.candidates,
+        "candidates": candidates_of(advice),
         "predicted": {
             "now_ns": round(advice.now), "then_ns": round(advice.total()), "low_ns": round(advice.total("low")),
             "high_ns": round(advice.total("high")), "host_now_ns": round(advice.host_now),
             "host_then_ns": round(advice.host_then),
         },
         "search": {
-            "seconds": round(advice.seconds, 3), "states": advice.statistics.n_states,
-            "checks": advice.statistics.n_checks, "is_bound": advice.statistics.is_bound,
+            "seconds": round(advice.seconds, 3), "states": statistics.n_states, "checks": statistics.n_checks,
+            "is_bound": statistics.is_bound,
         },
         "made_from": about,
     }  # fmt: skip

@@ -17,7 +17,7 @@ from tracelens.trace import Trace
 EXPORT, OBSERVER, ADJACENCY = "export", "observer", "adjacency"
 GIVEN = ("input", "parameter")
 NAMES = {"_native_batch_norm_legit_no_training": "batch_norm", "cudnn_batch_norm": "batch_norm", "hardtanh": "relu6"}
-MOST_KERNELS = 20_000
+MOST_KERNELS = 10_000
 """Nothing is advised on a step of more kernels: no model launches as many, so its steps are not marked."""
 MOST_STEPS = 50
 """Of more steps than this the first ones are looked at."""

@@ -6,7 +6,7 @@ import heapq
 import itertools
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -98,9 +98,9 @@ class Search:
         for node in part.nodes:
             for name in node.inputs:
                 readers.setdefault(name, []).append(node)
-        found = []
+        found, kept = [], frozenset(part.kept)
         for node in part.nodes:
-            own = [m for function in self.functions if (m := _fit(function, node, readers, part.kept))]
+            own = [m for function in self.functions if (m := _fit(function, node, readers, kept))]
             found += own if any(len(m.nodes) == 1 for m in own) else [*own, _Match(OTHER, (node,), node.inputs)]
         inside = {node.name for node in part.nodes} | {node.name for node in part.given}
         return [replace(m, inputs=tuple(name for name in m.inputs if name in inside)) for m in found]
@@ -215,19 +215,28 @@ class Search:
         self, part: Part, nodes: dict[str, Node], match: _Match, layouts: Sequence[str], covered: frozenset[str]
     ) -> list[str]:
         """Layouts that the call may give, as the solver says; each question is asked once."""
-        places = places_of(match.nodes, [nodes[n] for n in match.inputs], layouts)
         first = match.inputs[0] if match.inputs else ""
         after = covered | {node.name for node in match.nodes}
-        live = _is_live(first, part, after)
         views = [n.name for n in part.nodes if n.alias_of == first and n.name in covered]
         of_view = nodes[first].alias_of if first in nodes else ""
         views += [of_view] if of_view in nodes else []
         given = {node.name for node in part.given if node.op in GIVEN}
         fixed = first in given or of_view in given or (of_view != "" and of_view not in nodes)
-        if "in0" in places:
-            aliases = (_VIEW,) if views else ()
-            places["in0"] = replace(places["in0"], live=live, fixed=fixed, aliases=aliases)
-            places[_VIEW] = Facts((1, 1, 1, 1), (1, 1, 1, 1), live=any(_is_live(v, part, after) for v in views))
+        use = (_is_live(first, part, after), fixed, bool(views), any(_is_live(v, part, after) for v in views))
+        about = (match.nodes[0].call, match.nodes[-1].shape, *(nodes[n].shape for n in match.inputs))
+        key = (match.function.name, about, tuple(layouts), use)
+        if key not in self._legal:
+            self._legal[key] = self._solved(match, [nodes[n] for n in match.inputs], layouts, use)
+        return self._legal[key]
+
+    def _solved(
+        self, match: _Match, inputs: Sequence[Node], layouts: Sequence[str], use: tuple[bool, bool, bool, bool]
+    ) -> list[str]:
+        """The solver's answer; `use`: whether in0 is live or fixed, has a view, and whether one of these is live."""
+        places = places_of(match.nodes, inputs, layouts)
+        live, fixed, has_views, is_view_live = use
+        places["in0"] = replace(places["in0"], live=live, fixed=fixed, aliases=(_VIEW,) * has_views)
+        places[_VIEW] = Facts((1, 1, 1, 1), (1, 1, 1, 1), live=is_view_live)
         key = (match.function.name, tuple(sorted(places.items())))
         if key not in self._legal:
             self.statistics.n_checks += 1
@@ -278,7 +287,7 @@ def _is_live(name: str, part: Part, covered: frozenset[str] | set[str]) -> bool:
     return name in part.kept or any(name in node.inputs and node.name not in covered for node in part.nodes)
 
 
-def _fit(function: Function, node: Node, readers: dict[str, list[Node]], wanted: Sequence[str]) -> _Match | None:
+def _fit(function: Function, node: Node, readers: dict[str, list[Node]], wanted: Collection[str]) -> _Match | None:
     """The function beginning at the node, where the operators that follow are those that it covers."""
     if not function.pattern or node.op != function.pattern[0]:
         return None

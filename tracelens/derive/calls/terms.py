@@ -171,7 +171,7 @@ class Z3Solver:
                 self._solver.add(self._once((place, facts), partial(self._facts, place, facts)))
             self._solver.add(self._once(constraint, partial(self._formula, constraint)))
             choice = z3.Int("layout_of_out")
-            self._solver.add(z3.Or([self._is_layout(choice, layout, places) for layout in _candidates(places)]))
+            self._solver.add(self._once(places["out"], partial(self._is_one_of, choice, places)))
             found = []
             while True:
                 if self._solver.check() != z3.sat:
@@ -187,6 +187,9 @@ class Z3Solver:
         if key not in self._made:
             self._made[key] = make()
         return self._made[key]
+
+    def _is_one_of(self, choice: Any, places: Places) -> Any:
+        return self._z3.Or([self._is_layout(choice, layout, places) for layout in _candidates(places)])
 
     def _is_layout(self, choice: Any, layout: str, places: Places) -> Any:
         out = places["out"]
