@@ -185,6 +185,7 @@ def test_many_ranks_of_which_the_same_can_be_said_share_a_card_and_a_sentence() 
     assert merge_ranks([f"Rank {r} waits {r} ms on sm80_x{r}" for r in (0, 1, 2, 7, 7)]) == [
         f"Rank {r} waits {r} ms on sm80_x{r}" for r in (0, 1, 2, 7, 7)
     ]
+    assert merge_ranks([f"Rank {r}: {r}.5 to {r + 9} ms" for r in range(5)]) == ["Ranks 0 to 4: 0.5 to 13 ms"]
     assert merge_ranks([f"Rank {r} waits {r} ms" for r in (0, 1, 3, 4, 6)]) == [
         "Each of ranks 0 to 1, 3 to 4, 6 waits 0 to 6 ms"
     ]
