@@ -185,6 +185,7 @@ def test_many_ranks_of_which_the_same_can_be_said_share_a_card_and_a_sentence() 
     assert merge_ranks([f"Rank {r} waits {r} ms on sm80_x{r}" for r in (0, 1, 2, 7, 7)]) == [
         f"Rank {r} waits {r} ms on sm80_x{r}" for r in (0, 1, 2, 7, 7)
     ]
+    assert merge_ranks([f"Rank {r}: {r}.5 to {r + 9} ms" for r in range(5)]) == ["Ranks 0 to 4: 0.5 to 13 ms"]
     assert merge_ranks([f"Rank {r} waits {r} ms" for r in (0, 1, 3, 4, 6)]) == [
         "Each of ranks 0 to 1, 3 to 4, 6 waits 0 to 6 ms"
     ]
@@ -321,6 +322,20 @@ const wait = setInterval(async () => {
   document.body.dataset.found = JSON.stringify(found);
 }, 20);
 """
+KEYS = """
+const wait = setInterval(() => {
+  if (!("drawn" in document.documentElement.dataset)) return;
+  clearInterval(wait);
+  const canvas = document.querySelector("#timeline canvas"), said = document.querySelector("#timeline [aria-live]");
+  const found = [], picture = () => canvas.toDataURL();
+  for (const key of [".", "Enter", "-", "ArrowLeft", "0", "ArrowDown"]) {
+    const before = picture();
+    canvas.dispatchEvent(new KeyboardEvent("keydown", {key, bubbles: true}));
+    found.push([said.textContent, picture() !== before]);
+  }
+  document.body.dataset.found = JSON.stringify(found);
+}, 20);
+"""
 LAYERS = Table(
     "layers",
     "A layer.",
@@ -333,6 +348,33 @@ LAYERS = Table(
 )
 
 
+def acted(page: str, script: str, folder: Path, *more: str) -> Any:
+    """What a script finds that the page's policy allows too, and that leaves it in the body's data."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
+    (folder / "r.html").write_text(page.replace("</body>\n</html>", f"<script>{script}</script></body></html>"))
+    dom, console = browse(folder / "r.html", folder / "profile", *more)
+    assert console == []
+    return json.loads(dict(tags_of(dom).found)["body"]["data-found"] or "")
+
+
+@needs_chromium
+def test_the_timeline_is_zoomed_and_walked_through_with_keys(tmp_path: Path) -> None:
+    thread = {"process_id": 1, "thread_id": 5}
+    made = make_trace(
+        spans=[
+            thread | {"kind": "op", "name": SCRIPT, "start_ns": 0, "duration_ns": 4_000},
+            thread | {"kind": "op", "name": "inner", "start_ns": 1_000, "duration_ns": 500},
+        ],
+        api_calls=[thread | {"api": "launch", "start_ns": 1_100, "duration_ns": 100}],
+        kernels=[{"name": "gemm", "start_ns": 1_500, "duration_ns": 500, "api_call_id": 0, "stream_id": 7}],
+    )
+    said = acted(to_html(Report(made, None, [])), KEYS, tmp_path)
+    assert said[:5] == [["gemm (unknown): 500 ns at 1.5 µs", True]] * 5
+    assert said[5][1]
+    assert said[5][0].endswith("(idle: launch): 1.5 µs at 0 ns")
+
+
 @needs_chromium
 @pytest.mark.parametrize("window", ["--window-size=1400,1000", "--window-size=500,800"])
 def test_tables_are_sorted_searched_selected_copied_and_grown_as_trees(tmp_path: Path, window: str) -> None:
@@ -342,14 +384,7 @@ def test_tables_are_sorted_searched_selected_copied_and_grown_as_trees(tmp_path:
         for i in range(20)
     ]
     layers.append({"rank": 1, "layer": "=1+2", "duration_total_ns": 1, "share_frac": 0.0})
-    page = to_html(report(section(LAYERS, layers), section(TOP_KERNELS, ROWS)))
-    digest = base64.b64encode(hashlib.sha256(ACTIONS.encode()).digest()).decode()
-    page = page.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
-    page = page.replace("</body>\n</html>", f"<script>{ACTIONS}</script></body></html>")
-    (tmp_path / "r.html").write_text(page)
-    dom, console = browse(tmp_path / "r.html", tmp_path / "profile", window)
-    assert console == []
-    found = json.loads(dict(tags_of(dom).found)["body"]["data-found"] or "")
+    found = acted(to_html(report(section(LAYERS, layers), section(TOP_KERNELS, ROWS))), ACTIONS, tmp_path, window)
     assert found["first"] == [f"net.layer.{i // 2}" for i in range(25)]
     assert len(found["next"]) == 16
     assert found["rising"][:3] == ["1", "11", "11"]

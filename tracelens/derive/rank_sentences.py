@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 MANY = 4
 """More ranks than this are put together."""
 _RANK = re.compile(r"Rank (\d+)\b")
+_RANGES = re.compile(r"(-?[\d,.]*\d) to -?[\d,.]*\d to -?[\d,.]*\d to (-?[\d,.]*\d)")
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?!\w)")
 
 
@@ -37,14 +38,14 @@ def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]
 
 
 def join_numbers(texts: Sequence[str]) -> str:
-    """Texts that differ in numbers only as one text: a number that differs becomes "LEAST to GREATEST"."""
+    """Texts that differ in numbers only as one text: a number, or range, that differs becomes "LEAST to GREATEST"."""
     columns = iter(zip(*(_NUMBER.findall(text) for text in texts), strict=True))
 
     def written(_: re.Match[str]) -> str:
         numbers = sorted(next(columns), key=lambda number: float(number.replace(",", "")))
         return " to ".join(dict.fromkeys((numbers[0], numbers[-1])))
 
-    return _NUMBER.sub(written, texts[0])
+    return _RANGES.sub(r"\1 to \2", _NUMBER.sub(written, texts[0]))
 
 
 def list_ranks(ranks: Iterable[int]) -> str:

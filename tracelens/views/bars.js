@@ -230,6 +230,7 @@ function drawBars(place, told) {
     return element("li", {}, mark, kind);
   }));
   place.append(element("div", {class: "tools"}, ...buttons, hint), legend, element("div", {class: "canvas"}, canvas, tip), status);
-  new ResizeObserver(draw).observe(place);
+  window.addEventListener("resize", draw);
   for (const media of ["print", "(prefers-color-scheme: dark)"]) matchMedia(media).addEventListener("change", draw);
+  draw();
 }

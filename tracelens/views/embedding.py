@@ -16,10 +16,10 @@ import polars as pl
 
 from tracelens.report import Section
 from tracelens.storage.table import Table
-from tracelens.views.columns import PROSE
+from tracelens.views.columns import PROSE, useful
 from tracelens.views.values import Shown, printable, shorten_apart, show
 
-BUDGET = 3_000_000
+BUDGET = 3_500_000
 """Characters of all embedded tables together; of larger ones the first rows are embedded."""
 LONGEST = 4_000
 """Characters of one text; of a longer one the middle is left out."""
@@ -74,21 +74,26 @@ def _share(sizes: Sequence[int]) -> int:
 
 
 def table_data(section: Section, names: Sequence[str], rows: int | None = None) -> dict[str, Any]:
-    """The first rows of a section's named columns, for tables.js.
+    """The first rows of a section's named columns, for tables.js; of equal values the later ones are a column's number.
 
-    `choices` are columns to select rows by: rank, step and those of few declared words. `tree` is the column of paths
-    where the table splits a whole by layer.
+    `first` are the columns that people need, which are printed; `choices` are those to select rows by: rank, step and
+    those of few declared words. `tree` is the column of paths where the table splits a whole by layer.
     """
     frame, result = section.frame, section.analysis.result
     part = frame if rows is None else frame.head(rows)
     columns = [_column(one, part, result) for one in show(result, frame, names, 0)]
+    for at, column in enumerate(columns):
+        before = [i for i, one in enumerate(columns[:at]) if "values" in one and one["values"] == column.get("values")]
+        if before:
+            column["values"] = before[0]
     words = {column.name for column in result if column.values} & {*frame.columns}
     few = {name for name in words if frame[name].n_unique() <= _MOST_CHOICES} | {"rank", "step"}
-    has = [column["name"] for column in columns]
+    has, first = [column["name"] for column in columns], useful(section)
     return {
         "name": section.analysis.name,
         "height": part.height,
         "columns": columns,
+        "first": [name in first for name in has],
         "choices": [at for at, name in enumerate(has) if name in few and frame[name].n_unique() > 1],
         "tree": has.index("layer") if {"layer", "share_frac"} <= {*has} else None,
     }

@@ -63,7 +63,8 @@ function grownTree(paths, rows, byClass) {
 
 /** Draws a table into its place, and again whenever something about it is changed. */
 function drawTable(place, told) {
-  const columns = told.columns.map(columnOf);
+  for (const column of told.columns) if (typeof column.values === "number") column.values = told.columns[column.values].values;
+  const columns = told.columns.map(columnOf), more = (i) => (told.first[i] ? "" : " more");
   const perPage = Number(place.dataset.rows), {height, name} = told;
   const size = told.tree === null ? -1 : columns.findIndex((column) => column.summed && column.unit);
   const state = {sorted: size < 0 ? null : size, falls: true, page: 0, search: "", chosen: new Map(), open: new Set(), focus: 0,
@@ -77,7 +78,7 @@ function drawTable(place, told) {
   function headOf(column, i) {
     const unit = column.unit ? [element("span", {class: "unit"}, ` ${column.unit}`)] : [];
     const button = element("button", {type: "button", title: column.doc || null, onclick: () => sortBy(i)}, column.label, ...unit);
-    return element("th", {scope: "col", class: column.number ? "n" : null}, button);
+    return element("th", {scope: "col", class: (column.number ? "n" : "") + more(i)}, button);
   }
 
   function sortBy(i) {
@@ -139,7 +140,8 @@ function drawTable(place, told) {
   }
 
   function cell(column, content, indent) {
-    const made = element("td", {class: column.number ? "n" : column.prose ? "prose" : "text"}, ...content);
+    const kind = column.number ? "n" : column.prose ? "prose" : "text";
+    const made = element("td", {class: kind + more(columns.indexOf(column))}, ...content);
     if (indent !== undefined) made.style.paddingLeft = `${indent}rem`;
     return made;
   }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import polars as pl
 
@@ -132,8 +132,12 @@ def _idle(trace: Trace, rank: int, work: pl.DataFrame, window: tuple[int, int]) 
     host = host_times(trace, [rank])[rank] if work.height else None
     for (device_id,), own in work.partition_by("device_id", as_dict=True).items():
         assert host is not None
-        columns = own.select(*_TIMES, "kind", call=host.rows(own["api_call_id"])).sort("start_ns")
-        device = DeviceWork(host, (columns, columns.clear()), windows, only_windows=True)
+        rows = host.rows(own["api_call_id"])
+        used = rows.filter(rows >= 0).unique().sort()  # a fraction of millions of calls
+        call = used.search_sorted(rows).cast(pl.Int64).zip_with(rows >= 0, rows)
+        columns = own.select(*_TIMES, "kind", call=call).sort("start_ns")
+        of_step = replace(host, calls=host.calls[used])
+        device = DeviceWork(of_step, (columns, columns.clear()), windows, only_windows=True)
         pieces = idle_pieces(device, None)
         what = pl.Series([*host.places, None], dtype=pl.String).gather(pieces["place"])
         cause = pl.Series(CAUSES).gather(pieces["cause"])
