@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +216,10 @@ def test_a_plan_is_refused_that_does_not_fit(tmp_path: Path) -> None:
     ]  # fmt: skip
     with pytest.raises(ToolError, match=r"give another output: it differs by .* the model is as it was"):
         apply_calls(model(), CallPlan("export", tuple(wrong), plan.nodes, plan.inputs))
+    for torn in (replace(plan.calls[0], nodes=()), replace(plan.calls[0], layouts=())):
+        calls = (torn, *plan.calls[1:])
+        with pytest.raises(UsageError, match="the plan does not fit the model's graph"):
+            apply_calls(model(), CallPlan("export", calls, plan.nodes, plan.inputs))
 
 
 def test_a_file_that_is_no_call_plan_is_refused(tmp_path: Path) -> None:
