@@ -284,3 +284,10 @@ def test_the_page_is_made_of_its_captures(monkeypatch: pytest.MonkeyPatch) -> No
     assert importlib.import_module("analyse").page(rows, CAPTURES) == (ROOT / "docs/advisor.md").read_text()
     for name in ("analyse", "page"):
         sys.modules.pop(name, None)
+
+
+def test_times_that_no_call_takes_are_refused(eager: tl.Trace) -> None:
+    wrong = {"function": "conv", "call": "x", "dtype": "float", "layout": "NCHW", "q1_ns": -(2**63), "q3_ns": 2**62}
+    costs = make_trace(call_costs=[wrong | {"median_ns": 5, "n_calls": 1, "device": "cpu"}])
+    with pytest.raises(SourceError, match="1 rows of call_costs have times that no call takes"):
+        advise(eager, costs=[costs])
