@@ -5,6 +5,7 @@ import pytest
 
 from tests.programs import Row, api, launch, mark, program, span
 from tracelens.derive.time.activities import PAUSE_NS, PROFILER
+from tracelens.derive.time.activities import _of_thread as of_thread
 from tracelens.derive.time.completing import activities_of
 from tracelens.trace import Trace
 
@@ -279,3 +280,12 @@ def test_an_op_of_a_thread_without_calls_computes_where_others_call() -> None:
 
 def test_nothing_of_the_host() -> None:
     assert activities_of(program()).is_empty()
+
+
+def test_a_thread_whose_id_is_wider_than_those_of_another_table() -> None:
+    """Each table's ids are as narrow as its own allow; a trace may name a thread of the other one by 64 bits."""
+    ids = {"process_id": pl.Series([1, 1], dtype=pl.Int8), "thread_id": pl.Series([2, 3], dtype=pl.Int8)}
+    calls = pl.DataFrame({**ids, "start_ns": [0, 5], "duration_ns": [1, 1]})
+    assert of_thread(calls, 1, 3)["row"].to_list() == [1]
+    assert of_thread(calls, 1, 2**40).height == 0
+    assert of_thread(calls, -(2**62), 3).height == 0

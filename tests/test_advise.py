@@ -7,6 +7,7 @@ import os
 import statistics
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -219,6 +220,10 @@ def test_a_plan_is_refused_that_does_not_fit(tmp_path: Path) -> None:
     ]  # fmt: skip
     with pytest.raises(ToolError, match=r"give another output: it differs by .* the model is as it was"):
         apply_calls(model(), CallPlan("export", tuple(wrong), plan.inputs))
+    for torn in (replace(plan.calls[0], nodes=()), replace(plan.calls[0], layouts=())):
+        calls = (torn, *plan.calls[1:])
+        with pytest.raises(UsageError, match="the plan does not fit the model's graph"):
+            apply_calls(model(), CallPlan("export", calls, plan.inputs))
 
 
 def test_a_file_that_is_no_call_plan_is_refused(tmp_path: Path) -> None:
@@ -388,3 +393,10 @@ def test_a_model_that_cannot_be_exported_has_the_graph_of_what_ran(tmp_path: Pat
     plan.write_text(json.dumps(plan_of(advise_rank(trace, 0, z3=False), {})))
     with pytest.raises(UsageError, match="without the model's exported graph"):
         apply_calls(Branching().eval(), plan)
+
+
+def test_times_that_no_call_takes_are_refused(eager: tl.Trace) -> None:
+    wrong = {"function": "conv", "call": "x", "dtype": "float", "layout": "NCHW", "q1_ns": -(2**63), "q3_ns": 2**62}
+    costs = make_trace(call_costs=[wrong | {"median_ns": 5, "n_calls": 1, "device": "cpu"}])
+    with pytest.raises(SourceError, match="1 rows of call_costs have times that no call takes"):
+        advise(eager, costs=[costs])

@@ -1,15 +1,20 @@
-"""Parquet files whose pages become more than their footers say: refused before they are read."""
+"""Files of an export or a trace that become far more than they are: refused before they are read."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import ipc
 
 from tests.cases import make_trace
 from tests.nsys_exports import KERNEL
 from tracelens.collectors import nsys
+from tracelens.collectors.nsys.arrow_sizes import batch_bytes
 from tracelens.errors import SourceError
 from tracelens.storage.pages import page_bytes
 from tracelens.trace import Trace
@@ -62,6 +67,71 @@ def test_a_page_of_an_export(tmp_path: Path) -> None:
     )
     with pytest.raises(SourceError, match=r"StringIds\.parquet: .*set TRACELENS_MAX_EXPANSION above 200"):
         nsys.read(folder)
+
+
+def shared(n_rows: int, n_bytes: int) -> pa.Array:
+    """A column of one text, held once for all rows."""
+    return pa.DictionaryArray.from_arrays(pa.array([0] * n_rows, pa.int32()), pa.array(["y" * n_bytes]))
+
+
+BOMBS: dict[str, tuple[str, Callable[[], dict[str, Any]], str]] = {
+    "a compressed batch": (".arrow", lambda: {"id": [1], "value": large_text()}, "that say they are"),
+    "rows without buffers": (".arrow", lambda: {"id": pa.nulls(LARGE)}, "that say they are"),
+    "a dictionary": (".arrow", lambda: {"id": [1, 2], "value": shared(2, 9)}, "the Arrow stream has a dictionary"),
+    "a value of many rows": (".parquet", lambda: {"id": range(90), "value": shared(90, 1 << 20)}, "that say they are"),
+    "a value in place of numbers": (".parquet", lambda: {"id": shared(90, 1 << 20)}, "that say they are"),
+    "a list in place of a number": (".parquet", lambda: {"id": [[1], [2]]}, "the column id is list<element: int64>"),
+    "values of one length": (".parquet", lambda: {"id": pa.array([b"y" * 99], pa.binary(99))}, "is fixed_size_binary"),
+}
+
+
+@pytest.mark.parametrize("what", BOMBS)
+def test_a_bomb_in_an_export(tmp_path: Path, what: str) -> None:
+    suffix, made, said = BOMBS[what]
+    for name, rows in (("StringIds", pa.table(made())), (KERNEL, pa.table({"start": [1], "end": [2]}))):
+        file = tmp_path / f"{name}{suffix}"
+        if suffix == ".parquet":
+            pq.write_table(rows, file, compression="zstd", dictionary_pagesize_limit=LARGE, store_schema=False)
+            continue
+        with ipc.new_stream(file, rows.schema, options=ipc.IpcWriteOptions(compression="zstd")) as stream:
+            stream.write_table(rows)
+        if what == "a compressed batch":  # which nobody could inflate: it is refused before
+            file.write_bytes(file.read_bytes().replace(bytes.fromhex("28b52ffd"), b"none"))
+    with pytest.raises(SourceError, match=f"StringIds.*{said}"):
+        nsys.read(tmp_path)
+
+
+@pytest.mark.parametrize("compression", [None, "zstd", "lz4"])
+def test_batches_are_added_up(tmp_path: Path, compression: str | None) -> None:
+    schema = pa.schema([pa.field("a", pa.int64()), pa.field("b", pa.int32())])
+    table = pa.table({"a": [*range(1000)], "b": [7] * 1000}, schema=schema)
+    with ipc.new_stream(tmp_path / "t", schema, options=ipc.IpcWriteOptions(compression=compression)) as stream:
+        stream.write_table(table, max_chunksize=300)
+    with pa.memory_map(str(tmp_path / "t")) as mapped:
+        # Its buffers, and eight bytes for each of two columns' values.
+        assert [*batch_bytes(mapped)] == [n * (8 + 4 + 2 * 8) for n in (300, 300, 300, 100)]
+
+
+def test_names_that_many_rows_of_an_export_refer_to_are_cut(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1, 2], "value": ["k" * 9000, "short"]}), tmp_path / "StringIds.parquet")
+    kernels = {"start": [1, 5], "end": [2, 6], "deviceId": [0, 0], "demangledName": [1, 2]}
+    pq.write_table(pa.table(kernels), tmp_path / f"{KERNEL}.parquet")
+    (capture,) = nsys.read(tmp_path)
+    assert capture.tables["kernels"]["name"].cast(pl.String).to_list() == ["k" * 8192 + "…", "short"]
+    assert capture.diagnostics.frame().filter(code="name_cut")["count"].to_list() == [1]
+
+
+def test_a_long_text_of_many_rows_of_a_trace(tmp_path: Path) -> None:
+    kernels: list[dict[str, Any]] = [{"name": "k" * (1 << 20), "grid_x": i + 1} for i in range(90)]
+    written = make_trace(kernels=kernels).write(tmp_path / "t.tracelens")
+    said = "rows share texts that are 94,371,840 bytes in all; set TRACELENS_MAX_EXPANSION above 200"
+    for read in (
+        lambda: written.select("kernels", "name"),
+        lambda: [*written.batches("kernels", "name")],
+        lambda: written.frame("kernels"),
+    ):
+        with pytest.raises(SourceError, match=said):
+            read()
 
 
 def test_a_page_of_a_trace(tmp_path: Path) -> None:

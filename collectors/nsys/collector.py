@@ -105,7 +105,7 @@ def _capture(export: Export, source: Future[SourceFile]) -> Capture:
     diagnostics = Diagnostics()
     versions, version = about.schema_version(export)
     base_ns, time_base = about.clock(export, diagnostics)
-    session = Session(export, read_names(export), base_ns, diagnostics)
+    session = Session(export, read_names(export, diagnostics), base_ns, diagnostics)
     raw = _raw_tables(session)
     about.check_version(version, diagnostics)
     about.note_losses(export, diagnostics)

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import ipc
 
+from tracelens.collectors.nsys.arrow_sizes import batch_bytes
 from tracelens.errors import SourceError, first_line
 from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
 from tracelens.storage.pages import page_bytes
@@ -22,6 +24,10 @@ HOW_TO_EXPORT = "nsys export --type parquetdir --output NAME_pqtdir NAME.nsys-re
 _ARROW_END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 _CHUNK_CELLS = 1 << 22
 _CELL_BYTES = 8
+_FLAT = (
+    pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null, pa.types.is_temporal,
+    pa.types.is_decimal, pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary,
+)  # fmt: skip
 _WHOLE_GROUP = 3
 """A row group of up to this many usual chunks is read at once."""
 
@@ -181,16 +187,36 @@ def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
     Cores that share a row group free each other's memory, which costs as much system time as decoding takes.
     """
     rows = chunk_rows(columns)
-    with pq.ParquetFile(file) as parquet:
+    _check_types(pq.read_schema(file), columns)
+    with pq.ParquetFile(file, read_dictionary=columns) as parquet:
         cells = parquet.metadata.num_rows * len(columns) * _CELL_BYTES
         _check_size(file, max(cells, page_bytes(file, columns)))
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
         if max(sizes, default=0) <= _WHOLE_GROUP * rows:
             for group in range(len(sizes)):
-                yield parquet.read_row_group(group, columns=columns, use_threads=False)
+                yield _spread(file, parquet.read_row_group(group, columns=columns, use_threads=False))
             return
         for batch in parquet.iter_batches(rows, columns=columns, use_threads=False):
-            yield pa.Table.from_batches([batch])
+            yield _spread(file, pa.Table.from_batches([batch]))
+
+
+def _spread(file: Path, table: pa.Table) -> pa.Table:
+    """The table with texts in place of dictionaries, of which a few bytes may become many. Raises SourceError."""
+    for at, name in enumerate(table.column_names):
+        column = table.column(at)
+        if pa.types.is_dictionary(column.type):
+            chunks = (pc.binary_length(chunk.dictionary).take(chunk.indices) for chunk in column.chunks)
+            _check_size(file, sum(pc.sum(lengths.cast(pa.int64())).as_py() or 0 for lengths in chunks))
+            is_text = pa.types.is_string(column.type.value_type) or pa.types.is_large_string(column.type.value_type)
+            table = table.set_column(at, name, column.cast(pa.large_string() if is_text else pa.large_binary()))
+    return table
+
+
+def _check_types(schema: pa.Schema, columns: list[str] | None) -> None:
+    """Raise ValueError for a column of a type in which a row may take any room, or share it with others."""
+    for field in schema:
+        if (columns is None or field.name in columns) and not any(is_one(field.type) for is_one in _FLAT):
+            raise ValueError(f"the column {field.name} is {field.type}, which nsys writes none of")
 
 
 def _check_size(file: Path, size_bytes: int) -> None:
@@ -208,12 +234,12 @@ def _arrow_batches(file: Path, columns: list[str] | None) -> Iterator[pa.Table]:
     with pa.memory_map(str(file)) as mapped:
         if mapped.size() < len(_ARROW_END) or mapped.read_at(len(_ARROW_END), mapped.size() - 8) != _ARROW_END:
             raise ValueError("the Arrow stream has no end mark")
+        _check_size(file, sum(batch_bytes(mapped)))
+        mapped.seek(0)
         with ipc.open_stream(mapped) as stream:
-            given = 0
+            _check_types(stream.schema, columns)
             for batch in stream:
                 table = pa.Table.from_batches([batch])
-                given += table.nbytes
-                _check_size(file, given)
                 yield table if columns is None else table.select(columns)
 
 

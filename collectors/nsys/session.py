@@ -18,6 +18,8 @@ from tracelens.trace.capture import Diagnostics
 TIME_LIMIT_NS = 2**61
 """73 years, as for torch: no session is longer, and no clock of this century shows more from 1970 on."""
 
+_LONGEST_NAME = 1 << 13
+
 
 @dataclass(frozen=True, slots=True)
 class Session:
@@ -82,9 +84,17 @@ def is_time(value: object) -> bool:
     return value is None or (isinstance(value, int) and -TIME_LIMIT_NS <= value <= TIME_LIMIT_NS)
 
 
-def read_names(export: Export) -> pl.DataFrame:
-    """The export's strings by id; the environment is among them, so only those that names refer to are kept."""
-    return export.frame("StringIds", wanted(["id"], ["value"])).drop_nulls("id").unique("id", keep="first")
+def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:
+    """The export's strings by id; the environment is among them, so only those that names refer to are kept.
+
+    Each row that refers to a name has it in results, so the end of a very long one is left out.
+    """
+    names = export.frame("StringIds", wanted(["id"], ["value"])).drop_nulls("id").unique("id", keep="first")
+    is_long = names["value"].str.len_chars() > _LONGEST_NAME
+    text = f"strings whose end after {_LONGEST_NAME} characters was left out"
+    diagnostics.add("loss", "name_cut", text, int(is_long.sum()))
+    cut = pl.format("{}…", pl.col("value").str.head(_LONGEST_NAME))
+    return names.with_columns(value=pl.when(is_long).then(cut).otherwise("value")) if is_long.any() else names
 
 
 def process_of(column: str) -> pl.Expr:

@@ -12,7 +12,7 @@ from tracelens.calling.realising import folded, laid_out, realisations
 from tracelens.derive.calls.functions import CONV, LINEAR, NORM
 from tracelens.derive.calls.graphs import EXPORT
 from tracelens.derive.calls.libraries import TORCH
-from tracelens.errors import ToolError, UsageError
+from tracelens.errors import ToolError, UsageError, first_line
 from tracelens.plan import load_torch
 
 _COVERS = {function.name: function.pattern for function in TORCH}
@@ -48,7 +48,11 @@ def apply_calls(
     )
     with torch.no_grad():
         program = torch.export.export(model, given).run_decompositions({})
-        made = _Rewriting(torch, program, chosen).made()
+        try:
+            made = _Rewriting(torch, program, chosen).made()
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            said = f"{type(error).__name__}: {first_line(error)}"
+            raise UsageError(f"the plan does not fit the model's graph ({said}): was it made of it?") from error
         _check(torch, (model, made), given, tolerance)
     return made
 

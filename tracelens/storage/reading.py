@@ -5,7 +5,13 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
+from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
+
+_LONG = 1 << 13
+"""Texts are counted in columns with a longer one; names of kernels may be that long."""
 
 
 def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> pl.DataFrame:
@@ -16,7 +22,7 @@ def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> 
     not valid UTF-8.
     """
     with pq.ParquetFile(file, read_dictionary=[*strings], pre_buffer=False) as opened:
-        found = pl.from_arrow(_valid(opened.read(columns=[*columns])), rechunk=False)
+        found = pl.from_arrow(_valid(file, opened.read(columns=[*columns])), rechunk=False)
     assert isinstance(found, pl.DataFrame)
     return found.select(columns)
 
@@ -28,13 +34,30 @@ def read_groups(file: Path, columns: Sequence[str], *, use_threads: bool) -> Ite
     """
     with pq.ParquetFile(file, read_dictionary=[*columns], pre_buffer=False) as opened:
         for group in range(opened.num_row_groups):
-            yield _valid(opened.read_row_group(group, columns=[*columns], use_threads=use_threads))
+            yield _valid(file, opened.read_row_group(group, columns=[*columns], use_threads=use_threads))
 
 
-def _valid(rows: pa.Table) -> pa.Table:
+def _valid(file: Path, rows: pa.Table) -> pa.Table:
     """The same rows, after checking that all dictionaries of strings are valid UTF-8. Raises ArrowInvalid."""
+    n_bytes = 0
     for column in rows.columns:
         if pa.types.is_dictionary(column.type):
             for chunk in column.chunks:
                 chunk.dictionary.validate(full=True)
+                lengths = pc.binary_length(chunk.dictionary)
+                if (pc.max(lengths).as_py() or 0) > _LONG:
+                    n_bytes += pc.sum(lengths.take(chunk.indices).cast(pa.int64())).as_py() or 0
+    check_texts(n_bytes, file.stat().st_size)
     return rows
+
+
+def long_bytes(texts: pl.Series) -> int:
+    """Bytes of a column whose longest text is long; 0 of others."""
+    lengths = texts.str.len_bytes()
+    return int(lengths.sum()) if bool((lengths > _LONG).any()) else 0
+
+
+def check_texts(n_bytes: int, size_bytes: int) -> None:
+    """Raise ValueError for long texts that rows share, of which results would have a copy a row."""
+    if n_bytes > max(ANY_EXPANSION_BYTES, EXPANSION.value * size_bytes):
+        raise ValueError(f"rows share texts that are {n_bytes:,} bytes in all; {EXPANSION.how_to_raise}")

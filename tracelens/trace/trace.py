@@ -16,7 +16,7 @@ import pyarrow as pa
 from tracelens.errors import MissingTableError, SchemaError, SourceError, first_line, near
 from tracelens.schemas import TABLES
 from tracelens.storage.folders import locked
-from tracelens.storage.reading import read_groups
+from tracelens.storage.reading import check_texts, long_bytes, read_groups
 from tracelens.storage.table import Stored
 from tracelens.trace.asking import ask
 from tracelens.trace.capture import Manifest
@@ -87,7 +87,12 @@ class Trace:
     def frame(self, name: str) -> pl.DataFrame:
         """The table as a DataFrame, read once."""
         if name not in self._frames:
-            self._frames[name] = TABLES[name].conform(self._collect(name, self.scan(name)))
+            frame = TABLES[name].conform(self._collect(name, self.scan(name)))
+            if self._files.get(name):
+                with self._reading(name):
+                    size = sum(part.file.stat().st_size for part in self._files[name])
+                    check_texts(sum(map(long_bytes, frame.select(pl.selectors.string()))), size)
+            self._frames[name] = frame
         return self._frames[name]
 
     def select(self, name: str, *columns: str, where: pl.Expr | None = None, rank: int | None = None) -> pl.DataFrame:

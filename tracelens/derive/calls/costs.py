@@ -13,7 +13,9 @@ import polars as pl
 from tracelens.derive.calls.functions import CONV, NORM, OTHER, VIEWS, Function
 from tracelens.derive.calls.graphs import Calls, Node
 from tracelens.derive.calls.terms import NCHW, NHWC
+from tracelens.errors import SourceError
 
+_LONGEST_NS = 2**53
 MEASURED, OTHER_TRACE, BENCH, BOUND = "measured", "other trace", "bench", "bound"
 EVIDENCE = (BENCH, OTHER_TRACE, MEASURED, BOUND)
 """From what was measured alone to what nothing was measured of; a sequence is as sure as its least sure call."""
@@ -82,6 +84,9 @@ class Costs:
 
     def _take_bench(self, bench: pl.DataFrame) -> None:
         timed = bench.filter(pl.col("median_ns").is_not_null())
+        is_true = pl.all_horizontal(pl.col("median_ns", "q1_ns", "q3_ns").is_between(0, _LONGEST_NS))
+        if (n_wrong := timed.height - timed.filter(is_true).height) > 0:
+            raise SourceError(f"{n_wrong:,} rows of call_costs have times that no call takes: time the calls again")
         columns = ("function", "call", "dtype", "layout", "median_ns", "q1_ns", "q3_ns")
         for *key, median, low, high in timed.select(columns).iter_rows():
             moved = float(median) if key[0].startswith("to_") else 0.0
