@@ -27,6 +27,9 @@ settings.register_profile(
 )
 settings.load_profile("tracelens")
 
+# As wide as a pipe without a terminal, which what is printed is compared with; pytest-xdist names another width.
+os.environ["COLUMNS"] = "140"
+
 # Programs that the tests start run beside each other: torch's threads would wait for each other, spinning.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

@@ -166,6 +166,7 @@ def advised(torch: Any, results: Results, about: dict[str, Any], both: tuple[Any
     import tracelens as tl  # noqa: PLC0415 - after the path was set
     from tracelens.calling import CallPlan, apply_calls, time_calls  # noqa: PLC0415
     from tracelens.derive.calls.advising import advise_rank, candidates_of, plan_of  # noqa: PLC0415
+    from tracelens.errors import ToolError  # noqa: PLC0415
 
     model, given = both
     path = plan_path(results, about["subject"], about["tf32"])
@@ -189,7 +190,7 @@ def advised(torch: Any, results: Results, about: dict[str, Any], both: tuple[Any
     plan, said = CallPlan.read(path), None
     try:
         made = apply_calls(model, plan, given)
-    except tl.errors.ToolError as error:
+    except ToolError as error:
         said = str(error)
         made = apply_calls(model, plan, given, tolerance=0.05)
     with torch.no_grad():
