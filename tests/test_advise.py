@@ -270,7 +270,7 @@ def test_the_command_writes_a_plan_and_says_the_advice_first_in_little_time_and_
     """
     out = tmp_path / "plan.json"
     eager, costs = (CAPTURES / f"resnet50_b32_{what}.tracelens" for what in ("eager", "calls"))
-    command = [sys.executable, "-c", MEASURED, "advise", eager, "--costs", costs, "--out", out]
+    command = [sys.executable, "-c", MEASURED, "advise", str(eager), "--costs", str(costs), "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Run the model in channels_last: ")
     assert "cudnn_convolution_add_relu for 16 calls" in done.stdout
