@@ -15,9 +15,7 @@ import pyarrow.compute as pc
 TRACK_BYTES, MOMENT_BYTES, FLOW_BYTES = 5, 10, 10
 """Sizes of a track's number, a packet's timestamp and a flow's id, their tags included."""
 _BYTES = pa.large_binary()
-_NOTHING = pa.scalar(b"", _BYTES)
 _TIMESTAMP = b"\x40"
-_LAST = pa.array([bytes([number]) for number in range(128)], _BYTES)
 
 
 def varint(number: int, width: int = 0) -> bytes:
@@ -62,7 +60,8 @@ def moments(times: pl.Series) -> list[pa.Array | pa.Scalar]:
         upper = sum(((1 << width) - 1) << at + width for at in range(0, 64, 2 * (width + gap)))
         spread = spread + (spread & upper) * ((1 << gap) - 1)
     low = bits.select(spread + pl.lit(0x8080_8080_8080_8080, pl.UInt64)).to_series()
-    return [constant(_TIMESTAMP), eight_bytes(low), _LAST.take(bits["high"].to_arrow())]
+    last = texts([bytes([number]) for number in range(128)])
+    return [constant(_TIMESTAMP), eight_bytes(low), last.take(bits["high"].to_arrow())]
 
 
 def eight_bytes(values: pl.Series) -> pa.Array:
@@ -74,7 +73,7 @@ def eight_bytes(values: pl.Series) -> pa.Array:
 
 def joined(pieces: Sequence[pa.Array | pa.Scalar]) -> pa.Array:
     """The pieces of each packet, one behind the other."""
-    return pc.binary_join_element_wise(*pieces, _NOTHING)
+    return pc.binary_join_element_wise(*pieces, constant(b""))
 
 
 def memory(packets: pa.Array) -> pa.Buffer:
