@@ -352,7 +352,7 @@ def test_text_survives_a_terminal_that_knows_only_ascii(source: Path) -> None:
 def test_a_text_report_comes_without_loading_what_only_a_page_needs(source: Path) -> None:
     code = (
         "import sys; from tracelens.cli.app import app; app(sys.argv[1:], standalone_mode=False); "
-        "print([name for name in ('altair', 'jinja2', 'vl_convert', 'pandas', 'perfetto', 'z3') if name in sys.modules])"
+        "print([one for one in ('altair', 'jinja2', 'pandas', 'perfetto', 'vl_convert', 'z3') if one in sys.modules])"
     )
     command = [sys.executable, "-c", code, "report", str(source), "--format", "text"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
