@@ -1,4 +1,4 @@
-"""What the compressed batches of an Arrow stream say they become: Arrow inflates each whole, whatever it says.
+"""Sizes of an Arrow stream's batches once inflated, read from their headers: Arrow would inflate any size in one piece.
 
 A message's header is a FlatBuffers table, which Arrow has verified: Message and RecordBatch of Message.fbs.
 """

@@ -47,7 +47,7 @@ def rounds(call: Callable[[], Any], expected: Any) -> dict[str, Any]:
 
 
 def computed(graph: Any, held: dict[str, Any], image: Any) -> Any:
-    """What an exported graph computes."""
+    """The results of an exported graph."""
     known = dict(held)
     for node in graph.nodes:
         if node.op == "placeholder":

@@ -52,7 +52,7 @@ def blocks(run: Run) -> list[str]:
 
 
 def findings(run: Run) -> list[Finding]:
-    """What sections 5.3 and 5.4 say of modes, of the time of compiling, and of NumPy."""
+    """Verdicts on sections 5.3 and 5.4: compile modes, the time of compiling, NumPy."""
     rows = measured(run)
     if "matmul" not in rows:
         return []
@@ -101,7 +101,7 @@ def _on_cpu(parts: Sequence[Finding]) -> Finding:
 
 
 def _by_kernels(rows: Mapping[str, Sequence[Row]]) -> str:
-    """What of the difference is kernels."""
+    """The part of the difference that is kernel time."""
     sums = {_what(row): [sum(row[f"{mode}_kernel_ms"].values()) for mode in MODES] for row in rows["convolution"]}
     told = "; ".join(f"{what} {', '.join(f'{ms:.3f}' for ms in of)}" for what, of in sums.items())
     return (

@@ -43,7 +43,7 @@ class Model(NamedTuple):
     frame: pl.DataFrame
 
     def stretch(self, way: str, first: int, last: int, turn: int) -> Span:
-        """What the layers from the first to the last add together."""
+        """The time that the layers from the first to the last add together."""
         rows = self.frame.filter(configuration=way, turn=turn).sort("round", "execution")
         until, before = (rows.filter(layer_order=at)["until_ns"] for at in (last, first - 1))
         return _quartiles((until - before) / 1000)

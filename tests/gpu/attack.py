@@ -31,7 +31,7 @@ from tracelens.trace.checking import problems
 ROOT = Path(__file__).resolve().parents[2]
 SECRETS = {
     "HF_TOKEN": "hf_" + "Qw8rT2yU" * 4,
-    "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzEXAMPLEKEY",
+    "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/" + "a1B2c3D4/" * 3,
     "DATABASE_URL": "postgres://alice:correct-horse-battery@db.internal/x",
     "MY_PASSWORD": "tr0ub4dor-and-three",
 }

@@ -19,12 +19,12 @@ def drain() -> None:
     that is capturing a graph, which waiting would break.
     """
     module = _used()
-    # An error of an earlier launch is the program's to hear of, at its own next call: raised here, it would leave the
-    # profiler running, which aborts the program at its end.
+    if module is None or _is_capturing(module):
+        return
+    # An error of an earlier launch is the program's to hear of, at its own next call.
     with contextlib.suppress(RuntimeError):
-        if module is not None and not _is_capturing(module):
-            for index in _indices(module):
-                module.synchronize(*index)
+        for index in _indices(module):
+            module.synchronize(*index)
 
 
 def _used() -> Any:
