@@ -210,12 +210,33 @@ COLLECTIVES = Table("collectives", "A communication kernel, as its library descr
     RANK,
     Column("kernel_id", I64, "The kernel."),
     Column("name", STR, "Collective, as recorded."),
-    Column("group", STR, "Process group.", nullable=True),
+    Column("group", STR, "Process group: its description, else its name.", nullable=True),
+    Column("group_id", STR, "Process group's name, as the library numbers groups.", nullable=True),
     Column("group_size", I32, "Ranks in the group.", nullable=True),
+    Column("group_ranks", STR, "Its ranks as JSON, where the source tells all of them.", nullable=True),
+    Column("sequence", I64, "Number that the group gave the call, the same on every rank of it.", nullable=True),
     Column("dtype", STR, "Element type.", nullable=True),
     Column("size_in_bytes", I64, "Bytes given by this rank.", nullable=True),
     Column("size_out_bytes", I64, "Bytes received by this rank.", nullable=True),
+    Column("in_split", STR, "Elements given to each rank as JSON, of an uneven all-to-all.", nullable=True),
+    Column("out_split", STR, "Elements received from each rank as JSON, likewise.", nullable=True),
+    Column("peer", I32, "Rank sent to or received from, of a send or receive.", nullable=True),
 ), ("kernel_id",))  # fmt: skip
+_AXES = {"tp": "tensor", "pp": "pipeline", "dp": "data", "ep": "expert", "cp": "context"}
+PARALLEL = (*_AXES,)
+"""Kinds of parallelism that a rank has a place in."""
+RANKS = Table("ranks", "A rank of the job: where it runs, and its place in the job's parallelism.", (
+    RANK,
+    Column("world_size", I32, "Ranks of the job, captured or not.", nullable=True),
+    Column("node", I32, "Host, numbered from 0; null where nothing tells hosts apart.", nullable=True),
+    Column("device_id", I32, "The device that most of its work ran on.", nullable=True),
+    *(Column(axis, I32, f"Place in {words} parallelism, from 0.", nullable=True) for axis, words in _AXES.items()),
+    Column("clock_offset_ns", F64, "Its host's clock minus the job's, in the middle of the capture.",
+        nullable=True),
+    Column("clock_drift_ppm", F64, "How much faster its host's clock runs than the job's.", "ppm", nullable=True),
+    Column("clock_uncertainty_ns", F64, "The offset is within this of the truth, as the collectives show.",
+        nullable=True),
+))  # fmt: skip
 ALLOCATIONS = Table("allocations", "A change of the allocator's state.", (
     RANK,
     Column("time_ns", I64, "When."),

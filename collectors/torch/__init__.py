@@ -228,7 +228,7 @@ COLLECTOR = Collector(
     sniff=sniff,
     read=read,
     fills={
-        **dict.fromkeys(("spans", "sites", "steps", "activities", "counters", "devices"), ""),
+        **dict.fromkeys(("spans", "sites", "steps", "activities", "counters", "devices", "ranks"), ""),
         **dict.fromkeys(("api_calls", "kernels", "memcpys", "memsets"), "of a run that used the GPU"),
         "synchronizations": "with --cuda-sync",
         "collectives": "of a run that used NCCL",
