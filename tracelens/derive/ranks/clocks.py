@@ -1,28 +1,191 @@
-"""The clocks of a job's hosts: how far each is from the job's, as the matched collectives show."""
+"""Clocks of a job's ranks, from its collectives: each rank's offset and drift against one clock, with bounds.
 
-from __future__ import annotations
+Ranks of one host share a clock. Between hosts, a collective in which every rank needs every other's data cannot end
+anywhere before its last start, and a receive not before its send starts: every such pair bounds the difference of two
+clocks from one side. The offset is taken as a straight line over time. Of the lines that meet all bounds, the one
+nearest to the ends of collectives is the estimate: ranks leave a collective within microseconds of each other.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import ceil, floor
+from typing import TypeAlias
 
 import polars as pl
 
+from tracelens.derive.ranks.lines import Line, line_between
 from tracelens.trace import Trace
 
+_EVERYONE_WAITS = r"(?i)all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|barrier"
+"""Collectives that need data of every rank. A broadcast's root leaves before the others come, by 0.2 ms in a real one.
+"""
+_JITTER_NS = 100_000
+"""On one host, a collective may seem to end so long before its last start: device times are converted to the host's."""
+_BINS = 64
+"""Of so many stretches of time each, the tightest bounds are kept."""
 CLOCKS = {
-    "rank": pl.Int32, "node": pl.Int32, "offset_ns": pl.Float64, "drift_ppm": pl.Float64,
-    "uncertainty_ns": pl.Float64, "low_ns": pl.Float64, "high_ns": pl.Float64,
+    "rank": pl.Int32, "node": pl.Int32, "clock": pl.Int32, "basis": pl.String, "origin_ns": pl.Int64,
+    "offset_ns": pl.Int64, "drift_ppm": pl.Float64, "low_ns": pl.Int64, "high_ns": pl.Int64,
+    "uncertainty_ns": pl.Int64, "strain_ns": pl.Int64,
 }  # fmt: skip
+"""A row a rank. Ranks of the same `clock` share one; clock 0 is the job's. `basis`: one host, assumed (nothing shows
+that the hosts' clocks differ), estimated, or unknown (no offset: too few collectives shared). The rank's clock minus
+the job's is `offset_ns` at the job's `origin_ns`, within `low_ns` and `high_ns`, and grows by `drift_ppm`; between the
+first and the last collective it is known to `uncertainty_ns`. `strain_ns`: how far its bounds contradict each other."""
+_IDENTITY = {"offset_ns": 0, "drift_ppm": 0.0, "low_ns": 0, "high_ns": 0, "uncertainty_ns": 0, "strain_ns": 0}
+_CALL = ("group_key", "call")
+_Points: TypeAlias = list[tuple[float, float]]
 
 
 def clocks_of(trace: Trace, calls: pl.DataFrame) -> pl.DataFrame:
-    """A row a rank with the columns of CLOCKS: its clock minus the job's, and the bounds of that; calls have raw times.
+    """The clocks of a trace's ranks, from its matched collectives as for `estimate_clocks`; see CLOCKS."""
+    nodes: dict[int, int | None] = dict.fromkeys(trace.manifest.ranks)
+    if trace.manifest.time_base == "unix_epoch":  # else times count from each capture's own begin, on one host too
+        nodes |= {rank: node for rank, node in trace.ranks.select("rank", "node").iter_rows() if rank in nodes}
+    return estimate_clocks(calls, nodes)
 
-    On one host, which has one clock, all are 0.
+
+def estimate_clocks(calls: pl.DataFrame, nodes: Mapping[int, int | None]) -> pl.DataFrame:
+    """The clocks of the ranks that `nodes` has, each with its node, or null where that is unknown; see CLOCKS.
+
+    `calls` are matched collectives, a row a rank's: rank, group_key, call, issued (its name), start_ns and end_ns as
+    recorded, and in_split and out_split, lists of elements a rank as JSON or null.
     """
-    del calls
-    rows = [(rank, None, *[0.0] * 5) for rank in trace.manifest.ranks]
-    return pl.DataFrame(rows, schema=CLOCKS, orient="row")
+    bounds = _bounds(calls)
+    clock, basis = _shared(bounds, nodes)
+    of_job = bounds.filter(pl.col("rank").is_in([rank for rank, number in clock.items() if number == 0]))
+    origin_ns = int(of_job.select(pl.col("end_ns").min().fill_null(0)).item())
+    lines: dict[int, dict[str, float]] = {0: _IDENTITY}
+    if len({*clock.values()}) > 1:
+        lines |= _estimated(bounds, clock, origin_ns)
+    rows = [
+        {"rank": rank, "node": node, "clock": clock[rank], "origin_ns": origin_ns}
+        | {"basis": basis if clock[rank] in lines else "unknown"}
+        | lines.get(clock[rank], {})
+        for rank, node in sorted(nodes.items())
+    ]
+    return pl.DataFrame(rows, schema=CLOCKS)
 
 
-def on_job_clock(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
-    """The calls with start_ns and end_ns on the job's clock."""
-    del clocks
-    return calls
+def on_job_clock(
+    frame: pl.DataFrame, clocks: pl.DataFrame, columns: Sequence[str] = ("start_ns", "end_ns")
+) -> pl.DataFrame:
+    """The frame, which has a rank, with these columns of times on the job's clock; unchanged where it is unknown."""
+    if not (clocks["offset_ns"].fill_null(0) != 0).any() and not (clocks["drift_ppm"].fill_null(0) != 0).any():
+        return frame
+    own = clocks.select("rank", "origin_ns", pl.col("offset_ns", "drift_ppm").fill_null(0))
+    joined = frame.join(own, on="rank", how="left", maintain_order="left")
+    moved = [
+        (time := pl.col(column) - pl.col("offset_ns"))
+        - ((time - pl.col("origin_ns")) * (pl.col("drift_ppm") * 1e-6)).round().cast(pl.Int64)
+        for column in columns
+    ]
+    return joined.with_columns(moved).select(frame.columns)
+
+
+def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
+    """The calls that bound clocks: no end of one may come before any of its starts.
+
+    A send's end and a receive's start are null, because they bound nothing.
+    """
+    name = pl.col("issued")
+    sends, receives = name == "send", name == "recv"
+    has_none = pl.any_horizontal(pl.col("in_split", "out_split").str.contains(r"\b0\b")).fill_null(value=False)
+    everyone = name.str.contains(_EVERYONE_WAITS) & ~has_none
+    return calls.filter(everyone | sends | receives).select(
+        "rank",
+        *_CALL,
+        start_ns=pl.when(everyone | sends).then("start_ns"),
+        end_ns=pl.when(everyone | receives).then("end_ns"),
+        is_shared=everyone,
+    )
+
+
+def _shared(bounds: pl.DataFrame, nodes: Mapping[int, int | None]) -> tuple[dict[int, int], str]:
+    """The number of each rank's clock, the job's being 0, and how it is known that these are the clocks."""
+    known = {node for node in nodes.values() if node is not None}
+    if len(nodes) == 1 or (len(known) == 1 and None not in nodes.values()):
+        return dict.fromkeys(nodes, 0), "one host"
+    if len(known) <= 1:
+        gaps = bounds.group_by(_CALL).agg(gap=pl.col("start_ns").max() - pl.col("end_ns").min())
+        if not (gaps["gap"] > _JITTER_NS).any():
+            return dict.fromkeys(nodes, 0), "assumed"
+    # The job's clock is that of the lowest rank with a collective: without one, nothing could be compared with it.
+    speaking = {*bounds["rank"].unique()}
+    hosts: dict[tuple[str, int], int] = {}
+    clock = {}
+    for rank in sorted(nodes, key=lambda rank: (rank not in speaking, rank)):
+        node = nodes[rank]
+        host = ("rank", rank) if node is None else ("node", node)
+        clock[rank] = hosts.setdefault(host, len(hosts))
+    return clock, "estimated"
+
+
+def _estimated(bounds: pl.DataFrame, clock: Mapping[int, int], origin_ns: int) -> dict[int, dict[str, float]]:
+    """Offset, drift and bounds by clock, first of those that share calls with the job's, then with these, and so on."""
+    own = bounds.with_columns(clock=pl.col("rank").replace_strict(clock, default=None, return_dtype=pl.Int32))
+    own = own.drop_nulls("clock").group_by("clock", *_CALL).agg(
+        pl.col("start_ns").max(), pl.col("end_ns").min(), pl.col("is_shared").all()
+    )  # fmt: skip
+    left, placed = own.filter(pl.col("clock") != 0), own.filter(pl.col("clock") == 0)
+    placed = placed.with_columns(uncertainty_ns=pl.lit(0, pl.Int64))
+    until = int(placed.select(pl.col("end_ns").max().fill_null(origin_ns)).item()) - origin_ns
+    found: dict[int, dict[str, float]] = {}
+    while left.height:
+        others = placed.group_by(_CALL).agg(
+            last_start_ns=(pl.col("start_ns") - pl.col("uncertainty_ns")).max(),
+            first_end_ns=(pl.col("end_ns") + pl.col("uncertainty_ns")).min(),
+            near_ns=pl.col("end_ns").median().cast(pl.Int64),
+        )
+        both = left.join(others, on=_CALL)
+        new = _lines(both, origin_ns, until / 1e9)
+        if not new:
+            break
+        found |= new
+        is_new = pl.col("clock").is_in([*new])
+        facts = pl.DataFrame([{"rank": number, "origin_ns": origin_ns} | line for number, line in new.items()])
+        facts = facts.with_columns(pl.col("rank").cast(pl.Int32))
+        moved = on_job_clock(left.filter(is_new).with_columns(rank="clock"), facts)
+        moved = moved.join(facts.select("rank", "uncertainty_ns"), on="rank").select(placed.columns)
+        placed, left = pl.concat([placed, moved]), left.filter(~is_new)
+    return found
+
+
+def _lines(both: pl.DataFrame, origin_ns: int, until: float) -> dict[int, dict[str, float]]:
+    """The line of each clock that has bounds from both sides, from its calls beside those of clocks that are known."""
+    low, high = pl.col("start_ns") - pl.col("first_end_ns"), pl.col("end_ns") - pl.col("last_start_ns")
+    near = pl.when("is_shared").then(pl.col("end_ns") - pl.col("near_ns"))
+    rows = both.with_columns(low=low, high=high, near=near)
+    base = pl.coalesce(pl.col("near").median(), pl.col("low").max(), pl.col("high").min()).cast(pl.Int64).over("clock")
+    rows = rows.with_columns(base=base).with_columns(
+        low_t=(pl.col("start_ns") - pl.col("base") - origin_ns) / 1e9,
+        high_t=(pl.col("end_ns") - pl.col("base") - origin_ns) / 1e9,
+        **{name: pl.col(name) - pl.col("base") for name in ("low", "high", "near")},
+    )
+    stretch = (pl.coalesce("high_t", "low_t") / max(until, 1e-9) * _BINS).floor()
+    binned = rows.group_by("clock", "base", stretch=stretch).agg(
+        pl.col("low").max(),
+        pl.col("low_t").filter(pl.col("low") == pl.col("low").max()).first(),
+        pl.col("high").min(),
+        pl.col("high_t").filter(pl.col("high") == pl.col("high").min()).first(),
+        pl.col("near").median(),
+        near_t=pl.col("high_t").filter(pl.col("near").is_not_null()).median(),
+    )
+    points: dict[tuple[int, int], tuple[_Points, _Points, _Points]] = {}
+    columns = ("clock", "base", "low", "low_t", "high", "high_t", "near", "near_t")
+    for number, first, *values in binned.select(columns).iter_rows():
+        own = points.setdefault((number, first), ([], [], []))
+        for of_name, y, t in zip(own, values[::2], values[1::2], strict=True):
+            if y is not None:
+                of_name.append((t, y))
+    lines = {key: line_between(lows, highs, nears, until) for key, (lows, highs, nears) in points.items()}
+    return {number: _facts(line, first) for (number, first), line in lines.items() if line is not None}
+
+
+def _facts(line: Line, base_ns: int) -> dict[str, float]:
+    """The line as columns; its times are on the rank's clock less `base_ns`, those of the table on the job's."""
+    drift = line.drift * 1e-9
+    offset, low, high = (value / (1 - drift) for value in (line.offset, line.low, line.high))
+    return {
+        "offset_ns": base_ns + round(offset), "drift_ppm": drift * 1e6, "low_ns": base_ns + floor(low),
+        "high_ns": base_ns + ceil(high), "uncertainty_ns": ceil(line.uncertainty) + 1, "strain_ns": round(line.strain),
+    }  # fmt: skip

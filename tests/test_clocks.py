@@ -1,0 +1,155 @@
+"""Clocks of ranks, from collectives that cannot end before their last start."""
+
+import polars as pl
+import pytest
+
+from tests.cases import make_trace
+from tracelens.derive.ranks.clocks import estimate_clocks, on_job_clock
+from tracelens.derive.ranks.matching import match_collectives
+from tracelens.trace import Trace
+
+US = 1_000
+HOUR = 3_600 * 10**9
+SCHEMA = {
+    "rank": pl.Int32, "group_key": pl.String, "call": pl.Int64, "issued": pl.String, "start_ns": pl.Int64,
+    "end_ns": pl.Int64, "in_split": pl.String, "out_split": pl.String,
+}  # fmt: skip
+SHOWN = ("rank", "clock", "basis", "offset_ns", "low_ns", "high_ns", "uncertainty_ns")
+
+
+def calls(*rows: tuple[int, int, str, int, int], split: str | None = None) -> pl.DataFrame:
+    """A row a rank's call: rank, call, name, start and end in µs."""
+    filled = [(rank, "g", call, name, start * US, end * US, split, None) for rank, call, name, start, end in rows]
+    return pl.DataFrame(filled, schema=SCHEMA, orient="row")
+
+
+def two_reduces(offset: int, name: str = "allreduce") -> pl.DataFrame:
+    """Rank 1's clock is ahead by `offset` µs: it began the first 50 µs after rank 0, and the second 20 before it."""
+    return calls(
+        (0, 0, name, 100, 200), (1, 0, name, 150 + offset, 200 + offset),
+        (0, 1, name, 300, 400), (1, 1, name, 280 + offset, 400 + offset),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("offset", [0, 7_000, -1_000_000, HOUR // US])
+def test_bounds_are_the_closest_of_all_calls(offset: int) -> None:
+    """Above: the second call's 400 - 300, below: the first one's 150 - 200; their ends differ by the offset alone."""
+    clocks = estimate_clocks(two_reduces(offset), {0: 0, 1: 1})
+    assert clocks.row(0, named=True) | {"rank": 0, "basis": "estimated", "offset_ns": 0, "uncertainty_ns": 0} == (
+        clocks.row(0, named=True)
+    )
+    own = clocks.row(1, named=True)
+    assert own["basis"] == "estimated"
+    assert own["offset_ns"] == offset * US
+    assert own["drift_ppm"] == 0
+    assert own["low_ns"] == pytest.approx((offset - 50) * US, abs=100)
+    assert own["high_ns"] == pytest.approx((offset + 100) * US, abs=100)
+    assert own["uncertainty_ns"] == pytest.approx(100 * US, abs=100)
+
+
+@pytest.mark.parametrize("nodes", [{0: 0, 1: 0}, {0: 4, 1: 4}])
+def test_one_host_has_one_clock_whatever_its_calls_say(nodes: dict[int, int | None]) -> None:
+    raw = two_reduces(7_000)
+    clocks = estimate_clocks(raw, nodes)
+    assert clocks.select(SHOWN).rows() == [(rank, 0, "one host", 0, 0, 0, 0) for rank in (0, 1)]
+    assert on_job_clock(raw, clocks).equals(raw)
+
+
+@pytest.mark.parametrize(
+    ("offset", "basis"), [(0, "assumed"), (149, "assumed"), (-199, "assumed"), (151, "estimated"), (-201, "estimated")]
+)
+def test_unknown_hosts_share_a_clock_unless_a_call_would_end_before_it_starts(offset: int, basis: str) -> None:
+    """It ends 50 - offset µs after rank 1's start, and 100 + offset after rank 0's; 100 µs count as jitter."""
+    assert estimate_clocks(two_reduces(offset), {0: None, 1: None})["basis"].to_list() == [basis] * 2
+
+
+def test_a_clock_that_runs_fast_is_slowed_down() -> None:
+    """Rank 1's runs 80 ppm fast: it gains 8 µs in each of the ten intervals of 0.1 s."""
+    begins = [100_000 * at for at in range(11)]
+    raw = calls(
+        *((0, at, "allgather", begin, begin + 5) for at, begin in enumerate(begins)),
+        *((1, at, "allgather", begin + 8 * at + 3_000, begin + 8 * at + 3_005) for at, begin in enumerate(begins)),
+    )
+    clocks = estimate_clocks(raw, {0: 0, 1: 1})
+    assert clocks["drift_ppm"][1] == pytest.approx(80, abs=0.1)
+    assert clocks["offset_ns"][1] == pytest.approx(3_000 * US, abs=20)
+    aligned = on_job_clock(raw, clocks)
+    apart = aligned.filter(rank=1)["end_ns"] - aligned.filter(rank=0)["end_ns"]
+    assert (apart.abs() <= 20).all()
+    assert clocks["uncertainty_ns"][1] == pytest.approx(5 * US, abs=20)
+
+
+def test_a_send_bounds_its_receivers_clock_from_one_side_only() -> None:
+    sent = calls((0, 0, "send", 100, 110), (1, 0, "recv", 5_000, 5_150))
+    assert estimate_clocks(sent, {0: 0, 1: 1}).select("basis", "offset_ns").rows() == [
+        ("estimated", 0),
+        ("unknown", None),
+    ]
+    back = calls((1, 1, "send", 5_200, 5_210), (0, 1, "recv", 210, 260))
+    own = estimate_clocks(pl.concat([sent, back]), {0: 0, 1: 1}).row(1, named=True)
+    assert own["high_ns"] == pytest.approx((5_150 - 100) * US, abs=100)
+    assert own["low_ns"] == pytest.approx((5_200 - 260) * US, abs=100)
+    assert own["offset_ns"] == pytest.approx(4_995 * US, abs=100)
+
+
+@pytest.mark.parametrize(
+    ("name", "split"), [("broadcast", None), ("reduce", None), ("gather", None), ("all_to_allv", "[0, 5]")]
+)
+def test_calls_that_a_rank_may_leave_early_say_nothing(name: str, split: str | None) -> None:
+    rows = calls((0, 0, name, 100, 110), (1, 0, name, 900, 950), split=split)
+    assert estimate_clocks(rows, {0: None, 1: None})["basis"].to_list() == ["assumed"] * 2
+    assert estimate_clocks(rows, {0: 0, 1: 1})["basis"].to_list() == ["estimated", "unknown"]
+
+
+def test_a_host_may_be_known_through_another() -> None:
+    """Rank 1 meets rank 0, and rank 2 rank 1 only: each clock is 1 ms ahead of the one before."""
+    rows = calls(
+        (0, 0, "allreduce", 100, 110), (1, 0, "allreduce", 1_100, 1_110),
+        (1, 1, "allreduce", 1_200, 1_210), (2, 1, "allreduce", 2_200, 2_210),
+    )  # fmt: skip
+    clocks = estimate_clocks(rows, {0: 0, 1: 1, 2: 2})
+    assert clocks["offset_ns"].to_list() == [0, 1_000_000, 2_000_000]
+    assert clocks["uncertainty_ns"].to_list() == pytest.approx([0, 10 * US, 20 * US], abs=100)
+
+
+def test_bounds_that_contradict_are_relaxed_and_say_by_how_much() -> None:
+    """The first call asks for at least 50, the second, 1 ms later, for at most 20: 30 µs, of which drift excuses 0.2.
+
+    A straight line that keeps 14.9 µs off both bounds.
+    """
+    rows = calls(
+        (0, 0, "allreduce", 0, 10), (1, 0, "allreduce", 60, 65),
+        (0, 1, "allreduce", 1_000, 1_010), (1, 1, "allreduce", 1_000, 1_020),
+    )  # fmt: skip
+    own = estimate_clocks(rows, {0: 0, 1: 1}).row(1, named=True)
+    assert own["strain_ns"] == pytest.approx((30 - 0.2) / 2 * US, abs=10)
+    assert own["uncertainty_ns"] == pytest.approx(own["strain_ns"], abs=2)
+
+
+def with_reduces(nodes: list[int | None], **of_rank_1: object) -> Trace:
+    """A trace of two ranks with one all-reduce each, of which rank 1's has 5 ms more on its clock."""
+    of_node = [{"rank": rank, "node": node} for rank, node in enumerate(nodes)]
+    common = {"group_id": "0", "group_ranks": "[0, 1]", "name": "allreduce"}
+    trace = make_trace(
+        ranks=of_node,
+        kernels=[
+            {"rank": 0, "start_ns": 100 * US, "duration_ns": 100 * US, "is_communication": True},
+            {"rank": 1, "kernel_id": 0, "start_ns": 5_150 * US, "duration_ns": 50 * US, "is_communication": True},
+        ],
+        collectives=[{"rank": 0, "kernel_id": 0} | common, {"rank": 1, "kernel_id": 0} | common | of_rank_1],
+    )
+    trace.manifest.time_base = "unix_epoch"
+    return trace
+
+
+def test_matched_calls_are_on_the_jobs_clock() -> None:
+    matched = match_collectives(with_reduces([0, 1]))
+    assert matched.calls.select("rank", "start_ns", "last_start_ns", "awaited_rank").rows() == [
+        (0, 100 * US, 150 * US, 1), (1, 150 * US, 150 * US, 1),
+    ]  # fmt: skip
+
+
+def test_times_from_each_captures_own_begin_are_no_shared_clock() -> None:
+    trace = with_reduces([0, 0])
+    trace.manifest.time_base = "trace_start"
+    assert match_collectives(trace).clocks["offset_ns"].to_list() == [0, 5_000 * US]
