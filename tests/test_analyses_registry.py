@@ -8,6 +8,7 @@ import pytest
 
 import tracelens as tl
 from tests.cases import make_trace
+from tests.schedules import Call, Schedule
 from tests.sources import SAMPLES, collected, torch_trace
 from tests.test_timing_methods import MEASURED
 from tracelens.analyses import ANALYSES, Analysis
@@ -22,12 +23,13 @@ SENTENCE = re.compile(r"^\w.*\.$", re.DOTALL)
 
 @pytest.fixture(scope="module")
 def samples() -> list[Trace]:
-    """A trace of every kind of sample: eager with modules, training with copies, stacks, timings, memory, paths."""
+    """A trace of every kind of sample: eager with modules, training with copies, stacks, timings, memory, ranks."""
     return [
         torch_trace("alexnet_eager"),
         torch_trace("resnet50_train_f64_pageable"),
         collected(SAMPLES / "stacks" / "h200_torch211_cudnn_v8.txt"),
         MEASURED,
+        Schedule(2, [Call("allreduce", 4096, 10**6, 10**5)], {(1, 0): 10**6}).trace(),
         make_trace(allocations=[{"size_bytes": 8, "allocated_bytes": 8}]),
         Trace.open(SAMPLES / "thesis" / "captures" / "alexnet_eager.tracelens"),
     ]
@@ -113,7 +115,7 @@ def test_notes_are_sentences_without_markup(analysis: Analysis, samples: list[Tr
 def test_a_section_that_cannot_be_answered_says_why() -> None:
     report = build_report(make_trace())
     assert [section.analysis.name for section in report.sections] == [
-        a.name for a in ANALYSES.values() if not a.is_pair
+        a.name for a in ANALYSES.values() if not (a.is_pair or a.of_ranks)
     ]
     for section in report.sections:
         section.analysis.result.check(section.frame)

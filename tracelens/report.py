@@ -69,9 +69,10 @@ class Report:
         return ", ".join(f"{source.get('name')} ({source.get('kind')})" for source in self.trace.manifest.sources)
 
     def to_read(self) -> list[Section]:
-        """The sections to draw in reading order: the verdict first; sections without an answer only where asked for."""
+        """The sections to draw in reading order: verdicts first; sections without an answer only where asked for."""
         drawn = [one for one in self.sections if one.missing is None or self.is_asked]
-        return sorted(drawn, key=lambda one: (one.missing is not None, one.analysis.name != "verdict"))
+        firsts = {"job": 0, "verdict": 1}
+        return sorted(drawn, key=lambda one: (one.missing is not None, firsts.get(one.analysis.name, len(firsts))))
 
     def unanswered(self) -> list[str]:
         """A line for each reason why sections have no answer, with their names, unless they were asked for."""
@@ -135,7 +136,9 @@ def build_query(trace: Trace, sql: str) -> Report:
 
 def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
     """Whether a report has the section when none are named."""
-    return (base is not None or not analysis.is_pair) and not (analysis.of_host and trace.has("kernels"))
+    if (analysis.of_host and trace.has("kernels")) or (analysis.of_ranks and len(trace.manifest.ranks) == 1):
+        return False
+    return base is not None or not analysis.is_pair
 
 
 def run_section(

@@ -34,9 +34,10 @@ COLLECTIVES_ACROSS = Table("collectives_across", "Collectives of one group, kind
 WAITING = Table("waiting", "A rank's waiting in collectives, until the last rank of each has begun.", (
     RANK,
     Column("n_collectives", I64, "Collectives that could be matched with other ranks'."),
-    Column("wait_ns", I64, "Time in which at least one collective waited."),
-    Column("hidden_ns", I64, "The part of it in which the rank's device computed."),
-    Column("exposed_ns", I64, "The rest: time lost by waiting."),
+    Column("wait_ns", I64, "Sum over its collectives of the time from its own start to the last rank's."),
+    Column("hidden_ns", I64, "Time in which a collective waited and the rank's device computed."),
+    Column("exposed_ns", I64, "Time in which a collective waited and it did not: time lost. Counted once where two "
+        "collectives wait."),
     Column("exposed_frac", F64, "exposed_ns over the rank's time, from its device's first to last work.",
         nullable=True),
     Column("awaited_rank", I32, "The rank it lost most time waiting for.", nullable=True),
@@ -48,8 +49,8 @@ WAITING_FOR = Table("waiting_for", "A rank and one that it waited for.", (
     RANK,
     Column("awaited_rank", I32, "The rank that began last."),
     Column("n_collectives", I64, "Collectives in which it waited for that rank."),
-    Column("wait_ns", I64, "Time waiting; where two collectives wait at once, that of the one begun first."),
-    Column("exposed_ns", I64, "The part of it in which the rank's device did not compute."),
+    Column("wait_ns", I64, "Sum over these of the time from its own start to the awaited rank's."),
+    Column("exposed_ns", I64, "Time lost, see waiting; where two collectives wait at once, by the one begun first."),
 ))  # fmt: skip
 
 JOB = Table("job", "The bound of the whole job, and the number that shows it.", (

@@ -41,8 +41,8 @@ TIME_BREAKDOWN = Table("time_breakdown", "A device's time in one step of one ran
     Column("exposed_copy_frac", pl.Float64, "exposed_copy_ns over window_ns.", nullable=True),
     Column("idle_frac", pl.Float64, "idle_ns over window_ns.", nullable=True),
     Column("last_collective_ns", pl.Int64, "Duration of the last communication kernel.", nullable=True),
-    Column("collective_wait_ns", pl.Int64, "Time in collectives beyond the fastest rank's time in the same one: "
-        "waiting for other ranks. Null with one rank, or where the ranks' collectives do not match up.", nullable=True),
+    Column("collective_wait_ns", pl.Int64, "Time lost by waiting for other ranks: the exposed waiting of the result "
+        "waiting. Null with one rank, or without collectives that match other ranks'.", nullable=True),
 ))  # fmt: skip
 
 TOP_KERNELS = Table("top_kernels", "A kernel by name, in one rank.", (

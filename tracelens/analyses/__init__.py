@@ -10,7 +10,11 @@ from tracelens.analyses.analysis import Analysis as Analysis
 
 # In the order in which the report shows them.
 # isort: off
+from tracelens.analyses.job import job as job
 from tracelens.analyses.verdict import verdict as verdict
+from tracelens.analyses.waiting import waiting as waiting
+from tracelens.analyses.waiting_for import waiting_for as waiting_for
+from tracelens.analyses.collectives_across import collectives_across as collectives_across
 from tracelens.analyses.compare_setup import compare_setup as compare_setup
 from tracelens.analyses.time_breakdown import time_breakdown as time_breakdown
 from tracelens.analyses.idle_gaps import idle_gaps as idle_gaps

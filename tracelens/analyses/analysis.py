@@ -22,7 +22,8 @@ class Analysis:
     `takes_base`: the trace compared with, where there is one, is passed as `base`. `of_host`: it reads all spans, for
     what a trace without kernels is asked; a report on one with kernels has it where it is named. `of_one_program`: it
     matches what two runs of one program have in common, and is not run on others. `is_judged`: it takes `rules`.
-    `takes_peaks`: it takes a device's `peaks`, where some are given.
+    `takes_peaks`: it takes a device's `peaks`, where some are given. `of_ranks`: it compares ranks, and a report of one
+    has it only where it is named.
     """
 
     question: str
@@ -37,6 +38,7 @@ class Analysis:
     of_one_program: bool = False
     is_judged: bool = False
     takes_peaks: bool = False
+    of_ranks: bool = False
 
     @property
     def name(self) -> str:

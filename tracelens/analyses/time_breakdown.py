@@ -24,19 +24,8 @@ def time_breakdown(trace: Trace) -> pl.DataFrame:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """The time of steps, and the waiting of ranks for each other."""
+    """The time of steps."""
     found = step_sentences(trace) + process_sentences(trace)
-    waits = frame.filter(pl.col("collective_wait_ns").is_not_null() & pl.col("step").is_not_null())
-    by_rank = waits.group_by("rank").agg(
-        mean=pl.col("collective_wait_ns").mean(),
-        low=pl.col("last_collective_ns").min(),
-        high=pl.col("last_collective_ns").max(),
-    )
-    for rank, mean, low, high in by_rank.sort("rank").iter_rows():
-        found.append(
-            f"Rank {rank} waits {mean / 1e6:.2f} ms a step in collectives for the slowest rank; its last collective "
-            f"of a step takes {low / 1e6:.2f} to {high / 1e6:.2f} ms."
-        )
     if frame["step"].null_count() == frame.height:
         found.append("The trace marks no steps, so only the whole trace is broken down.")
     return found

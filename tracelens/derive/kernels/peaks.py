@@ -18,12 +18,16 @@ PRECISIONS = ("fp32", "tf32", "bf16", "fp16", "fp8")
 
 @dataclass(frozen=True, slots=True)
 class Peaks:
-    """Peaks of the device of that name: operations a second by precision, bytes a second, and where they are from."""
+    """Peaks of the device of that name: operations a second by precision, bytes a second, and where they are from.
+
+    `link_bytes_per_s`: bytes a second that its links to other devices carry in one direction, where stated.
+    """
 
     device: str
     flops_per_s: Mapping[str, float]
     bandwidth_bytes_per_s: float
     source: str
+    link_bytes_per_s: float | None = None
 
 
 class _File(msgspec.Struct):
@@ -34,6 +38,7 @@ class _File(msgspec.Struct):
     flops_per_s: dict[str, float]
     bandwidth_bytes_per_s: float
     torch: str = ""
+    link_bytes_per_s: float | None = None
 
 
 def read_peaks(path: Path) -> Peaks:
@@ -46,11 +51,12 @@ def read_peaks(path: Path) -> Peaks:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SourceError(f"{path}: expected peaks as JSON, found {first_line(error)}; {again}") from error
     rates = {"bandwidth": found.bandwidth_bytes_per_s, **found.flops_per_s}
+    rates |= {} if found.link_bytes_per_s is None else {"link": found.link_bytes_per_s}
     for name, rate in rates.items():
         if not (isfinite(rate) and rate > 0):
             raise SourceError(f"{path}: expected a peak above 0 of {name}, found {rate}; {again}")
     source = f"measured on {found.date} with torch {found.torch}"
-    return Peaks(found.device, found.flops_per_s, found.bandwidth_bytes_per_s, source)
+    return Peaks(found.device, found.flops_per_s, found.bandwidth_bytes_per_s, source, found.link_bytes_per_s)
 
 
 def peaks_of(device: str, given: Peaks | None) -> Peaks | None:

@@ -16,9 +16,10 @@ from tracelens.trace import Trace
 _CALL = ["group_key", "call"]
 CALLS = {
     "rank": pl.Int32, "kernel_id": pl.Int64, "group_key": pl.String, "call": pl.Int64, "group": pl.String,
-    "name": pl.String, "dtype": pl.String, "size_in_bytes": pl.Int64, "size_out_bytes": pl.Int64,
-    "device_id": pl.Int32, "step": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64, "first_start_ns": pl.Int64,
-    "last_start_ns": pl.Int64, "awaited_rank": pl.Int32, "least_ns": pl.Int64, "n_ranks": pl.Int64,
+    "group_size": pl.Int32, "name": pl.String, "dtype": pl.String, "size_in_bytes": pl.Int64,
+    "size_out_bytes": pl.Int64, "device_id": pl.Int32, "step": pl.Int64, "own_start_ns": pl.Int64,
+    "start_ns": pl.Int64, "end_ns": pl.Int64, "first_start_ns": pl.Int64, "last_start_ns": pl.Int64,
+    "awaited_rank": pl.Int32, "least_ns": pl.Int64, "n_ranks": pl.Int64,
 }  # fmt: skip
 STOPS = {"group_key": pl.String, "call": pl.Int64, "text": pl.String}
 _PAIR = ("send", "recv")
@@ -33,8 +34,9 @@ class Matched:
     """The matched collectives of a trace.
 
     `calls`: a row a rank's call, columns as in CALLS. `group_key` tells groups apart, `group` is for people; `call`
-    counts the group's calls from 0; times are on the job's clock. first_start_ns and last_start_ns are the first and
-    last start of any rank, awaited_rank the one that began last, least_ns the least duration, n_ranks their number.
+    counts the group's calls from 0; times are on the job's clock, but for own_start_ns, on the rank's own.
+    first_start_ns and last_start_ns are the first and last start of any rank, awaited_rank the one that began last,
+    least_ns the least duration, n_ranks the number of captured ranks, group_size of all where it is known.
     `stops`: a row a group with a call that does not pair: its index and a sentence; nothing after it is in `calls`.
     `clocks`: as from `clocks_of`. `remarks`: sentences on how calls were matched, and which were left out.
     """
@@ -83,7 +85,9 @@ def _found(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     told = trace.collectives
     rows = rows_of(kernels["rank"], kernels["kernel_id"], told.select("rank", "kernel_id"))
     told = told.with_columns(row=rows).drop_nulls("row").unique("row", keep="first", maintain_order=True)
-    work = kernels.select("device_id", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+    work = kernels.select(
+        "device_id", "step", "start_ns", own_start_ns="start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")
+    )
     described = pl.concat([told, work[told["row"]]], how="horizontal")
     is_told = pl.repeat(0, kernels.height, dtype=pl.UInt8, eager=True).scatter(told["row"], 1).cast(pl.Boolean)
     untold = (kernels["is_communication"].fill_null(value=False) & ~is_told).arg_true()
@@ -178,7 +182,7 @@ def _texts(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
         rows = group.filter(pl.col("call") == call)
         missing = sorted({*group["rank"]} - {*rows["rank"]})
         label = str(group["group"][0] or key)
-        words = rows.select(_words()).to_series()
+        words = rows["issued"] if rows["name"].n_unique() > 1 or missing else rows.select(_words()).to_series()
         usual = words.mode().sort()[0]
         others = rows.filter(words != usual)
         ranks = others["rank"].to_list()
@@ -194,7 +198,7 @@ def _texts(stopped: pl.DataFrame) -> Iterator[tuple[str, int, str]]:
 
 def _words() -> pl.Expr:
     """A call in words: its name, and element type and sizes where known."""
-    sizes = pl.format("{} to {} bytes", "size_in_bytes", "size_out_bytes")
+    sizes = pl.format("of {} to {} bytes", "size_in_bytes", "size_out_bytes")
     return pl.concat_str("issued", "dtype", sizes, separator=" ", ignore_nulls=True)
 
 

@@ -9,6 +9,8 @@ from weakref import WeakKeyDictionary
 import polars as pl
 
 from tracelens.derive.columns.lookup import by_value
+from tracelens.derive.ranks.matching import match_collectives
+from tracelens.derive.ranks.waiting import WAITS, waits_by_step
 from tracelens.derive.time.completing import activities_of, steps_of
 from tracelens.derive.time.host_time import host_times
 from tracelens.derive.time.idle import COMMUNICATION, COPY, PLACES, UNIONS, DeviceWork
@@ -96,7 +98,7 @@ def _break_down(trace: Trace) -> Breakdown:
     frame = frame.with_columns(
         (pl.col(name) if name in frame.columns else pl.lit(None, pl.Int64)).fill_null(0).alias(name) for name in names
     )
-    frame = frame.join(_collective_wait(trace), on=_KEY, how="left").with_columns(
+    frame = frame.join(_collective_wait(trace), on=_KEY, how="left", nulls_equal=True).with_columns(
         exposed_communication_ns=pl.col("kernels_ns") - pl.col("compute_ns"),
         exposed_copy_ns=pl.col("all_ns") - pl.col("kernels_ns"),
         idle_ns=pl.col("window_ns") - pl.col("all_ns"),
@@ -179,24 +181,8 @@ def _last_collective(kernels: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
 
 
 def _collective_wait(trace: Trace) -> pl.DataFrame:
-    """Each rank's time in collectives beyond the fastest rank's time in the same one, matched by order within a step.
-
-    Steps in which the ranks' collectives differ in number or order of kernels by name are left out.
-    """
-    place = ["device_id", "step", "place", "name"]
-    # Only the device a rank computes on communicates, and ranks number theirs differently on different hosts.
-    kernels = trace.select("kernels", *_KEY, "start_ns", "duration_ns", "is_communication")
-    rows = kernels.select(pl.col("is_communication") & pl.col("step").is_not_null()).to_series().arg_true()
-    names = trace.select("kernels", "name")["name"].gather(rows) if rows.len() else pl.Series(dtype=pl.String)
-    kernels = (
-        kernels[rows]
-        .with_columns(name=names)
-        .sort("start_ns", "duration_ns", "name")
-        .with_columns(place=pl.int_range(pl.len()).over(_KEY))
-    )
-    n_ranks = kernels["rank"].n_unique()
-    fastest = kernels.group_by(place[1:]).agg(fastest=pl.col("duration_ns").min(), n_ranks=pl.col("rank").n_unique())
-    matched = kernels.join(fastest, on=place[1:])
-    agreed = (pl.col("n_ranks") == n_ranks).all().over("step")
-    waits = matched.filter(agreed & (n_ranks > 1)).group_by(_KEY)
-    return waits.agg(collective_wait_ns=(pl.col("duration_ns") - pl.col("fastest")).sum())
+    """Each rank's exposed waiting for others by step, and in all (step null), on the device that it communicates on."""
+    calls = match_collectives(trace).calls
+    devices = calls.group_by("rank").agg(pl.col("device_id").mode().min())
+    waits = waits_by_step(trace, steps_of(trace)) if calls.height else pl.DataFrame(schema=WAITS)
+    return waits.join(devices, on="rank").select(*_KEY, collective_wait_ns="exposed_ns")

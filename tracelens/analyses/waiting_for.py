@@ -1,0 +1,22 @@
+"""Who waits for whom: the waiting of each rank by the rank that began last."""
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis
+from tracelens.derive.ranks.requiring import require_matched
+from tracelens.derive.ranks.waiting import waiting_pairs
+from tracelens.schemas.results.ranks import WAITING_FOR
+from tracelens.trace import Trace
+
+
+def waiting_for(trace: Trace) -> pl.DataFrame:
+    """A row a rank and one that it waited for, most exposed waiting first.
+
+    The rows of a rank add up to its waiting. Raises MissingTableError with one rank, or where no collectives match.
+    """
+    require_matched(trace, "waiting_for")
+    order = ["exposed_ns", "wait_ns", "rank", "awaited_rank"]
+    return WAITING_FOR.conform(waiting_pairs(trace).sort(order, descending=[True, True, False, False]))
+
+
+ANALYSIS = Analysis("Who waits for whom?", WAITING_FOR, waiting_for, of_ranks=True)

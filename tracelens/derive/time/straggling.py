@@ -1,0 +1,121 @@
+"""The bound of a whole job: whether its ranks lose most of their time waiting for one, and why that one is late."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from statistics import mean, median
+
+import polars as pl
+
+from tracelens.derive.rank_sentences import list_ranks
+from tracelens.derive.ranks.matching import Matched, match_collectives
+from tracelens.derive.ranks.waiting import waiting_pairs
+from tracelens.derive.time.judging import PARTS, RankTime, judged_ranks
+from tracelens.trace import Trace
+
+_LOST = 0.1
+"""Waiting limits a job when its ranks lose this share of their time by it."""
+_CAUSES = [part for part in PARTS if part != "waiting"]
+_LATE_BY = {
+    "compute": "computes {} where the median of the others computes {}",
+    "communication": "communicates for {} where the median of the others does for {}",
+    "copy": "copies for {} where the median of the others copies for {}",
+}
+_IDLE = "is idle for {} where the median of the others is for {}"
+
+
+@dataclass(frozen=True, slots=True)
+class Straggler:
+    """The rank that others lose most time waiting for: exposed_ns in all, `share` of the others' time in the mean.
+
+    `cause`: the part of its time that it has most more of than the median of the others, own_ns against others_ns;
+    null where it has more of none.
+    """
+
+    rank: int
+    exposed_ns: int
+    share: float
+    n_waiting: int
+    cause: str | None
+    own_ns: int
+    others_ns: int
+
+    @property
+    def why(self) -> str:
+        """The cause as the end of a sentence on the rank."""
+        if self.cause is None:
+            return "has more of nothing than the others"
+        words = _LATE_BY.get(self.cause, _IDLE).format(f"{self.own_ns / 1e6:.2f} ms", f"{self.others_ns / 1e6:.2f}")
+        return words if self.cause in _LATE_BY else f"{words} ({self.cause})"
+
+
+def find_straggler(trace: Trace, judged: list[RankTime]) -> Straggler | None:
+    """The rank that the others lose most time waiting for; null where none waits."""
+    waits = waiting_pairs(trace).group_by("awaited_rank").agg(pl.col("exposed_ns").sum(), n=pl.len())
+    waits = waits.filter(pl.col("exposed_ns") > 0).sort("exposed_ns", "awaited_rank", descending=[True, False])
+    known = {time.rank: time for time in judged}
+    if waits.is_empty() or int(waits["awaited_rank"][0]) not in known or len(known) < 2:
+        return None
+    rank, exposed, n = waits.row(0)
+    own = known.pop(rank).parts
+    others = {part: median(time.parts[part] for time in known.values()) for part in PARTS}
+    # Work that takes as long everywhere does not make one late.
+    cause = max(_CAUSES, key=lambda part: own[part] - others[part])
+    more = own[cause] > others[cause]
+    share = exposed / max(sum(sum(time.parts.values()) for time in known.values()), 1)
+    return Straggler(rank, exposed, share, n, cause if more else None, own[cause], round(others[cause]))
+
+
+def judge_job(trace: Trace) -> dict[str, object]:
+    """The row of the analysis `job`, for a trace of several ranks with time to judge."""
+    judged = judged_ranks(trace)
+    matched = match_collectives(trace)
+    found = find_straggler(trace, judged)
+    exposed = int(waiting_pairs(trace)["exposed_ns"].sum())
+    row: dict[str, object] = {"n_ranks": len(trace.manifest.ranks), "exposed_ns": exposed, "unit": "1"}
+    if found is not None and found.share >= _LOST:
+        shared, common = _shared_loss(found, judged)
+        row |= {"value": found.share, "rank": found.rank, "cause": found.cause}
+        lost = f"the others lose {found.share:.1%} of their time waiting for rank {found.rank}, which {found.why}"
+        if found.share > common:
+            doubt = _doubt(matched)
+            return row | {"bound": "inconclusive" if doubt else "straggler", "evidence": doubt or lost}
+        return row | {
+            "bound": shared,
+            "value": common,
+            "evidence": f"{shared} takes {common:.1%} on every rank; {lost}",
+        }
+    return row | _most(judged) | ({} if found is None else {"rank": found.rank, "cause": found.cause})
+
+
+def _shared_loss(found: Straggler, judged: list[RankTime]) -> tuple[str, float]:
+    """The part other than computing and waiting that takes most of both the awaited rank's time and the others'."""
+    own = next(time for time in judged if time.rank == found.rank)
+    others = [time for time in judged if time.rank != found.rank]
+    parts = [part for part in _CAUSES if part != "compute"]
+    shares = {part: min(own.share(part), median(time.share(part) for time in others)) for part in parts}
+    first = max(shares, key=lambda part: shares[part])
+    return first, shares[first]
+
+
+def _doubt(matched: Matched) -> str | None:
+    """Why the clocks do not allow to name a rank; null where they do."""
+    skew = (matched.calls["last_start_ns"] - matched.calls["first_start_ns"]).median()
+    unsure = matched.clocks["uncertainty_ns"].max()
+    if isinstance(skew, int | float) and isinstance(unsure, int | float) and unsure > skew:
+        return (
+            f"the hosts' clocks are known to {unsure / 1e3:,.1f} us, and ranks begin collectives {skew / 1e3:,.1f} us "
+            "apart: which one is waited for cannot be told"
+        )
+    return None
+
+
+def _most(judged: list[RankTime]) -> dict[str, object]:
+    """The bound that most ranks share, with its mean share of their time."""
+    bounds = Counter(time.bound for time in judged)
+    bound = max(bounds, key=lambda name: (bounds[name], name))
+    ranks = [time for time in judged if time.bound == bound]
+    value = mean(time.share(bound) for time in ranks)
+    which = "every rank" if len(ranks) == len(judged) else list_ranks(time.rank for time in ranks)
+    return {"bound": bound, "value": value, "evidence": f"{bound} takes {value:.1%} of the time of {which}"}
