@@ -15,7 +15,7 @@ from tests.torch_files import kernel, span, write
 from tracelens.cli.collect.request import Request, bytes_of, write_files
 from tracelens.collectors import torch
 from tracelens.collectors.torch import apart
-from tracelens.collectors.torch.apart import large_files, needs_bytes, plan, read_apart
+from tracelens.collectors.torch.apart import chosen_files, needs_bytes, plan, read_apart
 from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import TABLES
 
@@ -45,13 +45,13 @@ def sparse(path: Path, size: int) -> Path:
 
 def test_as_many_at_a_time_as_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.cpu_count", lambda: 8)
-    files = [sparse(tmp_path / f"{i}.json", 10**9) for i in range(4)]
-    each = needs_bytes(files[0])
+    each = needs_bytes(sparse(tmp_path / "one.json", 10**9))
     assert each > needs_bytes(sparse(tmp_path / "small.json", 10**6))
-    assert [plan(files, limit).n_workers for limit in (1, each, 2 * each, 3 * each - 1, 9 * each)] == [1, 1, 2, 2, 4]
-    assert plan([*files, sparse(tmp_path / "large.json", 10**10)], 2 * each).n_workers == 1
+    needs = [each] * 4
+    assert [plan(needs, limit).n_workers for limit in (1, each, 2 * each, 3 * each - 1, 9 * each)] == [1, 1, 2, 2, 4]
+    assert plan([*needs, needs_bytes(sparse(tmp_path / "large.json", 10**10))], 2 * each).n_workers == 1
     monkeypatch.setattr("os.cpu_count", lambda: 3)
-    assert plan(files, 9 * each).n_workers == 3
+    assert plan(needs, 9 * each).n_workers == 3
 
 
 def test_gzip_counts_as_what_it_holds(tmp_path: Path) -> None:
@@ -62,11 +62,14 @@ def test_gzip_counts_as_what_it_holds(tmp_path: Path) -> None:
     assert needs_bytes(packed) == needs_bytes(plain)
 
 
-def test_one_large_trace_stays_in_this_process(tmp_path: Path) -> None:
+def test_one_large_trace_and_a_few_small_ones_stay_in_this_process(tmp_path: Path) -> None:
     large = [sparse(tmp_path / f"{i}.json", apart.WORTH_A_PROCESS) for i in range(2)]
     small = sparse(tmp_path / "small.json", apart.WORTH_A_PROCESS - 1)
-    assert large_files([large[0], small]) == []
-    assert large_files([large[0], small, large[1]]) == large
+    assert chosen_files([large[0], small]) == []
+    assert chosen_files([large[0], small, large[1]]) == large
+    many = [small] * apart.MANY
+    assert chosen_files(many) == many
+    assert chosen_files(many[1:]) == []
 
 
 def test_a_trace_read_apart_is_the_one_read_here(

@@ -20,6 +20,8 @@ Read: TypeAlias = Callable[[Path, Path], list[Capture]]
 
 WORTH_A_PROCESS = 32 << 20
 """A smaller file is read faster than a process starts."""
+MANY = 12
+"""So many files, however small, take longer than processes to start: a quarter of a second each."""
 
 # Peak memory of a process that reads a torch trace: measured at 30 MB to 2 GB, and rounded up.
 _BASE_BYTES, _BYTES_A_BYTE = 400_000_000, 0.2
@@ -35,65 +37,80 @@ class Plan:
     limit_bytes: int
 
 
-def plan(files: Sequence[Path], limit_bytes: int | None = None) -> Plan:
-    """The plan that fits into the limit: at least one file at a time, at most one a core; default: half the memory."""
+def plan(needs: Sequence[int], limit_bytes: int | None = None) -> Plan:
+    """The plan for files that need so much memory: at least one at a time, at most one a core; default: half of it."""
     limit = limit_bytes or _memory_bytes() // 2
-    each = max(map(needs_bytes, files))
-    n_workers = max(1, min(len(files), os.cpu_count() or 1, limit // each))
+    each = max(needs)
+    n_workers = max(1, min(len(needs), os.cpu_count() or 1, limit // each))
     return Plan(n_workers, each, limit)
 
 
+def needs_of_size(size_bytes: int, name: str) -> int:
+    """The estimated peak memory of reading a torch trace of this size and name."""
+    return _BASE_BYTES + int(_BYTES_A_BYTE * size_bytes * (_GZIP_FACTOR if name.endswith(".gz") else 1))
+
+
 def needs_bytes(file: Path) -> int:
-    """The estimated peak memory of reading a torch trace of this size; gzip files end with their uncompressed size."""
+    """The same of a file, by its content; gzip files end with their uncompressed size."""
     size = file.stat().st_size
     with file.open("rb") as stream:
         if stream.read(2) == b"\x1f\x8b" and size > 4:
             stream.seek(-4, os.SEEK_END)
             size = max(int.from_bytes(stream.read(4), "little"), size * _GZIP_FACTOR)
-    return _BASE_BYTES + int(_BYTES_A_BYTE * size)
+    return needs_of_size(size, "")
 
 
-def large_files(files: Sequence[Path]) -> list[Path]:
-    """The files that are each worth a process; none if there is only one."""
-    large = [file for file in files if str(file) != "-" and file.stat().st_size >= WORTH_A_PROCESS]
-    return large if len(large) > 1 else []
+def chosen_files(files: Sequence[Path]) -> list[Path]:
+    """The files to read in processes: those that are each worth one, or all of many; none if there is only one."""
+    least = 0 if len(files) >= MANY else WORTH_A_PROCESS
+    chosen = [file for file in files if str(file) != "-" and file.stat().st_size >= least]
+    return chosen if len(chosen) > 1 else []
 
 
 def read_several(
     read: Read, files: Sequence[Path], folder: Path, limit_bytes: int | None, tell: Callable[[str], None]
 ) -> list[list[Capture]]:
-    """The captures of each file, their tables stored in the folder; large files are read in separate processes.
+    """The captures of each file, their tables stored in the folder; large or many files are read in processes.
 
     `tell` is called with the number that are read at a time.
     """
-    large = large_files(files)
+    chosen = chosen_files(files)
     found: Iterator[list[Capture]] = iter(())
-    if large:
-        chosen = plan(large, limit_bytes)
-        each, allowed = (f"{size / 1e9:.1f} GB" for size in (chosen.bytes_each, chosen.limit_bytes))
-        tell(f"reading {len(large)} traces, {chosen.n_workers} at a time: up to {each} each, {allowed} allowed")
-        found = iter(read_apart(read, large, folder / "apart", chosen.n_workers))
-    return [next(found) if file in large else read(file, folder / str(i)) for i, file in enumerate(files)]
+    if chosen:
+        planned = plan([*map(needs_bytes, chosen)], limit_bytes)
+        each, allowed = (f"{size / 1e9:.1f} GB" for size in (planned.bytes_each, planned.limit_bytes))
+        tell(f"reading {len(chosen)} traces, {planned.n_workers} at a time: up to {each} each, {allowed} allowed")
+        found = iter(read_apart(read, chosen, folder / "apart", planned.n_workers))
+    return [next(found) if file in chosen else read(file, folder / str(i)) for i, file in enumerate(files)]
 
 
 def read_apart(read: Read, files: Sequence[Path], folder: Path, n_workers: int) -> list[list[Capture]]:
     """The captures in each of the torch traces, their tables stored in a folder that lives as long as they do.
 
-    Errors of reading are raised here, and SourceError if a process is killed. The processes end with this one, however
-    it ends.
+    Errors of reading are raised here, and SourceError if a process is killed.
     """
+    try:
+        with processes(n_workers) as pool:
+            begun = [pool.submit(read, file, folder / str(i)) for i, file in enumerate(files)]
+            return [future.result() for future in begun]
+    except BrokenProcessPool as error:
+        raise SourceError(
+            "a process that read one of the sources was killed, perhaps for want of memory; give a smaller --max-memory"
+        ) from error
+
+
+@contextlib.contextmanager
+def processes(n_workers: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool of processes that end with this one, however it ends, and with the body where that fails."""
     # As Python has it by itself: Polars (2.1) has an interrupted wait for a lock go on, and Ctrl-C would be heard once
     # everything is read. Windows has no such choice.
     if hasattr(signal, "siginterrupt"):
         signal.siginterrupt(signal.SIGINT, True)
     pool = ProcessPoolExecutor(n_workers, multiprocessing.get_context("spawn"), initializer=_follow_parent)
     try:
-        begun = [pool.submit(read, file, folder / str(i)) for i, file in enumerate(files)]
-        return [future.result() for future in begun]
-    except BrokenProcessPool as error:
-        raise SourceError(
-            "a process that read one of the sources was killed, perhaps for want of memory; give a smaller --max-memory"
-        ) from error
+        yield pool
+    except BrokenProcessPool:
+        raise
     except BaseException:
         for child in multiprocessing.active_children():
             child.kill()

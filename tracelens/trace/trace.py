@@ -100,8 +100,9 @@ class Trace:
 
         For a large table that takes a fraction of the time and memory of `frame`. With `where`, only rows that meet the
         expression are read, and they are not cached: the fastest way to few rows among many. With `rank`, likewise only
-        that rank's, from its own files.
+        that rank's, from its own files, where the trace has others too.
         """
+        rank = None if self.manifest.ranks == [rank] else rank
         if where is not None or rank is not None:
             rows = self._of_rank(name, rank).filter(True if where is None else where)
             return self._collect(name, rows.select(columns).with_columns(_CATEGORIES))

@@ -71,7 +71,7 @@ class HostTime:
             others = [part for other, part in self.lanes.items() if other != key and other[0] == key[0]]
             busy = [part.filter(pl.col("cause") != HOST) for part in (own, *others)]
             layers = [*busy, own.filter(pl.col("cause") == HOST), main.filter(pl.col("cause") == HOST)]
-            self._timelines[key] = overlay(layers).select(*SEGMENTS)
+            self._timelines[key] = overlay([one for one in layers if one.height] or [nothing]).select(*SEGMENTS)
         return self._timelines[key]
 
     def last_thread(self, work: Iterable[pl.DataFrame]) -> int:
@@ -90,8 +90,7 @@ class HostTime:
 
     def uses(self) -> pl.DataFrame:
         """The rank's kernels by start: the name's category number, and the row of the call that launched each."""
-        kernels = self.trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
-        own = kernels.filter(pl.col("rank") == self.rank).sort("start_ns")
+        own = self.trace.select("kernels", "name", "start_ns", "api_call_id", rank=self.rank).sort("start_ns")
         return own.select(pl.col("name").to_physical(), call=self.rows(own["api_call_id"]))
 
 
@@ -124,7 +123,7 @@ class _Reading:
 
     def of_rank(self, table: str, *columns: str) -> pl.DataFrame:
         """Columns of the rank's rows of a table."""
-        return self.trace.select(table, "rank", *columns).filter(pl.col("rank") == self.rank)
+        return self.trace.select(table, *columns, rank=self.rank)
 
     def numbers(self, places: pl.Series) -> pl.Series:
         """The indices of places in `places`; -1 for null."""
