@@ -6,8 +6,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any
 
+from tracelens.collectors.torch.distributed import describe_rank, distributed, rank_of, with_group_ranks
 from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvents
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
 from tracelens.collectors.torch.reading import read_documents
@@ -36,7 +36,6 @@ from tracelens.trace.same_run import WORLD_SIZE
 
 KIND = "torch"
 _JSON_START = re.compile(rb"^(?:\xef\xbb\xbf)?\s*[{\[]")
-_RANK_IN_NAME = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 _VERSIONS = (
     "schemaVersion", "cupti_version", "cuda_runtime_version", "cuda_driver_version", "hip_runtime_version",
     "hip_driver_version",
@@ -162,6 +161,8 @@ def _capture(
     base_ns = integer(facts.get("baseTimeNanoseconds")) or 0
     raw = raw_tables(read.frames, base_ns, diagnostics)
     raw["devices"] = devices(facts.get("deviceProperties"), raw.get("kernels"), diagnostics)
+    if "collectives" in raw:
+        raw["collectives"] = with_group_ranks(raw["collectives"], facts)
     beside = read_sidecar(path, diagnostics)
     if "spans" in raw:
         raw["spans"] = exact_paths(raw["spans"], beside, diagnostics)
@@ -171,8 +172,8 @@ def _capture(
         tables["layers"] = describe_layers(tables["layers"], beside)
     if not read.complete:
         diagnostics.add("loss", "trace_cut", "the file ends before the trace does; whole events before that were kept")
-    rank, origin = _rank(path, facts)
-    n_ranks = integer(_distributed(facts).get(WORLD_SIZE))
+    rank, origin = rank_of(path, facts)
+    n_ranks = integer(distributed(facts).get(WORLD_SIZE))
     stored = store.finish() if store is not None else {}
     capture = Capture(
         kind=KIND,
@@ -189,28 +190,16 @@ def _capture(
         | {"reader": read.path, **step_times(beside)}
         | ({} if n_ranks is None else {WORLD_SIZE: n_ranks}),
         reasons={
-            name: _REASONS.get(name, "a torch trace does not hold it") for name in TABLES if name not in tables | stored
+            name: _REASONS.get(name, "a torch trace does not hold it")
+            for name in TABLES
+            if name not in tables | stored | {"ranks": 1}
         },
         diagnostics=diagnostics,
         stored=stored,
     )
     mark_rank(capture, beside)
+    capture.tables["ranks"] = describe_rank(capture, path.name, facts, beside)
     return capture
-
-
-def _distributed(facts: dict[str, Any]) -> dict[str, Any]:
-    """The trace's distributedInfo: backend, rank and world size; empty where there is none."""
-    info = facts.get("distributedInfo")
-    return info if isinstance(info, dict) else {}
-
-
-def _rank(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
-    """The rank and its origin: distributedInfo, else the file name."""
-    said = integer(_distributed(facts).get("rank"))
-    if said is not None and 0 <= said < 2**31:
-        return said, "distributedInfo"
-    match = _RANK_IN_NAME.search(path.name)
-    return (int(match.group(1)), "file name") if match else (None, "input order")
 
 
 def read_several(

@@ -32,7 +32,8 @@ ARG_KEYS = {
     "bytes": NUMERAL, "cuda_sync_kind": TEXT, "Addr": NUMERAL, "Device Type": WHOLE, "Device Id": NUMERAL,
     "Bytes": NUMERAL, "Total Allocated": NUMERAL, "Total Reserved": NUMERAL, "Collective name": TEXT,
     "Process Group Name": TEXT, "Process Group Description": TEXT, "Group size": NUMERAL, "dtype": TEXT,
-    "In msg nelems": NUMERAL, "Out msg nelems": NUMERAL, "value": REAL,
+    "In msg nelems": NUMERAL, "Out msg nelems": NUMERAL, "Process Group Ranks": TEXT, "In split size": TEXT,
+    "Out split size": TEXT, "Src Rank": NUMERAL, "Dst Rank": NUMERAL, "Seq": NUMERAL, "value": REAL,
 }  # fmt: skip
 """Keys of an event's args; other keys are skipped."""
 KEYS = EVENT_KEYS | ARG_KEYS
@@ -108,7 +109,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("occupancy_percent", TAKE, "est. achieved occupancy %"),
         Column("collective", WORD, "Collective name"),
         Column("group", WORD, "Process Group Description", "Process Group Name"),
+        Column("group_id", WORD, "Process Group Name"),
         Column("group_size", TAKE, "Group size"),
+        Column("group_ranks", WORD, "Process Group Ranks"),
+        Column("sequence", TAKE, "Seq"),
+        Column("in_split", WORD, "In split size"),
+        Column("out_split", WORD, "Out split size"),
+        Column("peer", TAKE, "Dst Rank", "Src Rank"),
         Column("dtype", WORD, "dtype"),
         Column("in_elements", TAKE, "In msg nelems"),
         Column("out_elements", TAKE, "Out msg nelems"),

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from tracelens.collectors.torch.distributed import collectives
 from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
 from tracelens.derive.columns.distinct import each_once, each_pair_once
 from tracelens.schemas import TABLES
@@ -28,10 +29,6 @@ _ADDRESS = r" at 0x[0-9a-fA-F]+"
 _UP_TO_PACKAGES = r"^(?:[A-Za-z]:)?[/\\].*[/\\](?:site-packages|dist-packages)[/\\]"
 _UP_TO_FILE = r"^(?:[A-Za-z]:)?[/\\].*[/\\]([^/\\]*\(\d+\): )"
 _ABSOLUTE_PATH = r"(^|[\s'\"(<\[=,;])(?:[A-Za-z]:)?[/\\]+(?:[^/\\():<>]+[/\\]+)+"
-_DTYPE_BYTES = {
-    "float": 4, "double": 8, "half": 2, "bfloat16": 2, "int": 4, "long": 8, "short": 2, "char": 1, "byte": 1, "bool": 1,
-    "float8_e4m3fn": 1, "float8_e5m2": 1, "uint8": 1, "c10::bfloat16": 2, "c10::half": 2,
-}  # fmt: skip
 _KINDS = {"cpu_op": "op", "Operator": "op", "user_annotation": "annotation", "overhead": "overhead"}
 _NOT_AS_JSON = re.compile(r"\b(?:True|False)\b|\.(?![0-9])")
 """Python's truth values, and the point that C++ ends a whole number with."""
@@ -65,7 +62,7 @@ def raw_tables(frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagn
         raw[name] = _CONVERT[name](_fitting(name, frame))
     if "kernels" in raw:
         raw["kernels"] = raw["kernels"].sort("start_ns", maintain_order=True)
-        raw["collectives"] = _collectives(raw["kernels"])
+        raw["collectives"] = _fitting("collectives", collectives(raw["kernels"]))
     return {name: _without_empty(raw.pop(name)) for name in list(raw)}
 
 
@@ -262,30 +259,6 @@ _CONVERT = {
     "spans": _spans, "api_calls": _api_calls, "kernels": _kernels, "memcpys": _memcpys, "memsets": _memsets,
     "synchronizations": _synchronizations, "allocations": _allocations, "counters": _counters,
 }  # fmt: skip
-
-
-def _collectives(kernels: pl.DataFrame) -> pl.DataFrame:
-    """The collectives of communication kernels; kernel_id is the row number, as `assemble` will assign it."""
-    width = (
-        pl.col("dtype")
-        .cast(pl.String)
-        .str.to_lowercase()
-        .replace_strict(_DTYPE_BYTES, default=None, return_dtype=pl.Int64)
-    )
-    told = (
-        kernels.with_row_index("kernel_id")
-        .filter(pl.col("collective").is_not_null())
-        .select(
-            "kernel_id",
-            "group",
-            "group_size",
-            "dtype",
-            name="collective",
-            size_in_bytes=pl.when(pl.col("in_elements") < TIME_LIMIT_NS >> 4).then(pl.col("in_elements") * width),
-            size_out_bytes=pl.when(pl.col("out_elements") < TIME_LIMIT_NS >> 4).then(pl.col("out_elements") * width),
-        )
-    )
-    return _fitting("collectives", told)
 
 
 def devices(properties: Any, kernels: pl.DataFrame | None, diagnostics: Diagnostics) -> pl.DataFrame:

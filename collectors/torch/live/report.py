@@ -14,8 +14,12 @@ PYTHON, TORCH, RECORDING, DONE = "python", "torch", "recording", "done"
 
 def own_rank() -> int | None:
     """The rank that a launcher gave this process; null without one."""
-    rank = os.environ.get("RANK", "")
-    return int(rank) if rank.isdecimal() else None
+    return _number("RANK")
+
+
+def _number(name: str) -> int | None:
+    text = os.environ.get(name, "")
+    return int(text) if text.isdecimal() else None
 
 
 def write_whole(target: Path, content: bytes) -> None:
@@ -58,6 +62,6 @@ class Report:
 
     def write(self) -> None:
         """Write the facts; a reader sees the old file or the new one."""
-        self.facts["rank"] = own_rank()
+        self.facts |= {"rank": own_rank(), "node": _number("GROUP_RANK")}  # as torchrun numbers hosts
         with suppress(OSError):
             write_whole(Path(f"{self.stem}{SUFFIX}"), json.dumps(self.facts).encode())

@@ -1,0 +1,137 @@
+"""Facts of a trace on the job that it is one rank of: its collectives' groups, and the rank's place in the job."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer
+from tracelens.derive.columns.distinct import each_once
+from tracelens.schemas.events import PARALLEL
+from tracelens.trace.capture import Capture
+from tracelens.trace.same_run import WORLD_SIZE
+
+_RANK_IN_NAME = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
+_AXIS_IN_NAME = re.compile(rf"(?<![a-z])({'|'.join(PARALLEL)})[-_]?(\d{{1,6}})(?!\d)", re.IGNORECASE)
+# As DeviceMesh (mesh_tp) and Megatron (TENSOR_MODEL_PARALLEL_GROUP) describe their groups.
+_WORDS = {"tp": "tensor", "pp": "pipeline", "dp": "data", "ep": "expert", "cp": "context"}
+_AXIS_OF_GROUP = {
+    axis: re.compile(rf"(mesh_)?{axis}|{_WORDS[axis]}(_model)?_parallel(_group)?", re.IGNORECASE) for axis in PARALLEL
+}
+_DTYPE_BYTES = {
+    "float": 4, "double": 8, "half": 2, "bfloat16": 2, "int": 4, "long": 8, "short": 2, "char": 1, "byte": 1, "bool": 1,
+    "float8_e4m3fn": 1, "float8_e5m2": 1, "uint8": 1, "c10::bfloat16": 2, "c10::half": 2,
+}  # fmt: skip
+_UNTOLD = "undefined"
+"""torch's description of a group that was given none."""
+_MOST_RANKS = 1 << 20
+
+
+def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
+    """The collectives of communication kernels; kernel_id is the row number, as `assemble` will assign it."""
+    width = (
+        pl.col("dtype")
+        .cast(pl.String)
+        .str.to_lowercase()
+        .replace_strict(_DTYPE_BYTES, default=None, return_dtype=pl.Int64)
+    )
+    told = kernels.with_row_index("kernel_id").filter(pl.col("collective").is_not_null())
+    lists = [each_once(told[name], _as_list) for name in ("group_ranks", "in_split", "out_split")]
+    group = pl.col("group").cast(pl.String)
+    return told.select(
+        "kernel_id",
+        "group_id",
+        "group_size",
+        "sequence",
+        "peer",
+        "dtype",
+        *lists,
+        group=pl.when(group != _UNTOLD).then(group).otherwise(pl.col("group_id").cast(pl.String)),
+        name="collective",
+        size_in_bytes=pl.when(pl.col("in_elements") < TIME_LIMIT_NS >> 4).then(pl.col("in_elements") * width),
+        size_out_bytes=pl.when(pl.col("out_elements") < TIME_LIMIT_NS >> 4).then(pl.col("out_elements") * width),
+    )
+
+
+def _as_list(written: pl.Expr) -> pl.Expr:
+    return written.map_elements(lambda text: _json(_numbers(text)), pl.String)
+
+
+def _json(numbers: list[int] | None) -> str | None:
+    return json.dumps(numbers) if numbers else None
+
+
+def _numbers(written: Any) -> list[int] | None:
+    """A list of whole numbers, or the text of one; null for anything else, such as a list that is cut with `...`."""
+    if isinstance(written, str):
+        try:
+            written = msgspec.json.decode(written)
+        except (msgspec.DecodeError, RecursionError):
+            return None
+    is_good = isinstance(written, list) and len(written) <= _MOST_RANKS
+    return written if is_good and all(type(one) is int and 0 <= one < 2**53 for one in written) else None
+
+
+def with_group_ranks(collectives: pl.DataFrame, facts: dict[str, Any]) -> pl.DataFrame:
+    """The collectives with the ranks of groups that distributedInfo lists, where their own list is cut or absent."""
+    listed = {name: _json(ranks) for name, _, ranks in _groups(facts)}
+    if not listed or "group_id" not in collectives.columns:
+        return collectives
+    name = pl.col("group_id").cast(pl.String).replace_strict(listed, default=None, return_dtype=pl.String)
+    own = [pl.col("group_ranks").cast(pl.String)] if "group_ranks" in collectives.columns else []
+    return collectives.with_columns(group_ranks=pl.coalesce(*own, name))
+
+
+def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
+    """Name, description and ranks of each process group that distributedInfo lists whole."""
+    config = distributed(facts).get("pg_config")
+    found = []
+    for group in config if isinstance(config, list) else ():
+        if isinstance(group, dict) and (ranks := _numbers(group.get("ranks"))):
+            name, description = (str(group.get(key, "")) for key in ("pg_name", "pg_desc"))
+            found.append((name, description, ranks))
+    return found
+
+
+def distributed(facts: dict[str, Any]) -> dict[str, Any]:
+    """The trace's distributedInfo: backend, rank and world size; empty where there is none."""
+    info = facts.get("distributedInfo")
+    return info if isinstance(info, dict) else {}
+
+
+def rank_of(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
+    """The rank and its origin: distributedInfo, else the file name."""
+    said = integer(distributed(facts).get("rank"))
+    if said is not None and 0 <= said < 2**31:
+        return said, "distributedInfo"
+    match = _RANK_IN_NAME.search(path.name)
+    return (int(match.group(1)), "file name") if match else (None, "input order")
+
+
+def describe_rank(capture: Capture, name: str, facts: dict[str, Any], beside: dict[str, Any]) -> pl.DataFrame:
+    """The capture's row of the table `ranks`: world size, node, device, and its place in the job's parallelism.
+
+    The place is told by the file's name, else by the groups of distributedInfo. The node is what the launcher said,
+    else follows from the devices, where ranks are numbered node by node and each uses the device of its place there.
+    """
+    kernels, devices = capture.tables.get("kernels"), capture.tables.get("devices")
+    used = None if kernels is None or not kernels.height else kernels["device_id"].mode().min()
+    device = used if isinstance(used, int) and used >= 0 else None
+    places: dict[str, int | None] = dict.fromkeys(PARALLEL)
+    for _, description, ranks in _groups(facts):
+        for axis, pattern in _AXIS_OF_GROUP.items():
+            if capture.rank in ranks and pattern.fullmatch(description):
+                places[axis] = ranks.index(capture.rank)
+    places |= {axis.lower(): int(place) for axis, place in _AXIS_IN_NAME.findall(name)}
+    size = capture.settings.get(WORLD_SIZE)
+    node, n_devices = integer(beside.get("node")), 0 if devices is None else devices.height
+    if node is None and n_devices > 1 and capture.rank is not None and device == capture.rank % n_devices:
+        node = capture.rank // n_devices
+    row = {"world_size": size, "node": node, "device_id": device} | places
+    fitting = {key: value if isinstance(value, int) and 0 <= value < 2**31 else None for key, value in row.items()}
+    return pl.DataFrame([fitting], schema=dict.fromkeys(row, pl.Int32))
