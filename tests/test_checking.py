@@ -7,7 +7,9 @@ import polars as pl
 import pytest
 
 from tests.cases import make_trace
+from tests.command_line import command_line
 from tracelens.analyses import ANALYSES
+from tracelens.derive.calls.graphs import read_calls
 from tracelens.errors import SourceError
 from tracelens.report import build_report
 from tracelens.trace import Trace
@@ -71,6 +73,11 @@ def test_a_column_that_is_not_as_declared_is_found(column: str, value: object) -
     assert any(f"kernels.{column}: " in text for text in problems(trace))
 
 
+def test_a_layers_time_that_is_a_difference_may_be_below_0() -> None:
+    timing = {"configuration": "interpreted", "module_path": "fc", "method": "subtraction", "duration_ns": -3}
+    assert list(problems(make_trace(timings=[timing]))) == []
+
+
 @pytest.mark.parametrize("parents", [(1, 0), (None, 1), (None, 9), (None, -3)], ids=str)
 def test_parents_that_go_round_or_lead_out_end_every_section(tmp_path: Path, parents: tuple[int | None, int]) -> None:
     tables = whole()
@@ -79,3 +86,40 @@ def test_parents_that_go_round_or_lead_out_end_every_section(tmp_path: Path, par
     stored = make_trace(**tables).write(tmp_path / "t.tracelens")
     with pytest.raises(SourceError, match=r"t\.tracelens: 1 rows of spans .* parent.*; the trace is damaged"):
         build_report(stored, names=[name for name, analysis in ANALYSES.items() if not analysis.is_pair])
+
+
+@pytest.mark.parametrize("parent", [1, 0])
+def test_the_advisor_comes_to_an_end_where_parents_go_round(parent: int) -> None:
+    op = {"kind": "op", "name": "aten::relu", "duration_ns": 9, "input_shapes": "[[2]]"}
+    spans = [op, op | {"parent_id": parent}, op | {"parent_id": 1}]
+    kernel = {"span_id": 1, "duration_ns": 5}
+    trace = make_trace(spans=spans, kernels=[kernel])
+    if parent:
+        with pytest.raises(SourceError, match="the parent_id of 1 ops is no earlier span"):
+            read_calls(trace, 0)
+    else:
+        assert [node.device_ns for node in read_calls(trace, 0).nodes] == [5]
+
+
+def test_what_no_shape_can_be_is_not_recorded_and_in_a_graph_refused() -> None:
+    """Text that is no JSON, or no list of shapes, ended the advisor with a traceback."""
+    texts = ("[[", '{"a": 1}', '[["x"]]', "7")
+    spans = [{"kind": "op", "name": "aten::relu", "input_shapes": text, "input_strides": text} for text in texts]
+    kernels = [{"span_id": at, "start_ns": at, "duration_ns": 5} for at in range(len(spans))]
+    assert [node.device_ns for node in read_calls(make_trace(spans=spans, kernels=kernels), 0).nodes] == [5] * 4
+    node = {"graph_key": "g", "node": "n", "op": "relu", "inputs": "[", "is_input": False, "is_output": True}
+    trace = make_trace(spans=spans, kernels=kernels, graph=[node | {"source": "export"}])
+    with pytest.raises(SourceError, match=r"graph\.inputs of n: "):
+        read_calls(trace, 0)
+
+
+def test_a_command_that_fails_over_impossible_rows_says_which(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_trace(**whole()).write("t.tracelens")
+    part = Path("t.tracelens/kernels/rank=0/part-0.parquet")
+    pl.read_parquet(part, glob=False).with_columns(name=pl.lit(None, pl.String)).write_parquet(part)
+    done = command_line(capsys, "export", "t.tracelens", "--to", "speedscope")
+    said = "table kernels.name: null where a value is required; the trace is damaged: collect it again"
+    assert (done.code, done.out, done.err) == (1, "", f"error: t.tracelens: {said}\n")

@@ -118,26 +118,45 @@ def test_timings_join_a_trace_of_the_same_program() -> None:
 
 
 SUBJECT = """
+import os
+import sys
 import torch
 
 def make():
+    os.chdir("/")  # the trace is written where it was asked for
     return torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU()).eval(), torch.ones(2, 3)
 
 def nothing():
     return 3
+
+def leaves():
+    sys.exit(3)
+
+def misfits():
+    return torch.nn.Linear(3, 3), torch.ones(2, 5)
+
+class Refusing:
+    def __getattr__(self, name):
+        raise ValueError(name + "\\nand more")
+
+def refuses():
+    return Refusing(), torch.ones(2, 5)
 """
 
 
 @needs_torch
 @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
-def test_times_are_collected_of_a_function_in_a_file_and_of_a_plan(tmp_path: Path) -> None:
+def test_times_are_collected_of_a_function_in_a_file_and_of_a_plan(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "subject_of_timings.py").write_text(SUBJECT)
     # A product, which needs no compiler of C++.
     tl.Plan(("0",), made_from={"predicted_speedup_over_base": 1.25}).write(tmp_path / "plan.json")
     out = tmp_path / "out.tracelens"
     words = ["collect", "timings", f"{tmp_path}/subject_of_timings.py:make", "--configuration", "interpreted",
              "--method", "layer", "--method", "e2e", "--rounds", "2", "--executions", "1", "--warmup", "1",
-             "--plan", str(tmp_path / "plan.json"), "--out", str(out)]  # fmt: skip
+             "--plan", "plan.json", "--out", out.name]  # fmt: skip
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.stderr
     timings = tl.open(out).timings
@@ -173,6 +192,9 @@ def test_a_plan_of_another_model_is_refused_before_anything_is_measured(
         ("no_such_module_anywhere:make", 1, "cannot be imported: ModuleNotFoundError"),
         ("subject_of_timings.py:other", 1, "expected a function other, found none"),
         ("subject_of_timings.py:nothing", 1, "expected it to return (model, inputs), found int"),
+        ("subject_of_timings.py:leaves", 1, "leaves: fails: SystemExit: 3; tracelens --debug"),
+        ("subject_of_timings.py:misfits", 1, "fails while it is measured: RuntimeError: mat1 and mat2 shapes cannot"),
+        ("subject_of_timings.py:refuses", 1, "fails: ValueError: named_modules; tracelens --debug"),
     ],
 )
 def test_what_cannot_be_timed(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -153,6 +154,14 @@ def test_differences_below_zero_have_no_speedup() -> None:
     other = make_trace(timings=timing("subtraction", 5, module_path="fc", configuration="cpp"))
     row = compare_layers(base, other).row(0, named=True)
     assert (row["speedup"], row["saved_ns"], row["outcome"]) == (None, -10, "unclear")
+
+
+def test_a_layer_that_loses_without_a_speedup_is_named() -> None:
+    """Modes of torch.compile that are null in some rows of a damaged trace give such rows."""
+    slower = measured(20, 20, 21, 21, 22, 22, configuration="cpp")
+    base = measured(10, 10, 11, 11, 12, 12)
+    found = compare_layers(base, slower).with_columns(speedup=pl.lit(None, pl.Float64))
+    assert " most of all fc." in " ".join(notes(base, slower, found))
 
 
 TIMES = st.lists(st.tuples(st.sampled_from([*CLASSES, None]), st.integers(0, 10**9)), min_size=1, max_size=6)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import io
+import json
 import random
 import re
 import resource
@@ -27,9 +28,15 @@ import polars as pl
 import pytest
 
 from tracelens.analyses import ANALYSES
+from tracelens.analyses.advise import advised_ranks, frame_of, notes
 from tracelens.cli.collect.request import Request, write_files
-from tracelens.errors import TracelensError, first_line
-from tracelens.report import build_report
+from tracelens.derive.calls.advising import plan_of
+from tracelens.errors import MissingTableError, TracelensError, UsageError, first_line
+from tracelens.exports import EXPORTS
+from tracelens.exports.export import Selection
+from tracelens.plan import make_plan
+from tracelens.report import build_query, build_report
+from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 from tracelens.trace.checking import blame_rows, problems
 from tracelens.views.formats.json import to_json
@@ -51,12 +58,48 @@ _MEMORY = Path("/proc/self/status")
 class Source:
     """A kind of input: `make` puts an undamaged one into a folder, each of `changes` damages it and says how.
 
-    `kind`: the collector to name for every second input; None of what is opened, not collected.
+    `kind`: the collector to name for every second input; None of what is opened, not collected. `uses` are what is
+    done with the trace, each of which may end in a TracelensError.
     """
 
     kind: str | None
     make: Callable[[Path, random.Random], Path]
     changes: Sequence[Callable[[Path, random.Random], str]]
+    uses: Sequence[Callable[[Trace], object]] = ()
+
+
+def report(trace: Trace) -> None:
+    """Every section, as JSON."""
+    to_json(build_report(trace, trace, [*ANALYSES])).encode()
+
+
+def advise(trace: Trace) -> None:
+    """The call plan of each rank, and what is said of it."""
+    found = advised_ranks(trace, [trace], z3=None)
+    for advice in found.values():
+        json.dumps(plan_of(advice, {}))
+    notes(trace, frame_of(found), costs=[trace])
+
+
+def plan(trace: Trace) -> None:
+    """The compile plan of two runs that are one."""
+    make_plan(trace, trace).to_json()
+
+
+def export(trace: Trace) -> None:
+    """Every export."""
+    for one in EXPORTS.values():
+        with contextlib.suppress(TracelensError):  # the next one may be possible
+            one.write(Selection.of(trace), io.BytesIO())
+
+
+def query(trace: Trace) -> None:
+    """The rows of every table, and sums of its columns of numbers."""
+    for name, table in TABLES.items():
+        numbers = [column.name for column in table.columns if column.dtype.is_numeric()]
+        sums = "".join(f", SUM({column}) AS {column}" for column in numbers)
+        to_json(build_query(trace, f"SELECT COUNT(*) AS n_rows{sums} FROM {name}"))  # noqa: S608
+        to_json(build_query(trace, f"SELECT * FROM {name} LIMIT 3"))  # noqa: S608
 
 
 def try_all(sources: dict[str, Source], module: str) -> int:
@@ -106,19 +149,20 @@ def _try_here(sources: dict[str, Source], name: str, first: int, n_inputs: int) 
             path = sources[name].make(Path(place), chance)
             what = chance.choice(sources[name].changes)(path, chance)
             kind = sources[name].kind
-            end = judged(path, kind, is_named=number % 2 == 1, is_reported=kind is None or number % 3 == 0)
+            uses = sources[name].uses or ([report] if kind is None or number % 3 == 0 else [])
+            end = judged(path, kind, uses, is_named=number % 2 == 1)
         if end.startswith(FAILED):
             sys.stdout.write(f"# {number} {what}: {end}\n")
         sys.stdout.write(f"{number} {end.split(_DETAIL)[0]}\n")
         sys.stdout.flush()
 
 
-def judged(path: Path, kind: str | None, *, is_named: bool, is_reported: bool) -> str:
-    """How reading an input ended, by the rule, in a few words; a report is made where `is_reported`."""
+def judged(path: Path, kind: str | None, uses: Sequence[Callable[[Trace], object]], *, is_named: bool) -> str:
+    """How reading an input, and what is done with it, ended, by the rule, in a few words."""
     size_mib = sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file()) / (1 << 20)
     before_s, before_mib = time.process_time(), _resident_mib("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak counts anew
-    end = _end(path, kind, is_named=is_named, is_reported=is_reported)
+    end = _end(path, kind, uses, is_named=is_named)
     seconds, mib = time.process_time() - before_s, _resident_mib("VmHWM") - before_mib
     if seconds > _SECONDS + _SECONDS_A_MIB * size_mib:
         return f"{FAILED} too slow{_DETAIL}{seconds:.0f} s for {size_mib:.2f} MiB"
@@ -127,13 +171,14 @@ def judged(path: Path, kind: str | None, *, is_named: bool, is_reported: bool) -
     return end
 
 
-def _end(path: Path, kind: str | None, *, is_named: bool, is_reported: bool) -> str:
+def _end(path: Path, kind: str | None, uses: Sequence[Callable[[Trace], object]], *, is_named: bool) -> str:
     try:
         trace = Trace.open(path if kind is None else _collected(path, kind if is_named else None))
         with blame_rows(trace):
             wrong = list(problems(trace))
-            if is_reported:
-                to_json(build_report(trace, trace, [*ANALYSES])).encode()
+        for use in uses:
+            with blame_rows(trace), contextlib.suppress(MissingTableError, UsageError):
+                use(trace)
     except TracelensError as error:
         return f"{FAILED} no single line{_DETAIL}{error!r}" if "\n" in str(error) else "refused"
     except (Exception, pl.exceptions.PanicException) as error:  # noqa: BLE001 - what is looked for

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.fuzz import traces
 from tests.fuzz.changes import change_bytes, change_lines, change_values
 from tests.fuzz.exports import change_columns, change_database, change_end, change_pages
-from tests.fuzz.judging import Source, try_all
+from tests.fuzz.judging import Source, advise, export, plan, query, try_all
 from tests.nsys_exports import (
     KERNEL,
     MEMCPY,
@@ -37,6 +37,8 @@ from tests.test_live_sidecar import BESIDE, MODULES
 from tests.test_trace_log import LOG
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+_REAL = [file for folder in (SAMPLES, SAMPLES.parents[1] / "shared" / "data") for file in folder.glob("nsys/*.sqlite")]
+"""Exports that nsys itself wrote; more of them where the captures lie that are in no checkout."""
 _TORCH = ("little_work", "compute_memory.stacks", "compute_cuda_graph", "comm_all_reduce.rank0")
 _WORK = {"start": 240, "end": 300, "deviceId": 0, "contextId": 1, "streamId": 7, "globalPid": packed(7)}
 _EXPORT = {
@@ -88,9 +90,19 @@ def beside(path: Path, chance: random.Random) -> str:
 def database(folder: Path, chance: random.Random) -> Path:
     """An nsys export as SQLite, most often a small one."""
     if chance.random() < 0.1:
-        shutil.copy(SAMPLES / "nsys" / "eager_resnet50.sqlite", folder / "run.sqlite")
-        return folder / "run.sqlite"
+        return real_database(folder, chance)
     return write(folder / "run.sqlite", _EXPORT)
+
+
+def real_database(folder: Path, chance: random.Random) -> Path:
+    """An export that nsys wrote of a real program."""
+    return shutil.copyfile(chance.choice(_REAL), folder / "run.sqlite")
+
+
+def real_folder(folder: Path, chance: random.Random) -> Path:
+    """The same as a directory of Parquet or Arrow files."""
+    kind, ending = chance.choice([("run_pqtdir", ".parquet"), ("run_arwdir", ".arrow")])
+    return rewrite(real_database(folder, chance), folder / kind, ending)
 
 
 def parquetdir(folder: Path, _: random.Random) -> Path:
@@ -122,6 +134,22 @@ def provenance(folder: Path, _: random.Random) -> Path:
     return path
 
 
+def graph(folder: Path, chance: random.Random) -> Path:
+    """A sidecar of --graph."""
+    shape = {"dtype": "float32", "strides": [64, 1], "module_path": "fc", "alias_of": None}
+    nodes = [
+        shape
+        | {"node": f"n{i}", "op": chance.choice(["aten.mm", "aten.relu", "aten.view"]), "shape": [2, 64]}
+        | {"inputs": [f"n{i - 1}" if i else None, None], "arguments": [None, [1, -1]], "is_input": i == 0}
+        | {"is_output": i == 4}
+        for i in range(5)
+    ]
+    about = {"format": "tracelens-graph", "version": 1, "torch": "2.11.0", "rank": 0, "notes": ["a"]}
+    path = folder / "run.graph.json"
+    path.write_text(json.dumps(about | {"graph_key": "g", "source": "export", "nodes": nodes}, indent=1))
+    return path
+
+
 def compile_log(folder: Path, _: random.Random) -> Path:
     """A structured log of torch."""
     path = folder / "dedicated_log_torch_trace_rank_2_abc.log"
@@ -139,6 +167,10 @@ SOURCES = {
     "gdb": Source("gdb", gdb_log, _TEXT[:-1]),
     "provenance": Source("provenance", provenance, _TEXT),
     "trace_log": Source("trace_log", compile_log, _TEXT[:-1]),
+    "graph": Source("graph", graph, _TEXT),
+    "nsys_real": Source("nsys", real_database, (change_bytes, change_database, change_database)),
+    "nsys_real_dir": Source("nsys", real_folder, (change_bytes, change_columns, change_columns, change_end)),
+    "commands": Source(None, traces.asked, traces.CHANGES, (advise, plan, export, query)),
     "traces": Source(None, traces.copied, (*traces.CHANGES, change_pages)),
 }
 

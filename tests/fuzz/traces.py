@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,11 @@ SEEDS = (
     "study/captures/stack_eager", "study/captures/torchscript_infer", "study/captures/nsys_eager",
     "thesis/captures/alexnet_compiled", "thesis/captures/squeezenet1_1_timings_cuda",
 )  # fmt: skip
+ASKED = (
+    "thesis/captures/resnet50_timings_interpreted", "thesis/captures/squeezenet1_1_timings_cuda",
+    "advisor/captures/mobilenet_v1_b1_eager", "lenet/captures/trace_eager", "study/captures/stack_eager",
+)  # fmt: skip
+"""Traces of which a plan can be made, or calls be advised, among others."""
 NUMBERS = (-1, 0, 1, 2**31 - 1, -(2**31), 2**62, 2**63 - 1, -(2**63), None)
 TEXTS = ("", "x", "[", '{"a":', "[[1],[2]]", "\x1b[31m", "9" * 400, "é\u202e", "[[1e400]]", None)
 FLOATS = (float("nan"), float("inf"), -1.0, 1e308, None)
@@ -24,11 +30,16 @@ VALUES: tuple[Any, ...] = (
 KEYS = ("../..", "\ud800", "-1", "1e5", "٣", "007")
 
 
-def copied(place: Path, chance: random.Random) -> Path:
+def copied(place: Path, chance: random.Random, names: Sequence[str] = SEEDS) -> Path:
     """A trace of the samples, to be damaged."""
     folder = place / "t.tracelens"
-    shutil.copytree(CAPTURES / f"{chance.choice(SEEDS)}.tracelens", folder)
+    shutil.copytree(CAPTURES / f"{chance.choice(names)}.tracelens", folder)
     return folder
+
+
+def asked(place: Path, chance: random.Random) -> Path:
+    """A trace that commands other than `report` are asked about."""
+    return copied(place, chance, ASKED)
 
 
 def damage_bytes(folder: Path, chance: random.Random, first: int = 0) -> str:

@@ -161,7 +161,7 @@ def _losers(slower: pl.DataFrame) -> str:
         return ""
     lost = -_sum(slower, "saved_ns")
     worst = slower.sort("saved_ns", "layer").head(_NAMED_LOSERS).select("layer", "speedup").iter_rows()
-    named = ", ".join(f"{layer} ({speedup:.2f})" for layer, speedup in worst)
+    named = ", ".join(layer if speedup is None else f"{layer} ({speedup:.2f})" for layer, speedup in worst)
     return f" The slower ones lose {lost / 1e6:.3f} ms, most of all {named}."
 
 

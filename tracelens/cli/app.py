@@ -7,7 +7,8 @@ import io
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any, NoReturn
@@ -25,11 +26,11 @@ from tracelens.cli import peaks as cli_peaks
 from tracelens.cli import plan as cli_plan
 from tracelens.cli import query as cli_query
 from tracelens.cli import report as cli_report
-from tracelens.cli.io import Sources, drop_output, emit, open_any, progress, screen, tell, write_report
+from tracelens.cli.io import OPENED, Sources, drop_output, emit, open_any, progress, screen, tell, write_report
 from tracelens.errors import SourceError, TracelensError, UsageError, near
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
-from tracelens.trace.checking import problems
+from tracelens.trace.checking import blame_rows, problems
 from tracelens.trace.combine import installed_version
 from tracelens.views.describe import describe, listing
 from tracelens.views.formats import FORMATS
@@ -57,7 +58,8 @@ class _Guarded(TyperGroup):
         if callable(signal.getsignal(signal.SIGINT)):  # not where it is ignored
             signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            result = super().invoke(ctx)
+            with _blaming_rows():
+                result = super().invoke(ctx)
             if sys.stdout is not None:  # as with `>&-`
                 sys.stdout.flush()
         except _WRONG_WORDS as error:
@@ -75,6 +77,19 @@ class _Guarded(TyperGroup):
             drop_output()  # the reader has seen enough
             raise typer.Exit(0) from None
         return result
+
+
+@contextmanager
+def _blaming_rows() -> Iterator[None]:
+    """Turn an error that impossible rows of a stored trace caused into a SourceError; others go on unchanged."""
+    OPENED.clear()
+    try:
+        yield
+    except (TracelensError, typer.Exit, typer.Abort, _WRONG_WORDS, BrokenPipeError):
+        raise
+    except (Exception, pl.exceptions.PanicException):
+        with blame_rows(*OPENED):
+            raise
 
 
 app = typer.Typer(

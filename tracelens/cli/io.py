@@ -22,7 +22,6 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report
 from tracelens.storage.whole import replacing
 from tracelens.trace import Trace
-from tracelens.trace.checking import blame_rows
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.same_run import NOT_TOGETHER
 from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
@@ -62,16 +61,18 @@ OneFormat = Annotated[
 ]
 
 
+OPENED: list[Trace] = []
+"""Traces that the command at work has opened: what fails of them is theirs to explain, where their rows cannot be."""
+
+
 def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
     """The trace in a directory, or the sources collected in memory; `step` replaces its marks of steps.
 
     Raises SourceError or UsageError.
     """
     trace = _opened(paths)
-    if step is None:
-        return trace
-    with blame_rows(trace):
-        return mark_anew(trace, step)
+    OPENED.append(trace)
+    return trace if step is None else mark_anew(trace, step)
 
 
 def _opened(paths: Sequence[Path]) -> Trace:

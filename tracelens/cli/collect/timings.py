@@ -2,8 +2,10 @@
 
 import importlib
 import importlib.util
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +14,7 @@ import typer
 from tracelens.cli.collect.request import Force, Out, tell_of
 from tracelens.cli.io import progress, tell
 from tracelens.derive.comparing.planned import PLANNED, planned_outcome
-from tracelens.errors import SourceError, TracelensError, UsageError
+from tracelens.errors import SourceError, TracelensError, UsageError, first_line
 from tracelens.measuring import CONFIGURATIONS, METHODS, Protocol, measure
 from tracelens.plan import Plan, apply_plan
 from tracelens.trace.combine import add_timings
@@ -54,23 +56,24 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
     force: Force = False,
 ) -> None:
     """Measure how long a model's layers take, by several methods, and what measuring costs."""
-    make = _function(subject)
     target = out or Path(f"{Path(subject.rpartition(':')[0]).stem}.tracelens")
     check_target(target, force=force)
+    place = target.absolute()  # the user's code may change the folder
     chosen_plan = None if plan is None else Plan.read(plan)
+    make = _function(subject)
     protocol = Protocol(rounds, executions, warmup, compile_modes=compile_mode or ("default",))
     planned = None
     if chosen_plan is not None:  # a plan of another model is refused before anything is measured
         mode = {"mode": compile_mode[0]} if compile_mode and compile_mode[0] != "default" else {}
         model, inputs = _made(make, subject)
         planned = apply_plan(model, chosen_plan, **mode), inputs
-    with progress(f"measuring {subject}"):
+    with progress(f"measuring {subject}"), _users_code(f"{subject}: fails while it is measured"):
         trace = measure(*_made(make, subject), method or METHODS, configuration, protocol)
         if planned is not None and chosen_plan is not None:
             custom = measure(*planned, ("e2e",), (PLANNED,), protocol)
             custom.manifest.sources[0]["settings"]["plan"] = dict(chosen_plan.made_from)
             trace = add_timings(trace, custom)
-    tell_of(trace.write(target, force=force), target)
+    tell_of(trace.write(place, force=force), target)
     for sentence in planned_outcome(trace):
         tell(sentence)
 
@@ -80,12 +83,8 @@ def _function(subject: str) -> Callable[[], Any]:
     place, _, name = subject.rpartition(":")
     if not place or not name.isidentifier():
         raise UsageError(f"expected FILE.py:FUNCTION or MODULE:FUNCTION, found {subject}")
-    try:
+    with _users_code(f"{place}: cannot be imported"):
         module = _loaded(Path(place)) if place.endswith(".py") else importlib.import_module(place)
-    except TracelensError:
-        raise
-    except Exception as error:  # the user's code: anything can come of it
-        raise SourceError(f"{place}: cannot be imported: {type(error).__name__}: {error}") from error
     found = getattr(module, name, None)
     if not callable(found):
         raise SourceError(f"{place}: expected a function {name}, found {'none' if found is None else 'something else'}")
@@ -108,10 +107,24 @@ def _loaded(file: Path) -> Any:
 
 def _made(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
     """The model and its inputs. Raises SourceError where the function fails or returns something else."""
-    try:
+    with _users_code(f"{subject}: fails"):
         made = make()
-    except Exception as error:  # the user's code: anything can come of it
-        raise SourceError(f"{subject}: fails: {type(error).__name__}: {error}") from error
-    if not isinstance(made, tuple) or len(made) != 2 or not hasattr(made[0], "named_modules"):
+        is_pair = isinstance(made, tuple) and len(made) == 2 and hasattr(made[0], "named_modules")
+    if not is_pair:
         raise SourceError(f"{subject}: expected it to return (model, inputs), found {type(made).__name__}")
-    return made
+    model, inputs = made
+    return model, inputs
+
+
+@contextmanager
+def _users_code(what: str) -> Iterator[None]:
+    """Turn whatever the user's code raises into a SourceError of one line, sys.exit too: that is not our exit code."""
+    try:
+        yield
+    except (TracelensError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        if isinstance(error, SystemExit) and error.code == 128 + signal.SIGTERM:  # ours, of a SIGTERM
+            raise
+        said = f"{type(error).__name__}: {first_line(error)}"
+        raise SourceError(f"{what}: {said}; tracelens --debug collect timings shows where") from error

@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from tracelens.derive.calls.functions import VIEWS
 from tracelens.derive.calls.terms import NCHW, layout_of
+from tracelens.errors import SourceError, first_line
 from tracelens.trace import Trace
 
 EXPORT, OBSERVER, ADJACENCY = "export", "observer", "adjacency"
@@ -23,6 +25,7 @@ MOST_STEPS = 50
 """Of more steps than this the first ones are looked at."""
 _TENSORS = {"conv2d": 3, "linear": 3, "add": 2, "mul": 2, "cat": 99}
 _ARGUED = {"conv2d": slice(0, 4), "max_pool2d": slice(0, 3), "avg_pool2d": slice(0, 3)}
+_SHAPES = list[list[int | list[int]]]
 _DTYPES = {"float": "float32", "c10::Half": "float16", "c10::BFloat16": "bfloat16", "double": "float64"}
 
 
@@ -95,6 +98,9 @@ def measured_calls(trace: Trace, kernels: pl.DataFrame, chosen: pl.Expr) -> pl.D
     )  # fmt: skip
     ops = trace.select("spans", "rank", *columns, where=chosen & (pl.col("kind") == "op"))
     parents = ops.select("span_id", "parent_id").join(ops.select(parent_id="span_id"), on="parent_id", how="semi")
+    is_wrong = (pl.col("parent_id") >= pl.col("span_id")) | pl.col("span_id").is_duplicated()
+    if n_wrong := parents.filter(is_wrong).height:
+        raise SourceError(f"{trace.name}: the parent_id of {n_wrong:,} ops is no earlier span; collect it again")
     ns, moves = pl.col("duration_ns"), pl.col("primitive") == "layout"
     times = (
         _to_outermost(kernels.drop_nulls("span_id"), parents)
@@ -108,7 +114,10 @@ def measured_calls(trace: Trace, kernels: pl.DataFrame, chosen: pl.Expr) -> pl.D
 
 
 def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
-    """Rows whose span_id is that of the outermost op around; `parents` are the ops that are within others."""
+    """Rows whose span_id is that of the outermost op around.
+
+    `parents` are the ops that are within others, each once and later than its parent: so the loop ends.
+    """
     while True:
         above = rows.join(parents, on="span_id", how="left", maintain_order="left")
         if above["parent_id"].null_count() == rows.height:
@@ -119,12 +128,12 @@ def _to_outermost(rows: pl.DataFrame, parents: pl.DataFrame) -> pl.DataFrame:
 def _described(row: dict[str, Any]) -> dict[str, Any]:
     """Operator, call key, shape of the first tensor, weight, dtype and layout of a measured op."""
     op = plain_op(row["name"])
-    shapes = _decoded(row["input_shapes"]) or []
-    strides = _decoded(row["input_strides"]) or []
-    if op == "cat" and shapes and isinstance(shapes[0], list) and shapes[0] and isinstance(shapes[0][0], list):
+    shapes = _recorded(row["input_shapes"], _SHAPES)
+    strides = _recorded(row["input_strides"], _SHAPES)
+    if op == "cat" and shapes and shapes[0] and isinstance(shapes[0][0], list):
         shapes, strides = shapes[0], (strides[0] if strides else [])
-    concrete = [value for value in _decoded(row["concrete_inputs"]) or [] if value is not None]
-    dtypes = _decoded(row["input_dtypes"]) or [""]
+    concrete = [value for value in _recorded(row["concrete_inputs"], list[Any]) if value is not None]
+    dtypes = _recorded(row["input_dtypes"], list[str]) or [""]
     first = shapes[0] if shapes and all(isinstance(n, int) for n in shapes[0]) else []
     known = layout_of(first, strides[0]) if strides and len(first) == 4 else None
     return {
@@ -135,8 +144,20 @@ def _described(row: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _decoded(text: str | None) -> Any:
-    return None if text is None else json.loads(text)
+def _recorded(text: str | None, kind: Any) -> Any:
+    """A cell's JSON; empty where torch recorded none, or none of that kind."""
+    try:
+        return msgspec.json.decode(text or "[]", type=kind)
+    except (msgspec.DecodeError, UnicodeError):
+        return []
+
+
+def _decoded(row: dict[str, Any], column: str, kind: Any) -> Any:
+    """The JSON of a cell of the graph; None of null. Raises SourceError for text of another kind."""
+    try:
+        return None if row[column] is None else msgspec.json.decode(row[column], type=kind)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise SourceError(f"graph.{column} of {row['node']}: {first_line(error)}; collect it again") from error
 
 
 def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
@@ -234,15 +255,15 @@ def _of_graph(graph: pl.DataFrame, rows: Sequence[dict[str, Any]]) -> Calls:
     # The model itself goes by its class in the trace, and by nothing in the graph.
     root = next((row["module_path"] for row in rows if "." not in row["module_path"] and row["op"] in VIEWS), "")
     for row in graph.sort("call_order").iter_rows(named=True):
-        shape = tuple(_decoded(row["shape"]) or ())
+        shape = tuple(_decoded(row, "shape", list[int]) or ())
         known[row["node"]] = shape
-        inputs: list[str | None] = _decoded(row["inputs"])
+        inputs: list[str | None] = _decoded(row, "inputs", list[str | None])
         shapes = [known.get(name, ()) if name else () for name in inputs]
         node = Node(
             name=row["node"], op=row["op"], inputs=tuple(name for name in inputs if name), shape=shape,
-            call=call_key(row["op"], shapes, _decoded(row["arguments"])), dtype=row["dtype"] or "",
+            call=call_key(row["op"], shapes, _decoded(row, "arguments", list[Any])), dtype=row["dtype"] or "",
             weight=shapes[1] if row["op"] in ("conv2d", "linear") else (), module_path=row["module_path"] or "",
-            layout=layout_of(shape, _decoded(row["strides"])) or NCHW, is_output=row["is_output"],
+            layout=layout_of(shape, _decoded(row, "strides", list[int])) or NCHW, is_output=row["is_output"],
             alias_of=row["alias_of"] or "",
         )  # fmt: skip
         if row["op"] in GIVEN:
