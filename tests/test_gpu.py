@@ -1,5 +1,6 @@
 """Live capture on a real GPU: `python -m pytest -m gpu`. Elsewhere skipped; what such runs gave lies in samples/."""
 
+import functools
 import importlib.util
 import os
 import subprocess
@@ -14,15 +15,16 @@ from tracelens.analyses import layer_attribution
 from tracelens.running.nvml import Sampler
 
 
-def has_gpu() -> bool:
+@functools.cache
+def n_gpus() -> int:
     """Asked in a process of its own, so that no test runs in one that has used CUDA."""
     if importlib.util.find_spec("torch") is None:
-        return False
-    asked = "import torch, sys; sys.exit(not torch.cuda.is_available())"
-    return subprocess.run([sys.executable, "-c", asked], capture_output=True, check=False).returncode == 0
+        return 0
+    asked = "import torch; print(torch.cuda.device_count())"
+    return int(subprocess.run([sys.executable, "-c", asked], capture_output=True, check=False).stdout or 0)
 
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not has_gpu(), reason="needs an NVIDIA GPU and a torch with CUDA")]
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not n_gpus(), reason="needs an NVIDIA GPU and a torch with CUDA")]
 ROOT = Path(__file__).resolve().parents[1]
 SCRIPT = """
 import sys
@@ -158,3 +160,42 @@ def test_layers_are_timed_by_every_method(tmp_path: Path) -> None:
     assert set(timings["method"]) == {"e2e", "layer", "subtraction", "profiler", "cuda_event"}
     cuda_self = timings.filter(method="profiler", quantity="CUDA_self", is_warmup=False)
     assert cuda_self["duration_ns"].min() > 0  # type: ignore[operator]
+
+
+# Rank 1 has three times the batch of the others.
+RANKS = """
+import os, torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+dist.init_process_group("nccl")
+device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+torch.cuda.set_device(device)
+model = nn.Sequential(*[layer for _ in range(8) for layer in (nn.Linear(4096, 4096), nn.ReLU())]).to(device)
+model = DistributedDataParallel(model, device_ids=[device.index])
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+x = torch.randn(1024 * (3 if dist.get_rank() == 1 else 1), 4096, device=device)
+for _ in range(30):
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
+torch.cuda.synchronize()
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.skipif(n_gpus() < 2, reason="needs two GPUs")
+def test_ranks_that_torchrun_started_wait_for_the_slow_one(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(RANKS)
+    start = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py"]
+    subprocess.run(
+        [sys.executable, "-m", "tracelens", "collect", "torch", "--out", "t.tracelens", "--", *start],
+        cwd=tmp_path, check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+    )  # fmt: skip
+    trace = tl.open(tmp_path / "t.tracelens")
+    assert trace.ranks["node"].to_list() == [0, 0]
+    row = tl.analyses.job(trace).row(0, named=True)
+    assert (row["bound"], row["rank"], row["cause"]) == ("straggler", 1, "compute")
+    waits = tl.analyses.waiting(trace).sort("rank")
+    assert waits["awaited_rank"][0] == 1
+    assert waits["exposed_ns"][0] > waits["exposed_ns"][1]

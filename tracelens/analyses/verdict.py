@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis
+from tracelens.derive.ranks.waiting import waiting_pairs
 from tracelens.derive.time.advice import advise
 from tracelens.derive.time.judging import RankTime, busy_places, idle_places, judged_ranks, step_sentences
 from tracelens.derive.time.process_time import require_time, unseen_device
@@ -18,7 +19,7 @@ _HANDFUL, _SCARCE, _SEVERAL_STEPS = 5, 0.01, 2
 """With fewer kernels, or work in a smaller share of the time, nothing can be said of what limits a program."""
 _PARTS = {
     "communication": "the device only communicates",
-    "waiting": "the device waits in collectives for other ranks",
+    "waiting": "the device waits in collectives for rank {}",
     "copy": "the device only copies",
     "input": "the device waits for input data",
     "allocation": "the device waits while memory is allocated or released",
@@ -53,7 +54,13 @@ def verdict(trace: Trace) -> pl.DataFrame:
     require_time(trace, "verdict")
     judged = judged_ranks(trace)
     places = _places(trace)
-    rows = [_too_little(rank) if _is_too_little(rank) else _judgement(rank, places) for rank in judged]
+    order = ["rank", "exposed_ns", "awaited_rank"]
+    pairs = waiting_pairs(trace).sort(order, descending=[False, True, False])
+    awaited = dict(pairs.unique("rank", keep="first", maintain_order=True).select("rank", "awaited_rank").iter_rows())
+    rows = [
+        _too_little(rank) if _is_too_little(rank) else _judgement(rank, places, awaited.get(rank.rank))
+        for rank in judged
+    ]
     return VERDICT.conform(pl.DataFrame(rows, schema=VERDICT.schema))
 
 
@@ -76,8 +83,8 @@ def _too_little(rank: RankTime) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _judgement(rank: RankTime, places: dict[tuple[int, str], str]) -> dict[str, object]:
-    """The row of a rank."""
+def _judgement(rank: RankTime, places: dict[tuple[int, str], str], awaited: int | None) -> dict[str, object]:
+    """The row of a rank, which waits most for the awaited one."""
     first, second = sorted(_PARTS, key=rank.share, reverse=True)[:2]
     computing = rank.share("compute")
     bound = rank.bound
@@ -86,7 +93,7 @@ def _judgement(rank: RankTime, places: dict[tuple[int, str], str]) -> dict[str, 
     at = f", mostly {_in(what)}" if what else ""
     evidence = f"the {rank.subject} computes {computing:.1%} {of_step}{at}"
     if bound != "compute":
-        words = (_PARTS_OF_PROCESS if rank.is_process else _PARTS).get(first, _PARTS[first])
+        words = (_PARTS_OF_PROCESS if rank.is_process else _PARTS).get(first, _PARTS[first]).format(awaited)
         evidence = f"{words} {rank.share(first):.1%} {of_step}{at}; it computes {computing:.1%}"
     other = second if bound != "compute" else first
     if rank.share(other) >= max(_LITTLE, _NEAR * rank.share(bound) if bound != "compute" else 0):

@@ -181,4 +181,4 @@ def _communication(found: _Found) -> Iterator[_Advice]:
     words = "Overlap communication with computing (buckets, a later wait)"
     yield int(found.judged["communication"]), words, "time_breakdown"
     words = "Give all ranks equally much to do: collectives wait for the slowest rank"
-    yield int(found.judged["waiting"]), words, "time_breakdown"
+    yield int(found.judged["waiting"]), words, "waiting"

@@ -102,6 +102,8 @@ def _shared_loss(found: Straggler, judged: list[RankTime]) -> tuple[str, float]:
 def _doubt(matched: Matched) -> str | None:
     """Why the clocks do not allow to name a rank; null where they do."""
     skew = (matched.calls["last_start_ns"] - matched.calls["first_start_ns"]).median()
+    if (matched.clocks["basis"] == "unknown").any():
+        return "the hosts' clocks cannot be compared, as they share too few collectives: which rank is late is unknown"
     unsure = matched.clocks["uncertainty_ns"].max()
     if isinstance(skew, int | float) and isinstance(unsure, int | float) and unsure > skew:
         return (
