@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import operator
+import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -16,7 +18,8 @@ from run import CALLS, ROUNDS, Results, quartiles
 
 
 def run(results: Results, *, quick: bool) -> None:
-    """A line a subject and way, each beside how far its outputs are from torch's on the CPU."""
+    """A line a subject and way, each beside how far its outputs are from torch's on the CPU; then one with kernels."""
+    calls = []
     for subject, model, given in results.subjects(quick=quick):
         with torch.no_grad():
             program = torch.export.export(model, (given,)).run_decompositions({})
@@ -27,7 +30,11 @@ def run(results: Results, *, quick: bool) -> None:
         call = partial(computed, program.graph, held, jnp.asarray(given.numpy()))
         fast = jax.jit(partial(computed, program.graph))
         for way, own in (("JAX, op by op", call), ("jax.jit", partial(fast, held, jnp.asarray(given.numpy())))):
-            results.attempt({"subject": subject, "tf32": "default", "way": way}, rounds, own, expected)
+            about = {"subject": subject, "tf32": "default", "way": way}
+            if results.attempt(about, rounds, own, expected):
+                calls.append((about, own))
+    for about, own in calls if jax.default_backend() == "gpu" else ():
+        results.attempt({**about, "what": "kernels"}, kernels, own)
 
 
 def rounds(call: Callable[[], Any], expected: Any) -> dict[str, Any]:
@@ -44,6 +51,20 @@ def rounds(call: Callable[[], Any], expected: Any) -> dict[str, Any]:
     wanted = jnp.asarray(expected.numpy())
     difference = float(jnp.abs(made - wanted).max() / jnp.abs(wanted).max())
     return {"wall_ns": quartiles(walls), "largest_difference": difference}
+
+
+def kernels(call: Callable[[], Any], n: int = 5) -> dict[str, Any]:
+    """Kernel time and kernels a call, by JAX's profiler: what ran on the device's streams but copies and fills."""
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            for _ in range(n):
+                last = call()
+            last.block_until_ready()
+        (file,) = Path(folder).rglob("*.xplane.pb")
+        planes = list(jax.profiler.ProfileData.from_file(str(file)).planes)
+    lines = [line for plane in planes if "device:GPU" in plane.name for line in plane.lines if "Stream" in line.name]
+    own = [event for line in lines for event in line.events if not event.name.lower().startswith("mem")]
+    return {"kernel_ns": round(sum(event.duration_ns for event in own) / n), "n_kernels": len(own) / n}
 
 
 def computed(graph: Any, held: dict[str, Any], image: Any) -> Any:

@@ -277,6 +277,9 @@ def compiled(torch: Any, results: Results, mode: str, *, quick: bool) -> None:
         with torch.no_grad():
             return what(torch, partial(fast, image))
 
+    if mode == "max-autotune":
+        # Threads compile the kernels to choose from: those of worker processes are compiled once more to be timed.
+        torch._inductor.config.compile_threads = 1  # noqa: SLF001 - as above
     for what in (timed, kernels) if device == "cuda" else (timed,):
         for subject, model, given in results.subjects(quick=quick):
             about = {"subject": subject, "tf32": "default", "way": f"torch.compile, {mode}"}

@@ -57,7 +57,7 @@ def study_modes(stage: Stage, options: argparse.Namespace) -> None:
     with torch.no_grad(), stage.alone():
         for device in dict.fromkeys((options.device, "cpu")):
             stage.attempt("warm up", lambda d=device: compiled(Product(), "default", torch.ones(3, 3, device=d)))
-        for kind, what, network, shape in by_mode(quick=options.quick):
+        for kind, what, network, shape in by_mode(quick=options.quick, only=options.sizes):
             x = torch.randn(*shape, device="cpu" if kind == ON_CPU else options.device)
             rows.append({"kind": kind, **what, "compile_s": {}})
             in_every_mode(stage, rows[-1], network.to(x.device).eval(), x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -133,8 +134,13 @@ def operations(*, quick: bool) -> list[tuple[str, dict[str, int], nn.Module, tup
     return found if quick else found + resnet_convolutions(images)
 
 
-def by_mode(*, quick: bool) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
-    """The same of those that are compiled in every mode: those whose turn comes late may find no time left."""
+def by_mode(*, quick: bool, only: Sequence[int] = ()) -> list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]]:
+    """The same of those that are compiled in every mode: those whose turn comes late may find no time left.
+
+    `only`: matrix products on the CPU of these sizes.
+    """
+    if only:
+        return [(ON_CPU, {"size": n}, Product(), (n, n)) for n in only]
     side, images = (8, 1) if quick else (56, 32)
     found: list[tuple[str, dict[str, int], nn.Module, tuple[int, ...]]] = []
     for kernel in (1,) if quick else (1, 3, 5):

@@ -60,6 +60,7 @@ def main() -> None:
     parser.add_argument("--subtract", action="store_true", help="only layer subtraction, into the same folder")
     parser.add_argument("--all", action="store_true", help="everything, one part after the other, each in its minutes")
     parser.add_argument("--modes", action="store_true", help="only some operations in every mode, into OUT")
+    parser.add_argument("--sizes", nargs="*", type=int, default=(), help="with --modes: products on the CPU of these")
     parser.add_argument("--models", nargs="*", default=None)
     parser.add_argument(
         "--timings", nargs="*", default=None, help="models whose layers are timed by every method, where OUT lacks them"
@@ -195,9 +196,17 @@ def write_results(options: argparse.Namespace, names: list[str]) -> None:
 
 
 def merged(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """Both, the later one where they differ; what was compiled and timed by mode."""
+    """Both, the later one where they differ; what was compiled and timed by mode, and single operations in each."""
     by_mode = {key: {**before.get(key, {}), **now.get(key, {})} for key in ("compile_s", "e2e")}
+    anew = {_operation(row) for row in now.get("modes", ())}
+    kept = [row for row in before.get("modes", ()) if _operation(row) not in anew]
+    by_mode["modes"] = [*kept, *now.get("modes", ())]
     return {**before, **now, **{key: found for key, found in by_mode.items() if found}}
+
+
+def _operation(row: dict[str, Any]) -> tuple[Any, ...]:
+    """What tells a single operation from another."""
+    return row["kind"], row.get("size"), row.get("kernel")
 
 
 def be_one(options: argparse.Namespace) -> None:
