@@ -25,6 +25,11 @@ LINKS = ("launched", "graph", "pre_window", "unlinked", "unknown")
 LINK = Column("link", STR, "How the work was linked to a call: launched; graph (a replay); pre_window (the call came "
     "before the capture); unlinked (its call is missing).", values=LINKS)  # fmt: skip
 GRAPH_NODE = Column("graph_node_id", I64, "Node of the CUDA graph that was replayed.", nullable=True)
+_SHAPE = tuple(
+    Column(f"{what}_{axis}", I32, f"{what.capitalize()} size along {axis}.", nullable=True)
+    for what in ("grid", "block")
+    for axis in "xyz"
+)
 PHASES = ("forward", "backward", "optimizer", "other", "unknown")
 
 DEVICES = Table("devices", "A device in the trace.", (
@@ -82,6 +87,8 @@ API_CALLS = Table("api_calls", "A call into the CUDA or HIP runtime or driver.",
     STEP, SITE,
     Column("op_span_id", I64, "Outermost op around the call, in a trace with sites.", nullable=True),
     Column("op_offset_ns", I64, "Start of the call after that op's start.", nullable=True),
+    Column("kernel", STR, "Kernel that the call launches, where its arguments tell (ROCm).", nullable=True),
+    *_SHAPE,
 ), ("start_ns",))  # fmt: skip
 
 SITES = Table("sites", "A site that calls are made at: the op, module and phase around them, and how deep. Derived "
@@ -160,11 +167,7 @@ KERNELS = Table("kernels", "An execution of a kernel on a device.", (
     Column("library", STR, "Library that the kernel's code comes from.", values=LIBRARIES),
     Column("primitive", STR, "Kind of computation.", values=PRIMITIVES),
     *_DEVICE_WORK,
-    *(
-        Column(f"{what}_{axis}", I32, f"{what.capitalize()} size along {axis}.", nullable=True)
-        for what in ("grid", "block")
-        for axis in "xyz"
-    ),
+    *_SHAPE,
     Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
     Column("static_shared_bytes", I64, "Shared memory fixed at compile time, a block.", nullable=True),
     Column("dynamic_shared_bytes", I64, "Shared memory asked for at launch, a block.", nullable=True),

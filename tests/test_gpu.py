@@ -12,6 +12,7 @@ import pytest
 
 import tracelens as tl
 from tracelens.analyses import layer_attribution
+from tracelens.analyses.layer_attribution import notes
 from tracelens.running.nvml import Sampler
 
 
@@ -144,6 +145,73 @@ def test_replayed_graphs_are_placed_by_the_mode_without(tmp_path: Path) -> None:
     # What the program launches itself, such as the copy of the input to where the graph reads it, is no layer's.
     in_graphs = replayed.kernels.filter(link="graph")["duration_ns"].sum()
     assert named_ns(replayed, base)[0] == in_graphs > 0
+
+
+MODELS = ("vit", "vit_bf16", "resnet")
+MAIN = pl.col("primitive_conv_ns") + pl.col("primitive_gemm_ns") + pl.col("primitive_attention_ns") > 0
+
+
+def run_replayed(folder: Path, *words: str) -> None:
+    """Run a program of tests/gpu/replayed.py."""
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+    subprocess.run([*words], cwd=folder, check=True, env=variables)
+
+
+def of_replayed(folder: Path, model: str, batch: int, mode: str, *options: str) -> tl.Trace:
+    """The trace of a model in a mode, taken by the command that a user types."""
+    out = folder / f"{model}_{batch}_{mode}.tracelens"
+    command = [sys.executable, "-m", "tracelens", "collect", "torch", *options, "--out", str(out), "--"]
+    run_replayed(folder, *command, sys.executable, str(ROOT / "tests/gpu/replayed.py"), model, str(batch), mode)
+    return tl.open(out)
+
+
+def layers_of(frame: pl.DataFrame) -> set[str]:
+    return set(frame.filter(~pl.col("layer").str.starts_with("("))["layer"])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_replays_of_a_compiled_model_are_named_from_their_own_trace(tmp_path: Path, model: str) -> None:
+    pytest.importorskip("torchvision")
+    eager = layer_attribution(of_replayed(tmp_path, model, 8, "eager"))
+    replayed = of_replayed(tmp_path, model, 8, "reduce-overhead", "--compile-provenance")
+    assert "graph" in set(replayed.kernels["link"])
+    named, total = named_ns(replayed)
+    assert named >= 0.95 * total
+    frame = layer_attribution(replayed)
+    assert layers_of(frame) <= layers_of(eager)
+    assert layers_of(frame.filter(MAIN)) == layers_of(eager.filter(MAIN))
+    # A capture of another batch size places nothing.
+    other = of_replayed(tmp_path, model, 2, "default", "--compile-provenance")
+    assert "base capture" not in set(layer_attribution(replayed, base=other)["evidence"])
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_replays_are_placed_by_the_capture_of_their_graph(tmp_path: Path, model: str) -> None:
+    pytest.importorskip("torchvision")
+    for batch in (2, 4):
+        program = str(ROOT / "tests/gpu/replayed.py")
+        run_replayed(tmp_path, sys.executable, program, model, str(batch), "graphs", str(tmp_path))
+    traces = {
+        (what, batch): tl.collect(tmp_path / f"{model}_{batch}_{what}.pt.trace.json.gz")
+        for what in ("capture", "replay", "both", "eager")
+        for batch in (2, 4)
+    }
+    for batch in (2, 4):
+        # Two replays, and two calls without a graph.
+        eager = layer_attribution(traces["eager", batch]).filter(pl.col("n_kernels") > 0)
+        for what, base in (("replay", traces["capture", batch]), ("both", None)):
+            replayed = traces[what, batch]
+            named, total = named_ns(replayed, base)
+            assert named >= 0.95 * total
+            frame = layer_attribution(replayed, base=base).filter(pl.col("evidence") == "graph capture")
+            columns = ["layer", "phase", "n_kernels"]
+            assert set(frame.select(columns).rows()) == set(
+                eager.filter(~pl.col("layer").str.starts_with("(")).select(columns).rows()
+            )
+        refused = traces["capture", 6 - batch]
+        frame = layer_attribution(traces["replay", batch], base=refused)
+        assert named_ns(traces["replay", batch], refused)[0] == 0
+        assert "captured is not the one replayed" in " ".join(notes(traces["replay", batch], frame, refused))
 
 
 def test_layers_are_timed_by_every_method(tmp_path: Path) -> None:

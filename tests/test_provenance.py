@@ -10,7 +10,7 @@ import pytest
 
 from tests.cases import layers_with_kernels, make_trace
 from tracelens.collectors import collect
-from tracelens.derive.layers.provenance import kernel_shares, split_kernels
+from tracelens.derive.layers.provenance import calls_in_gap, kernel_shares, split_kernels
 from tracelens.errors import SourceError
 from tracelens.trace import Trace
 from tracelens.trace.sources import detect
@@ -122,11 +122,55 @@ def test_kernels_of_a_replayed_cuda_graph_take_the_library_call_at_their_place()
             node(4, "extern_kernels.mm", "fc2", 1),
         ],
     )
-    # One convolution between the generated kernels takes both kernels there; of the two products, the second takes the
-    # kernel that stands before its main one.
+    # One convolution between the generated kernels takes both kernels there; of the two products, the first takes the
+    # sum over its depth's parts.
     assert [part[:2] for part in parts(trace)] == [
-        (0, "a"), (1, "conv"), (2, "conv"), (3, "b"), (4, "fc1"), (5, "fc2"), (6, "fc2"),
+        (0, "a"), (1, "conv"), (2, "conv"), (3, "b"), (4, "fc1"), (5, "fc1"), (6, "fc2"),
     ]  # fmt: skip
+
+
+MM, ADDMM, CONV, SDPA, SORT = (
+    f"extern {name}" for name in ("mm", "addmm", "convolution", "_scaled_dot_product_flash_attention", "sort")
+)
+
+
+@pytest.mark.parametrize(
+    ("primitives", "calls", "found"),
+    [
+        ([], [MM], []),
+        (["gemm"], [], [None]),
+        (["layout", "elementwise"], [CONV], [0, 0]),
+        (["gemm", "gemm", "attention"], [MM, MM, SDPA], [0, 1, 2]),
+        # What prepares a call stands before its main kernel, what finishes one behind it.
+        (["gemm", "reduction", "layout", "conv", "gemm"], [MM, CONV, ADDMM], [0, 0, 1, 1, 2]),
+        # A 1×1 convolution may run as a product; a product never as a convolution.
+        (["gemm", "conv"], [CONV, CONV], [0, 1]),
+        (["conv"], [MM, CONV], [1]),
+        # A call that launched nothing here.
+        (["gemm", "attention"], [MM, SORT, SDPA], [0, 2]),
+        (["gemm", "indexing", "gemm"], [MM, SORT, MM], [0, 1, 2]),
+        # A name that is not known may be any call's.
+        (["gemm", "unknown", "gemm"], [MM, SDPA, MM], [0, 1, 2]),
+        (["gemm"], [SDPA, CONV, SDPA], [1]),
+        (["attention"], [MM, CONV], [None]),
+    ],
+)
+def test_library_calls_take_the_kernels_between_generated_ones(
+    primitives: list[str], calls: list[str], found: list[int | None]
+) -> None:
+    assert calls_in_gap(primitives, calls) == found
+
+
+def test_layers_that_repeat_are_told_apart_though_library_calls_stand_between_their_generated_kernels() -> None:
+    """Alignment by the longest block of equal names found the two at the end first, and lost a layer."""
+    names = [("triton_a", "fused"), ("g1", "gemm"), ("triton_b", "fused"), ("g2", "gemm"), ("g3", "gemm")] * 3
+    names += [("triton_a", "fused"), ("triton_b", "fused")]
+    kernels = [kernel(name, 0, 1, primitive=primitive, link="graph") for name, primitive in names]
+    calls = [name if name.startswith("triton") else "extern_kernels.mm" for name, _ in names]
+    modules = [f"{at}.{name}" for at, (name, _) in enumerate(names)]
+    nodes = [node(at, call, module, 1) for at, (call, module) in enumerate(zip(calls, modules, strict=True))]
+    trace = make_trace(spans=[GRAPH], kernels=kernels, provenance=nodes)
+    assert [part[:2] for part in parts(trace)] == list(enumerate(modules))
 
 
 def test_layers_of_a_compiled_submodule_get_their_kernels_whole_or_in_part() -> None:

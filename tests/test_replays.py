@@ -14,7 +14,7 @@ from tests.cases import layers_with_kernels, make_trace
 from tests.nsys_exports import KERNEL, NVTX, RUNTIME, call, kernel, packed, read_both_ways, strings
 from tracelens.analyses import layer_attribution
 from tracelens.analyses.layer_attribution import notes
-from tracelens.derive.layers.replays import align
+from tracelens.derive.layers.aligning import align
 from tracelens.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[1]

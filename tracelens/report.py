@@ -154,6 +154,8 @@ def run_section(
     try:
         with blame_rows(*(one for one in (base, trace) if one is not None)):
             frame = analysis.run(*traces, **more)
-            return Section(analysis, frame, merge_ranks(analysis.notes(*traces, frame)) if analysis.notes else [])
+            others = (base,) if analysis.takes_base else ()
+            said = analysis.notes(*traces, frame, *others) if analysis.notes else []
+            return Section(analysis, frame, merge_ranks(said))
     except MissingTableError as error:
         return Section(analysis, analysis.result.empty(), [], str(error))

@@ -33,7 +33,7 @@ ARG_KEYS = {
     "Bytes": NUMERAL, "Total Allocated": NUMERAL, "Total Reserved": NUMERAL, "Collective name": TEXT,
     "Process Group Name": TEXT, "Process Group Description": TEXT, "Group size": NUMERAL, "dtype": TEXT,
     "In msg nelems": NUMERAL, "Out msg nelems": NUMERAL, "Process Group Ranks": TEXT, "In split size": TEXT,
-    "Out split size": TEXT, "Src Rank": NUMERAL, "Dst Rank": NUMERAL, "Seq": NUMERAL, "value": REAL,
+    "Out split size": TEXT, "Src Rank": NUMERAL, "Dst Rank": NUMERAL, "Seq": NUMERAL, "value": REAL, "kernel": TEXT,
 }  # fmt: skip
 """Keys of an event's args; other keys are skipped."""
 KEYS = EVENT_KEYS | ARG_KEYS
@@ -73,6 +73,7 @@ _WORK = (
     Column("correlation_id", TAKE, "correlation"),
     Column("graph_node_id", TAKE, "graph node id"),
 )
+_SHAPE = tuple(Column(f"{key}_{'xyz'[axis]}", TAKE, key, axis=axis) for key in ("grid", "block") for axis in range(3))
 _SIZED = (*_WORK, Column("size_bytes", TAKE, "bytes"), *_TIMES)
 
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -97,11 +98,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_THREAD,
         Column("category", WORD, "cat"),
         Column("correlation_id", TAKE, "correlation"),
+        Column("kernel", WORD, "kernel"),
+        *_SHAPE,
         *_TIMES,
     ),
     "kernels": (
         *_WORK,
-        *(Column(f"{key}_{'xyz'[axis]}", TAKE, key, axis=axis) for key in ("grid", "block") for axis in range(3)),
+        *_SHAPE,
         Column("registers_per_thread", TAKE, "registers per thread"),
         Column("shared_bytes", TAKE, "shared memory"),
         Column("grid_blocks_per_sm", TAKE, "blocks per SM"),

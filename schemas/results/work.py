@@ -111,7 +111,8 @@ LAYER_ATTRIBUTION = Table("layer_attribution",
         "The part of duration_total_ns that ran in the model's root module, or a wrapper of it, and in no layer."),
     Column("layout_frac", pl.Float64, "Share of the row's time in kernels that only move or rearrange data."),
     Column("evidence", pl.String, "Evidence for the layer, that of most time where it differs. In a layer: module "
-        "span, backward sequence, graph node (the place where a replayed CUDA graph's node was made), base capture (a "
+        "span, backward sequence, graph node (the place where a replayed CUDA graph's node was made), graph "
+        "capture (a launch recorded while the graph was captured), base capture (a "
         "run without graphs), compile provenance with the rule that found the module; in brackets: why there is no "
         "layer."),
     Column("low_ns", pl.Int64, "Least time the layer can have, where fused kernels were split."),

@@ -19,11 +19,11 @@ class Analysis:
     the finding in words, plus whatever the reader must know to trust it; plain text, one sentence or two an entry.
     `shown`: the columns that people need first, all where there is none; a narrow terminal drops the last ones, HTML
     has the others after them, CSV and JSON have all as they are declared. `charts` takes the resulting frame.
-    `takes_base`: the trace compared with, where there is one, is passed as `base`. `of_host`: it reads all spans, for
-    what a trace without kernels is asked; a report on one with kernels has it where it is named. `of_one_program`: it
-    matches what two runs of one program have in common, and is not run on others. `is_judged`: it takes `rules`.
-    `takes_peaks`: it takes a device's `peaks`, where some are given. `of_ranks`: it compares ranks, and a report of one
-    has it only where it is named.
+    `takes_base`: the trace compared with, where there is one, is passed as `base`, to `notes` after the frame.
+    `of_host`: it reads all spans, for what a trace without kernels is asked; a report on one with kernels has it where
+    it is named. `of_one_program`: it matches what two runs of one program have in common, and is not run on others.
+    `is_judged`: it takes `rules`. `takes_peaks`: it takes a device's `peaks`, where some are given. `of_ranks`: it
+    compares ranks, and a report of one has it only where it is named.
     """
 
     question: str

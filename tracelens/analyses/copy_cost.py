@@ -94,7 +94,7 @@ def _pinned_rates(trace: Trace) -> pl.DataFrame:
     return sums.select("direction", rate=_bandwidth(pl.col("size_bytes"), pl.col("duration_ns"))).drop_nulls()
 
 
-def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
+def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list[str]:
     """The findings: casts that discard copied bytes, pageable memory, and how much of it delays the device."""
     found = []
     kinds = ["rank", "direction", "source_memory", "destination_memory"]

@@ -5,6 +5,8 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Chart, SplitBars, named
 from tracelens.derive.layers.attribution import PRE_WINDOW, attribute_kernels
+from tracelens.derive.layers.graph_captures import EVIDENCE as CAPTURE_EVIDENCE
+from tracelens.derive.layers.graph_captures import captured_graphs
 from tracelens.derive.layers.replays import BASE_EVIDENCE, UNATTRIBUTED, has_replays
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
@@ -25,10 +27,12 @@ def layer_attribution(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     unattributed.
 
     A kernel of a replayed CUDA graph belongs to the module around the call that made its node, where the source records
-    nodes. Otherwise `base`, a capture of the same program without graphs, places it: the sequences of both runs'
-    kernels are aligned by name, and a replayed kernel gets the layer of the one that it is aligned with (evidence: base
-    capture). Unaligned kernels stay as they were, and all do where less than half are aligned. Raises MissingTableError
-    without kernels.
+    nodes. Otherwise the launches that were recorded while the graph was captured, in this trace or in `base`, stand for
+    its kernels in order (evidence: graph capture); a capture with another number of launches, or whose kernels, grids
+    or shapes do not fit, as those of another batch size, is refused. What is left `base`, a capture of the same program
+    without graphs, places: the sequences of both runs' kernels are aligned by name, and a replayed kernel gets the
+    layer of the one that it is aligned with (evidence: base capture). Unaligned kernels stay as they were, and all do
+    where less than half are aligned. Raises MissingTableError without kernels.
     """
     trace.require("layer_attribution", "kernels")
     return _with_rests(attribute_kernels(trace, base=base))
@@ -45,7 +49,7 @@ def _with_rests(frame: pl.DataFrame) -> pl.DataFrame:
     return LAYER_ATTRIBUTION.conform(both.sort(order, descending=[False, True, False, False], maintain_order=True))
 
 
-def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
+def notes(trace: Trace, frame: pl.DataFrame, base: Trace | None = None) -> list[str]:
     """The share that was placed, on what evidence, and what would place the rest."""
     found = []
     for (rank,), part in frame.group_by("rank", maintain_order=True):
@@ -72,8 +76,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
                 f"Rank {rank}: {split.height} rows hold parts of fused kernels, split by the bytes that each module's "
                 "operators put out; low and high are what other splits would give."
             )
-    found += _replays(trace, frame)
-    by_base = (frame["evidence"] == BASE_EVIDENCE).any()
+    found += _replays(trace, frame, base)
+    by_base = frame["evidence"].is_in((BASE_EVIDENCE, CAPTURE_EVIDENCE)).any()
     if not trace.has("layers") and not trace.has("provenance") and not by_base:
         found.append(
             "The trace has no module calls, so layers are unknown; profile with with_stack=True, with_modules=True."
@@ -81,25 +85,47 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     return found
 
 
-def _replays(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """A sentence on what placed the kernels of replayed CUDA graphs, or would place them."""
+def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]:
+    """Sentences on what placed the kernels of replayed CUDA graphs, or would place them."""
     if not has_replays(trace):
         return []
-    ns = pl.col("duration_total_ns")
-    by_base = frame.select(ns.filter(pl.col("evidence") == BASE_EVIDENCE).sum() / ns.sum().clip(1)).item()
-    if by_base:
-        text = (
-            f"Layers that have {by_base:.1%} of kernel time are known from the other trace alone: its kernels ran "
-            "without CUDA graphs in the same order as they are replayed here. That holds if it ran the same program."
+    ns, found = pl.col("duration_total_ns"), []
+    shares = {
+        evidence: frame.select(ns.filter(pl.col("evidence") == evidence).sum() / ns.sum().clip(1)).item()
+        for evidence in (CAPTURE_EVIDENCE, BASE_EVIDENCE)
+    }
+    if shares[CAPTURE_EVIDENCE]:
+        found.append(
+            f"Layers that have {shares[CAPTURE_EVIDENCE]:.1%} of kernel time are known from the launches recorded "
+            "while CUDA graphs were captured: in order they stand for the kernels of a replay."
         )
-    elif frame.filter(evidence="graph node").height:
-        text = "Replayed kernels are placed by where the nodes of their CUDA graphs were made."
-    else:
-        text = (
-            "Kernels were replayed from CUDA graphs, and nothing tells whose they are: report against a capture of the "
-            "same program without graphs (--against), which places them by their order."
+    if shares[BASE_EVIDENCE]:
+        found.append(
+            f"Layers that have {shares[BASE_EVIDENCE]:.1%} of kernel time are known from the other trace alone: its "
+            "kernels ran without CUDA graphs in the same order as they are replayed here. That holds if it ran the "
+            "same program."
         )
-    return [text]
+    if frame["evidence"].str.starts_with("compile provenance").any() and not found:
+        found.append("Kernels of replayed CUDA graphs are placed by the order in which the compiled graph calls them.")
+    if frame.filter(evidence="graph node").height and not found:
+        found.append("Replayed kernels are placed by where the nodes of their CUDA graphs were made.")
+    found += [f"A CUDA graph that was captured is not the one replayed: {why}." for why in _refused(trace, base)]
+    unknown = (
+        "Kernels were replayed from CUDA graphs, and nothing tells whose they are: report against a trace of the same "
+        "program without graphs, or of its graphs' capture (--against), which places them by their order."
+    ) + (" The other trace is no such one: it ran another program or another batch size." if base is not None else "")
+    return found or [unknown]
+
+
+def _refused(trace: Trace, base: Trace | None) -> list[str]:
+    """Why captures of graphs in either trace are not those of replays here."""
+    found = set()
+    for one in (trace, base):
+        captured = captured_graphs(one) if one is not None else None
+        if captured is not None:
+            captured.pairs(trace)
+            found |= captured.refused
+    return sorted(found)
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

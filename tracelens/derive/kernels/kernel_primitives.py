@@ -41,7 +41,7 @@ _ATTENTION = (
 )
 _CONV = (
     r"winograd|Winograd|s?cudnn_[a-z0-9_]*(fprop|dgrad|wgrad|interior|128x|small|medium|large)|_[sh]cudnn_"
-    r"|(im|ex)plicit_convolve|precomputed_convolve|implicit_gemm|ImplicitGemm|(fprop|dgrad|wgrad)(_|[0-9])"
+    r"|(im|ex)plicit_convolve|precomputed_convolve|convolve_common_engine|implicit_gemm|ImplicitGemm|(fprop|dgrad|wgrad)(_|[0-9])"
     r"|conv(olution)?_?depthwise|DepthwiseConv|[dD]epthwise_?[cC]onv|grouped_conv|(^|_)conv[123]d|(^|_)conv_(fwd|bwd)"
     r"|^igemm_(fwd|bwd|wrw)_|gridwise_convolution|naive_conv|[sS]p3AsmConv|MIOpenConv|gcnAsmConv|causal_conv1d"
     r"|^fft[12]d_|pointwise_mult_and_sum_complex|_gcgemm|computeOffsetsKernel|calc_bias_diff"

@@ -6,8 +6,10 @@ import polars as pl
 
 from tracelens.derive.events.sites import accumulation_and_roots, only_in_wrapper
 from tracelens.derive.events.span_trees import with_trees
+from tracelens.derive.layers.graph_captures import EVIDENCE as CAPTURE_EVIDENCE
+from tracelens.derive.layers.graph_captures import captured_graphs
 from tracelens.derive.layers.provenance import split_kernels
-from tracelens.derive.layers.replays import UNATTRIBUTED, has_replays, place_replays
+from tracelens.derive.layers.replays import BASE_EVIDENCE, UNATTRIBUTED, has_replays, pairs_by_name, place_replays
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.schemas.results.work import LAYER_ATTRIBUTION
 from tracelens.trace import Trace
@@ -25,12 +27,11 @@ _KEY = ["rank", "layer", "class_name", "phase"]
 def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | None = None) -> pl.DataFrame:
     """A row for each rank, layer and phase, most time first, as LAYER_ATTRIBUTION declares; empty without kernels.
 
-    `in_steps` leaves out kernels outside of steps, on ranks that mark steps. `base`, a capture of the same program
-    without CUDA graphs, gives replayed kernels their layers.
+    `in_steps` leaves out kernels outside of steps, on ranks that mark steps. `base`, a trace of the same program
+    without CUDA graphs or of their capture, gives replayed kernels their layers.
     """
     ns, bounds = pl.col("duration_ns"), ("low_ns", "high_ns")
-    replays = base if base is not None and base.has("kernels") and has_replays(trace) else None
-    placed = _placed_work(trace, in_steps=in_steps, replays=replays)
+    placed = _placed_work(trace, in_steps=in_steps, base=base)
     sums = placed.group_by(*_KEY, "evidence", "library", "primitive")
     sorts = sums.agg(pl.col("duration_ns", *bounds, "n").sum())
     by_evidence = sorts.group_by(*_KEY, "evidence").agg(ns.sum()).sort("duration_ns", "evidence", descending=True)
@@ -58,20 +59,44 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
 
 def layer_step_times(trace: Trace) -> pl.DataFrame:
     """Time of each layer's and phase's kernels by step: rank, layer, phase, step, duration_ns."""
-    placed = _placed_work(trace, in_steps=True, replays=None, key=("step",))
+    placed = _placed_work(trace, in_steps=True, base=None, key=("step",))
     return placed.group_by("rank", "layer", "phase", "step").agg(pl.col("duration_ns").sum())
 
 
-def _placed_work(trace: Trace, *, in_steps: bool, replays: Trace | None, key: Sequence[str] = ()) -> pl.DataFrame:
+def _placed_work(trace: Trace, *, in_steps: bool, base: Trace | None, key: Sequence[str] = ()) -> pl.DataFrame:
     """Kernels, parts or kinds of them (told apart by `key` too) with layer, phase, evidence, times and number n."""
-    if not trace.has("provenance") and replays is None:
+    replays = _replays(trace, base)
+    if not trace.has("provenance") and not replays:
         kinds = _kinds(trace, in_steps=in_steps, more=key)
         return name_layers(kinds, trace).with_columns(low_ns="duration_ns", high_ns="duration_ns")
-    parts = place_parts(trace)
-    if replays is not None:
-        parts = place_replays(parts, trace, replays, place_parts(replays))
+    parts = _placed_parts(trace, replays)
     parts = parts.filter(_in_steps(trace)) if in_steps else parts
     return parts.with_columns(n=pl.lit(1, pl.Int64))
+
+
+_Replays = list[tuple[pl.DataFrame, pl.DataFrame, str]]
+
+
+def _replays(trace: Trace, base: Trace | None = None) -> _Replays:
+    """What is known of replayed kernels: pairs, the parts of what they are paired with, and the evidence's name."""
+    if not has_replays(trace):
+        return []
+    found = []
+    for one in (trace, base):
+        captured = captured_graphs(one) if one is not None else None
+        if captured is not None and (pairs := captured.pairs(trace)).height:
+            found.append((pairs, place_parts(captured.work), CAPTURE_EVIDENCE))
+    if base is not None and base.has("kernels"):
+        found.append((pairs_by_name(trace, base), place_parts(base), BASE_EVIDENCE))
+    return found
+
+
+def _placed_parts(trace: Trace, replays: _Replays) -> pl.DataFrame:
+    """As `place_parts`, with replayed kernels placed by what is known of them."""
+    parts = place_parts(trace)
+    for pairs, base_parts, evidence in replays:
+        parts = place_replays(parts, pairs, base_parts, evidence)
+    return parts
 
 
 def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.DataFrame:
@@ -127,10 +152,10 @@ def place_parts(trace: Trace) -> pl.DataFrame:
 
 
 def in_launch_order(trace: Trace) -> pl.DataFrame:
-    """Every kernel of each rank in the order of the calls that launched them."""
+    """Every kernel of each rank in the order of the calls that launched them, or of the nodes of a replayed graph."""
     launches = trace.api_calls.select("rank", "api_call_id", launch_ns="start_ns")
     kernels = trace.kernels.join(launches, on=["rank", "api_call_id"], how="left")
-    return kernels.sort("rank", "launch_ns", "start_ns")
+    return kernels.sort("rank", "launch_ns", "graph_node_id", "start_ns")
 
 
 _OWN_ROWS = ("communication kernel", "autograd node", "optimizer marker")
@@ -210,6 +235,9 @@ def kernel_layers(trace: Trace) -> pl.DataFrame:
     """The layer of each kernel: rank, kernel_id, layer; a fused kernel's layers are joined by a comma."""
     if not trace.has("kernels"):
         return trace.select("kernels", "rank", "kernel_id").with_columns(layer=pl.lit(""))
-    if not trace.has("provenance"):
+    replays = _replays(trace)
+    if not trace.has("provenance") and not replays:
         return name_layers(_located(trace), trace).select("rank", "kernel_id", "layer")
-    return place_parts(trace).group_by("rank", "kernel_id").agg(pl.col("layer").unique().sort().str.join(", "))
+    return (
+        _placed_parts(trace, replays).group_by("rank", "kernel_id").agg(pl.col("layer").unique().sort().str.join(", "))
+    )

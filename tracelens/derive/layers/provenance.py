@@ -6,17 +6,20 @@ within a graph, so a call is found by name and place: the two sequences are alig
 """
 
 import re
-from difflib import SequenceMatcher
+from collections.abc import Sequence
 
 import polars as pl
 
 from tracelens.derive.events.span_trees import span_trees
+from tracelens.derive.layers.aligning import align
 from tracelens.derive.layers.splitting import cumulated, split_duration
 
 _GRAPH_SPAN = r"^## Call CompiledFxGraph (\S+) ##$"
 _PREFIX = re.compile(r"^graph_\d+_")
-_MAIN = ("conv", "gemm", "attention")
+MAIN = ("conv", "gemm", "attention")
 """Primitives of which a library call runs exactly one kernel; its other kernels prepare or finish that one."""
+_FINISHES = ("reduction",)
+"""Primitives of kernels that finish a library call's work, such as a product's sum over parts of its depth."""
 PARTS = pl.Schema(
     {
         "rank": pl.Int32, "kernel_id": pl.Int64, "module_path": pl.String, "rule": pl.String,
@@ -140,12 +143,18 @@ def _as_calls(kernels: pl.DataFrame) -> list[tuple[str, list[str]]]:
 
 
 def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) -> list[int | None]:
-    """For each kernel of a run the call_order of its recorded call, or None."""
+    """For each kernel of a run the call_order of its recorded call, or None.
+
+    Calls are aligned by their names first; what lies between two of those is filled in by `_fill_gaps`.
+    """
     labels, expected = [label for label, _ in calls], [label for _, label in recorded]
+    both = set(labels) & set(expected)
+    mine, theirs = ([at for at, label in enumerate(of) if label in both] for of in (labels, expected))
+    codes = {label: code for code, label in enumerate(sorted(both))}
+    places = align(tuple(codes[labels[at]] for at in mine), tuple(codes[expected[at]] for at in theirs))
     matched: list[int | None] = [None] * len(calls)
-    for block in SequenceMatcher(None, labels, expected, autojunk=False).get_matching_blocks():
-        for offset in range(block.size):
-            matched[block.a + offset] = block.b + offset
+    for at, place in zip(mine, places, strict=True):
+        matched[at] = None if place is None else theirs[place]
     _fill_gaps(calls, expected, matched)
     return [
         None if place is None else recorded[place][0]
@@ -157,28 +166,77 @@ def _align(calls: list[tuple[str, list[str]]], recorded: list[tuple[int, str]]) 
 def _fill_gaps(calls: list[tuple[str, list[str]]], expected: list[str], matched: list[int | None]) -> None:
     """Match kernels that have no op, as in the replay of a CUDA graph, with the library calls recorded at their place.
 
-    Between two known kernels there may be several such calls: then each main kernel belongs to the next one, with the
-    kernels before it; where their numbers differ nothing is matched.
+    Between two known kernels there may be several such calls; `calls_in_gap` tells which kernel is whose.
     """
     at, last = 0, -1
     while at < len(calls):
-        if matched[at] is not None:
-            last = matched[at] or 0
-            at += 1
+        place = matched[at]
+        if place is not None:
+            last, at = place, at + 1
             continue
         end = next((i for i in range(at, len(calls)) if matched[i] is not None), len(calls))
         until = matched[end] if end < len(calls) else len(expected)
         externs = [i for i in range(last + 1, until or 0) if expected[i].startswith("extern ")]
         unknown = [i for i in range(at, end) if calls[i][0].startswith("?")]
-        mains = [i for i in unknown if calls[i][1][0] in _MAIN]
-        if len(externs) == 1:
-            for i in unknown:
-                matched[i] = externs[0]
-        elif externs and len(mains) == len(externs):
-            for i in unknown:
-                place = sum(main < i for main in mains)
-                matched[i] = externs[min(place, len(externs) - 1)]
+        found = calls_in_gap([calls[i][1][0] for i in unknown], [expected[i] for i in externs])
+        for i, extern in zip(unknown, found, strict=True):
+            matched[i] = None if extern is None else externs[extern]
         at = end
+
+
+_RUNS = (("attention", ("attention",)), ("conv", ("conv", "gemm")), ("mm", ("gemm",)))
+"""Parts of library calls' names, and the primitives of the kernel that does such a call's work."""
+_MOST_SKIPPED = 2
+
+
+def calls_in_gap(primitives: Sequence[str], calls: Sequence[str]) -> list[int | None]:
+    """For each of a gap's kernels, by primitive, the index of the library call recorded there that it is of, or None.
+
+    Both are in order. A call has one kernel that does its work, after what prepares it and before what finishes it, and
+    kernels of a call that has none stay unmatched; a call that is alone has all kernels.
+    """
+    if len(calls) < 2:
+        return [0 if calls else None] * len(primitives)
+    # By the last call begun and whether its main kernel came: the best score, and the calls of the kernels so far.
+    best: dict[tuple[int, bool], tuple[float, tuple[int, ...]]] = {(-1, True): (0.0, ())}
+    for primitive in primitives:
+        after: dict[tuple[int, bool], tuple[float, tuple[int, ...]]] = {}
+        for (last, is_done), (score, path) in best.items():
+            for call in range(max(last, 0), min(last + 2 + _MOST_SKIPPED, len(calls))):
+                gain = _gain(primitive, calls[call], is_done=is_done, n_begun=call - last)
+                state = call, _fit(calls[call], primitive) > 0 or (call == last and is_done)
+                if state not in after or score + gain > after[state][0]:
+                    after[state] = score + gain, (*path, call)
+        best = after
+    ends = [(score - 2 * (len(calls) - last) - (not is_done), path) for (last, is_done), (score, path) in best.items()]
+    path = max(ends)[1]
+    done = {call for primitive, call in zip(primitives, path, strict=True) if _fit(calls[call], primitive)}
+    return [call if call in done else None for call in path]
+
+
+def _gain(primitive: str, call: str, *, is_done: bool, n_begun: int) -> float:
+    """The score of a kernel as one of a call: the call before it goes on where `n_begun` is 0, else calls begin."""
+    fit = _fit(call, primitive)
+    if n_begun:
+        return fit - 2 * (n_begun - 1) - (not is_done) + 0.25 * (primitive not in (*_FINISHES, *MAIN))
+    if not is_done:
+        return fit
+    if primitive in MAIN:
+        return 1 if "backward" in call else -1
+    return 0.5 * (primitive in _FINISHES)
+
+
+def _fit(call: str, primitive: str) -> int:
+    """How likely a kernel of a primitive does the work of a call: 0 where it prepares or finishes it."""
+    if primitive == "unknown":
+        return 2
+    made = runs_as(call)
+    return int(primitive not in MAIN) if made is None else 3 * (primitive in made)
+
+
+def runs_as(call: str) -> tuple[str, ...] | None:
+    """The primitives of the kernel that does the work of a library call or op; None where its name does not tell."""
+    return next((of for word, of in _RUNS if word in call), None)
 
 
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:

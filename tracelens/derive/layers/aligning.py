@@ -1,0 +1,68 @@
+"""Alignment of two sequences: which element of one corresponds to which of the other, both in order."""
+
+from difflib import SequenceMatcher
+
+_MOST_EDITS = 300
+
+
+def align(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[int | None]:
+    """For each of `mine` the index of its match in `theirs`, in increasing order; null for no match.
+
+    The common beginning and end are paired at once, so that only what differs is searched.
+    """
+    shorter = min(len(mine), len(theirs))
+    head = next((i for i in range(shorter) if mine[i] != theirs[i]), shorter)
+    tail = next((i for i in range(shorter - head) if mine[-1 - i] != theirs[-1 - i]), shorter - head)
+    found: list[int | None] = [*range(head), *[None] * (len(mine) - head)]
+    middles = mine[head : len(mine) - tail], theirs[head : len(theirs) - tail]
+    for at, place in _few_edits(*middles) or _blocks(*middles):
+        found[head + at] = head + place
+    for i in range(1, tail + 1):
+        found[-i] = len(theirs) - i
+    return found
+
+
+def _blocks(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Places paired by difflib: the longest common block first, then what lies before and after it."""
+    blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_matching_blocks()
+    return [(block.a + i, block.b + i) for block in blocks for i in range(block.size)]
+
+
+def _few_edits(mine: tuple[int, ...], theirs: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Places paired in a longest common subsequence, by Myers' greedy algorithm; none past _MOST_EDITS differences.
+
+    Difflib's time grows with the square of how often names repeat; of two runs of a program that differ little, this
+    one's grows with the length alone.
+    """
+    reach, steps = {1: 0}, []
+    for n_edits in range(min(_MOST_EDITS, len(mine) + len(theirs)) + 1):
+        steps.append(reach.copy())
+        for diagonal in range(-n_edits, n_edits + 1, 2):
+            x = _onward(reach, diagonal, n_edits)
+            while x < len(mine) and 0 <= x - diagonal < len(theirs) and mine[x] == theirs[x - diagonal]:
+                x += 1
+            reach[diagonal] = x
+            if x >= len(mine) and x - diagonal >= len(theirs):
+                return _walked_back(steps, len(mine), diagonal)
+    return []
+
+
+def _onward(reach: dict[int, int], diagonal: int, n_edits: int) -> int:
+    """The place in `mine` where a diagonal begins: one of mine is skipped from below, or one of theirs from above."""
+    down = diagonal == -n_edits or (diagonal != n_edits and reach[diagonal - 1] < reach[diagonal + 1])
+    return reach[diagonal + 1] if down else reach[diagonal - 1] + 1
+
+
+def _walked_back(steps: list[dict[int, int]], x: int, diagonal: int) -> list[tuple[int, int]]:
+    """The matched pairs on the path that reached the end."""
+    pairs = []
+    for n_edits in range(len(steps) - 1, -1, -1):
+        begun = _onward(steps[n_edits], diagonal, n_edits)
+        pairs += [(at, at - diagonal) for at in range(begun, x)]
+        if begun == steps[n_edits].get(diagonal + 1) and (
+            diagonal == -n_edits or (diagonal != n_edits and steps[n_edits][diagonal - 1] < begun)
+        ):
+            diagonal, x = diagonal + 1, begun
+        else:
+            diagonal, x = diagonal - 1, begun - 1
+    return pairs
