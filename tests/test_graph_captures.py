@@ -189,8 +189,7 @@ def test_a_transformer_captured_and_replayed_apart_on_an_h200() -> None:
     frame = layer_attribution(replayed, base=captured)
     assert layers_of(frame).equals(layers_of(layer_attribution(sample("vit_eager"))))
     assert layers_of(frame)["n_kernels"].sum() == 2 * 53
-    share = frame.filter(evidence="graph capture")["share_frac"].sum()
-    assert share > 0.99
+    assert frame.filter(layer="(unattributed)")["share_frac"].item() < 0.01
     assert "known from the launches recorded while CUDA graphs were captured" in said(replayed, captured)
 
 
@@ -205,11 +204,7 @@ def test_reduce_overhead_on_an_h200_is_named_by_its_own_provenance() -> None:
     trace = tl.collect([SAMPLES / f"vit_reduce_overhead.{what}.json.gz" for what in ("provenance", "pt.trace")])
     assert trace.kernels["link"].value_counts().rows_by_key("link") == {"graph": [(138,)], "launched": [(2,)]}
     frame = layer_attribution(trace)
-    named = layers_of(frame)
-    assert (
-        frame.filter(pl.col("layer").is_in(named["layer"].implode()))["estimate_ns"].sum()
-        > 0.97 * frame["estimate_ns"].sum()
-    )
+    assert frame.filter(layer="(unattributed)")["share_frac"].item() < 0.03
     assert "by the order in which the compiled graph calls them" in said(trace, None)
     # 17 layers that convolve, multiply matrices or attend: conv_proj, 4 × (self_attention, mlp.0, mlp.3), heads.head.
     main = pl.col("primitive_conv_ns") + pl.col("primitive_gemm_ns") + pl.col("primitive_attention_ns") > 0
