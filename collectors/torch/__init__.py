@@ -19,6 +19,7 @@ from tracelens.collectors.torch.sidecar import (
     mark_rank,
     read_sidecar,
     refuse_sidecar,
+    sidecar_of,
     step_times,
 )
 from tracelens.collectors.torch.stream import GZIP_MAGIC, ByteSource, unzipped
@@ -230,6 +231,7 @@ COLLECTOR = Collector(
     reads_stdin=True,
     files_of=trace_files,
     begins_as_one=begins_as_trace,
+    beside=lambda path: [sidecar_of(path)],
     read_several=read_several,
     run=run,
     endings=(".json", ".gz", ".zst", ".pt.trace", ".trace"),

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 
 from tracelens.analyses import ANALYSES
 from tracelens.cli import advise as cli_advise
+from tracelens.cli import clean as cli_clean
 from tracelens.cli import collect as cli_collect
 from tracelens.cli import doctor
 from tracelens.cli import export as cli_export
@@ -30,6 +31,7 @@ from tracelens.cli.io import OPENED, Sources, drop_output, emit, open_any, progr
 from tracelens.errors import SourceError, TracelensError, UsageError, near
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
+from tracelens.storage.addresses import refuse_credentials
 from tracelens.trace.checking import blame_rows, problems
 from tracelens.trace.combine import installed_version
 from tracelens.views.describe import describe, listing
@@ -114,6 +116,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    try:
+        for word in words:  # before anything repeats it
+            refuse_credentials(word.partition("=")[2] if word.startswith("-") else word)
+    except SourceError as error:
+        tell(f"error: {error}")
+        raise SystemExit(EXIT_INPUT) from None
     app(args=words, obj=command, prog_name="tracelens")
     raise SystemExit(0)
 
@@ -174,6 +182,7 @@ app.command()(cli_advise.advise)
 app.command()(cli_peaks.measure_peaks)
 app.command()(cli_query.query)
 app.command()(cli_export.export)
+app.command()(cli_clean.clean)
 
 
 @app.command()

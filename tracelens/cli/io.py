@@ -20,9 +20,11 @@ from tracelens.collectors import collect
 from tracelens.derive.time.completing import mark_anew
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report
+from tracelens.storage.addresses import shown
 from tracelens.storage.whole import replacing
 from tracelens.trace import Trace
 from tracelens.trace.collector import COLLECTORS
+from tracelens.trace.objects import is_trace
 from tracelens.trace.same_run import NOT_TOGETHER
 from tracelens.trace.sources import SKIPPED, STANDARD_INPUT
 from tracelens.views.formats import FORMATS
@@ -46,7 +48,8 @@ Sources = Annotated[
     list[Path],
     typer.Argument(
         metavar="TRACE",
-        help="A trace directory, or the sources of one run, collected in memory; - is a torch trace on standard input.",
+        help="A trace directory, or the sources of one run, collected in memory, or their URLs (s3://, gs://, az://); "
+        "- is a torch trace on standard input.",
     ),
 ]
 
@@ -76,9 +79,9 @@ def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
 
 
 def _opened(paths: Sequence[Path]) -> Trace:
-    traces = [path for path in paths if (path / "manifest.json").is_file()]
+    traces = [path for path in paths if is_trace(path)]
     if traces and len(paths) > 1:
-        raise UsageError(f"{traces[0]} is a trace already; give one trace, or the sources of one, not both")
+        raise UsageError(f"{shown(traces[0])} is a trace already; give one trace, or the sources of one, not both")
     if traces:
         return Trace.open(traces[0])
     with progress(f"reading {', '.join(path.name for path in paths)}"):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tracelens.errors import SourceError
+from tracelens.storage.addresses import shown, url_of
 
 
 @contextmanager
@@ -17,6 +18,8 @@ def replacing(target: Path) -> Iterator[Path]:
     A symbolic link is followed; a pipe or a device is written to directly. Raises SourceError when it cannot be
     written.
     """
+    if url_of(target) is not None:
+        raise SourceError(f"{shown(target)}: results are written to local files; give a path, and copy the file there")
     try:
         if target.exists() and not target.is_file():
             yield target

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import re
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from tracelens.errors import SchemaError, SourceError, first_line
 from tracelens.schemas import SCHEMA_VERSION, TABLES
 from tracelens.storage.table import Stored
 
@@ -98,7 +101,8 @@ class Manifest:
     """The content of manifest.json: where a trace came from and how complete it is.
 
     It never names environment, host or user. `n_rows` counts the rows written, by table and rank, so that a missing
-    file is noticed.
+    file is noticed. `attempts` has, by rank, the word in the names of its files, `part-WORD.parquet`; 0 where a rank is
+    not in it.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -109,6 +113,7 @@ class Manifest:
     time_precision_ns: int = 1
     complete: bool = True
     n_rows: dict[str, dict[str, int]] = field(default_factory=dict)
+    attempts: dict[str, str] = field(default_factory=dict)
     dropped: list[dict[str, Any]] = field(default_factory=list)
     empty_tables: dict[str, str] = field(default_factory=dict)
 
@@ -156,8 +161,39 @@ class Manifest:
                 raise ValueError("n_rows should be whole numbers by table and rank")
             if any(rank_of(rank) is None for rank in counts):
                 raise ValueError(f"n_rows should be by table and rank, ranks {_RANKS}")
+        if not all(rank_of(rank) is not None and _ATTEMPT.fullmatch(word) for rank, word in manifest.attempts.items()):
+            raise ValueError("attempts should be words of letters and digits by rank")
         _check_values(asdict(manifest))
         return manifest
+
+
+def no_manifest(folder: str, error: Exception) -> SourceError:
+    """The error for what is no trace."""
+    return SourceError(
+        f"{folder}: expected a trace directory with a manifest.json, found none that can be read "
+        f"({first_line(error)}); make one with tracelens collect files"
+    )
+
+
+def manifest_of(content: bytes, folder: str) -> Manifest:
+    """The manifest in a trace's manifest.json, checked. Raises SourceError, and SchemaError for a newer version's."""
+    file = f"{folder}/manifest.json"
+    try:
+        data: Any = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise no_manifest(folder, error) from error
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if type(version) is not int:
+        raise SourceError(f"{file}: expected the key schema_version, found none; collect the trace again")
+    if version > SCHEMA_VERSION:
+        raise SchemaError(
+            f"{folder}: schema version {version}, this tracelens reads up to {SCHEMA_VERSION}; "
+            "upgrade with pip install -U tracelens-toolkit"
+        )
+    try:
+        return Manifest.from_dict(data)
+    except ValueError as error:
+        raise SourceError(f"{file}: is damaged: {error}; collect the trace again") from error
 
 
 def is_rank(value: object) -> bool:
@@ -186,6 +222,7 @@ def _check_values(known: object) -> None:
             raise ValueError("a number has more than 64 bits")
 
 
+_ATTEMPT = re.compile(r"[0-9A-Za-z]{1,64}")
 _RANKS = "from 0 on, below 2^31"
 _SOURCE_TYPES = {
     "name": str, "kind": str, "size_bytes": int, "sha256": str, "rank": int, "rank_origin": str, "producer": str,

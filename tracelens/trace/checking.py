@@ -7,6 +7,7 @@ import polars as pl
 
 from tracelens.errors import MissingTableError, SchemaError, SourceError, UsageError
 from tracelens.schemas import ROW_IDS, SPAN_POINTERS, TABLES
+from tracelens.storage.addresses import shown
 from tracelens.storage.table import Table
 from tracelens.trace.trace import Trace
 
@@ -48,7 +49,9 @@ def blame_rows(*traces: Trace) -> Iterator[None]:
         for trace in traces:
             wrong = next(problems(trace), None) if trace.path is not None else None
             if wrong is not None:
-                raise SourceError(f"{trace.path}: {wrong}; the trace is damaged: collect it again") from error
+                raise SourceError(
+                    f"{shown(trace.path or trace.name)}: {wrong}; the trace is damaged: collect it again"
+                ) from error
         raise
 
 

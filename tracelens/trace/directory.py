@@ -16,13 +16,15 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracelens.errors import SchemaError, SourceError, first_line
+from tracelens.errors import SourceError, first_line
 from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
-from tracelens.schemas import SCHEMA_VERSION
+from tracelens.storage.addresses import url_of
+from tracelens.storage.folders import OwnFolder
 from tracelens.storage.pages import page_bytes
 from tracelens.storage.reading import read_columns
 from tracelens.storage.table import Table
-from tracelens.trace.capture import Manifest, rank_of
+from tracelens.trace.capture import Manifest, manifest_of, no_manifest, rank_of
+from tracelens.trace.objects import check_url
 
 PART = "part-0.parquet"
 _ABANDONED_S = 3600
@@ -41,8 +43,13 @@ _ANEW = "collect the trace again"
 def build_folder(target: Path) -> Iterator[Path]:
     """A temporary folder beside the target to build a trace in, removed afterwards with whatever is left in it.
 
-    Folders that killed processes left are removed too, when the same trace is written again. Raises SourceError.
+    Folders that killed processes left are removed too, when the same trace is written again. For a target in an object
+    store it is this machine's temporary folder. Raises SourceError.
     """
+    if url_of(target) is not None:
+        with OwnFolder("tracelens-write-") as own:
+            yield Path(own)
+        return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _clear_abandoned(target)
@@ -57,6 +64,10 @@ def build_folder(target: Path) -> Iterator[Path]:
 
 def check_target(target: Path, *, force: bool) -> None:
     """Raise SourceError when the trace cannot be written there, before hours of capture are spent on it."""
+    url = url_of(target)
+    if url is not None:
+        check_url(url, force=force)
+        return
     if os.path.lexists(target):
         if not force:
             raise SourceError(f"{target}: exists already; give another --out, or --force to replace it")
@@ -111,10 +122,12 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
     Raises SourceError otherwise.
     """
     parts = {}
-    found = sorted(folder.glob(f"{table.name}/rank=*/*.parquet"))
     expected = {
-        folder / table.name / f"rank={rank}" / PART: n for rank, n in manifest.n_rows.get(table.name, {}).items()
+        folder / table.name / f"rank={rank}" / f"part-{manifest.attempts.get(rank, '0')}.parquet": n
+        for rank, n in manifest.n_rows.get(table.name, {}).items()
     }
+    # A job's unfinished attempts lie beside the files that its manifest names.
+    found = sorted(expected if manifest.attempts else folder.glob(f"{table.name}/rank=*/*.parquet"))
     for file in [*expected, *(file for file in found if file not in expected)]:
         if (rank := rank_of(file.parent.name.removeprefix("rank="))) is None:
             raise SourceError(f"{file}: expected a folder rank=N, found {file.parent.name}; {_ANEW}")
@@ -214,23 +227,8 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of a trace directory, checked."""
     if not folder.exists():
         raise SourceError(f"{folder}: no such file or directory")
-    file = folder / "manifest.json"
     try:
-        data: Any = json.loads(file.read_text())
-    except (OSError, ValueError, RecursionError) as error:
-        raise SourceError(
-            f"{folder}: expected a trace directory with a manifest.json, found none that can be read "
-            f"({first_line(error)}); make one with tracelens collect files"
-        ) from error
-    version = data.get("schema_version") if isinstance(data, dict) else None
-    if type(version) is not int:
-        raise SourceError(f"{file}: expected the key schema_version, found none; collect the trace again")
-    if version > SCHEMA_VERSION:
-        raise SchemaError(
-            f"{folder}: schema version {version}, this tracelens reads up to {SCHEMA_VERSION}; "
-            "upgrade with pip install -U tracelens-toolkit"
-        )
-    try:
-        return Manifest.from_dict(data)
-    except ValueError as error:
-        raise SourceError(f"{file}: is damaged: {error}; collect the trace again") from error
+        content = (folder / "manifest.json").read_bytes()
+    except OSError as error:
+        raise no_manifest(str(folder), error) from error
+    return manifest_of(content, str(folder))

@@ -38,7 +38,7 @@ def refuse_unrelated(captures: Sequence[Capture]) -> None:
         one = stated[0][0]
         other = next(capture for capture in captures if capture.source.sha256 != one.source.sha256)
         raise _unrelated(one, other, f"{one.source.name} is of {stated[0][1]:,} ranks, and {n_files:,} were given")
-    extents = [(capture, extent) for capture in captures if (extent := _extent(capture)) is not None]
+    extents = [(capture, extent) for capture in captures if (extent := extent_of(capture)) is not None]
     extents.sort(key=lambda pair: pair[1])
     for at, (other, (begins, _)) in enumerate(extents[1:], 1):
         one, ended = max(((capture, end) for capture, (_, end) in extents[:at]), key=lambda pair: pair[1])
@@ -57,7 +57,7 @@ def _unrelated(one: Capture, other: Capture, why: str) -> SourceError:
     return SourceError(f"{one.source.name} and {other.source.name} are not ranks of one program: {why}; {_NEXT}")
 
 
-def _extent(capture: Capture) -> tuple[int, int] | None:
+def extent_of(capture: Capture) -> tuple[int, int] | None:
     """The start of the capture's first event and the end of its last; null where it has its own time origin."""
     if capture.time_base != "unix_epoch":
         return None

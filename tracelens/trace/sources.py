@@ -8,21 +8,23 @@ from typing import TypeAlias
 from tracelens.errors import SourceError, UsageError
 from tracelens.trace.capture import Capture
 from tracelens.trace.collector import COLLECTORS, Collector, Tell
+from tracelens.trace.fetching import fetched
 
 Paths: TypeAlias = Sequence[str | os.PathLike[str]] | str | os.PathLike[str]
 
 STANDARD_INPUT = Path("-")
 SKIPPED = "file_skipped"
 """Code of the diagnostic that counts files of a folder that are not traces."""
-_HEAD_BYTES = 1 << 16
+HEAD_BYTES = 1 << 16
 _NAMED = 3
 
 
 def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
     """Each source's captures, for `combine` to make a trace of. Raises SourceError and UsageError."""
     skipped: list[Path] = []
-    sources = sources_of(paths, kind, skipped)
-    captures = [capture for collector, path in sources for capture in collector.read(path)]
+    with fetched(given_paths(paths)) as local:
+        sources = sources_of(local, kind, skipped)
+        captures = [capture for collector, path in sources for capture in collector.read(path)]
     note_skipped(captures, skipped)
     return captures
 
@@ -56,9 +58,7 @@ def sources_of(
     Files of a folder that are not traces are appended to `skipped`; a file that is named itself raises SourceError
     instead.
     """
-    given = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
-    if not given:
-        raise UsageError("no source was named; give at least one file or directory")
+    given = given_paths(paths)
     if kind is not None and kind not in COLLECTORS:
         raise UsageError(f"no collector is called {kind!r}; the collectors are {', '.join(COLLECTORS)}")
     sources: list[tuple[Collector, Path]] = []
@@ -80,6 +80,14 @@ def sources_of(
         if path.is_dir() and not any(file.is_relative_to(path) for _, file in sources):
             raise SourceError(f"{path}: found a directory with nothing to collect, expected: {_expected()}")
     return sources
+
+
+def given_paths(paths: Paths) -> list[Path]:
+    """The paths as a list. Raises UsageError for none."""
+    given = [Path(paths)] if isinstance(paths, (str, os.PathLike)) else [Path(path) for path in paths]
+    if not given:
+        raise UsageError("no source was named; give at least one file or directory")
+    return given
 
 
 def stdin_kind() -> str:
@@ -119,7 +127,7 @@ def _head(path: Path) -> bytes:
         return b""
     try:
         with path.open("rb") as stream:
-            return stream.read(_HEAD_BYTES)
+            return stream.read(HEAD_BYTES)
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
 

@@ -15,13 +15,16 @@ import pyarrow as pa
 
 from tracelens.errors import MissingTableError, SchemaError, SourceError, first_line, near
 from tracelens.schemas import TABLES
+from tracelens.storage.addresses import shown, url_of
 from tracelens.storage.folders import locked
+from tracelens.storage.objects import is_of_store, reason
 from tracelens.storage.reading import check_texts, long_bytes, read_groups
 from tracelens.storage.table import Stored
 from tracelens.trace.asking import ask
 from tracelens.trace.capture import Manifest
 from tracelens.trace.collector import how_to_fill
 from tracelens.trace.directory import Part, parts_of, read_manifest, read_part, refuse_expansion, scanned
+from tracelens.trace.objects import open_objects
 from tracelens.trace.writing import RankPart, write_trace
 
 SUFFIX = ".tracelens"
@@ -43,13 +46,21 @@ class Trace:
         self.path = path
         self._tables = dict(tables)
         self._files: dict[str, list[Part]] = {}
+        self._counts: dict[str, dict[str, int]] | None = None  # rows by table and rank, of a trace in an object store
         self._frames: dict[str, pl.DataFrame] = {}
         self._columns: dict[str, dict[str, pl.Series]] = {}
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Trace:
-        """Open a trace directory. Raises SourceError when it is none, SchemaError when a newer version wrote it."""
-        folder = Path(path)
+        """Open a trace directory, or a trace in an object store by its URL: its tables are scanned where they lie.
+
+        Raises SourceError when it is none, SchemaError when a newer version wrote it.
+        """
+        folder, url = Path(path), url_of(path)
+        if url is not None:
+            found = cls(*open_objects(url), folder)
+            found._counts = found.manifest.n_rows
+            return found
         manifest = read_manifest(folder)
         files = {name: parts_of(folder, table, manifest) for name, table in TABLES.items()}
         tables = {
@@ -171,7 +182,9 @@ class Trace:
         try:
             yield
         except (*_UNREADABLE, pl.exceptions.PanicException) as error:
-            where = f"{self.path}/{name}" if self.path else name
+            where = f"{shown(self.path)}/{name}" if self.path else name
+            if self._counts is not None and is_of_store(error):
+                raise SourceError(f"{where}: cannot be read: {reason(error)}") from None
             raise SourceError(
                 f"{where}: cannot be read as Parquet ({first_line(error)}); collect the trace again"
             ) from error
@@ -194,11 +207,15 @@ class Trace:
         """The number of rows, without reading any."""
         if self._files.get(name):
             return sum(part.n_rows for part in self._files[name])
+        if self._counts is not None:
+            return sum(self._counts.get(name, {}).values())
         return int(self._collect(name, self.scan(name).select(pl.len())).item())
 
     def heights(self, name: str) -> dict[int, int]:
         """The number of rows by rank, for ranks that have any."""
         files = self._files.get(name)
+        if self._counts is not None:
+            return {int(rank): n for rank, n in self._counts.get(name, {}).items() if n}
         if not files:
             return dict(self.select(name, "rank").group_by("rank", maintain_order=True).len().iter_rows())
         return {part.rank: sum(p.n_rows for p in files if p.rank == part.rank) for part in files if part.n_rows}
@@ -243,6 +260,8 @@ class Trace:
         """
         target = Path(path)
         write_trace(target, self.manifest, self._parts_of, force=force)
+        if url_of(target) is not None:
+            return Trace.open(target)
         with locked(target.parent):  # no other process moves it meanwhile
             return Trace.open(target)
 

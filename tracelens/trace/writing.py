@@ -1,4 +1,4 @@
-"""Writing a trace's directory atomically: it is whole or absent."""
+"""Writing a trace atomically: it is whole or absent."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -11,10 +11,12 @@ import polars as pl
 
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
+from tracelens.storage.addresses import url_of
 from tracelens.storage.folders import locked
 from tracelens.storage.table import Stored
 from tracelens.trace.capture import Manifest
 from tracelens.trace.directory import PART, build_folder, check_target, swap_in
+from tracelens.trace.objects import write_objects
 
 RankPart: TypeAlias = tuple[int, pl.DataFrame | Stored]
 """A rank, and rows of a table without the rank."""
@@ -27,12 +29,18 @@ def write_trace(
 ) -> None:
     """Write a trace as a directory: built beside the target, then renamed. `parts_of` gives a table's rows by rank.
 
+    In an object store, where the target is a URL, its manifest comes last.
+
     Raises SourceError when the target exists (with `force`, an existing trace is replaced, nothing else is).
     """
     check_target(target, force=force)
+    url = url_of(target)
     try:
         with build_folder(target) as build:
             _fill(build, manifest, parts_of)
+            if url is not None:
+                write_objects(url, build, force=force)
+                return
             with locked(target.parent):
                 swap_in(build, target, force=force)
     except OSError as error:

@@ -12,11 +12,15 @@ from tracelens.cli.io import default_target, losses, progress, summary_line, tel
 from tracelens.collectors import run_program
 from tracelens.derive.time.completing import mark_anew
 from tracelens.errors import SourceError, UsageError
+from tracelens.jobs.job import Job, collect_job, in_turn
+from tracelens.jobs.ranks import Options
 from tracelens.running.program import script_name
+from tracelens.storage.addresses import shown, url_of
 from tracelens.trace import Trace
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.combine import combine
 from tracelens.trace.directory import build_folder, check_target
+from tracelens.trace.fetching import fetched
 from tracelens.trace.sources import STANDARD_INPUT, note_skipped, read_into, sources_of, stdin_kind
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
@@ -26,8 +30,8 @@ Out = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Directory to write; by default, in the current one, the source's stem (of several sources, the name of "
-        "the folder they share) with .tracelens.",
+        help="Directory or URL (s3://, gs://, az://) to write; by default, in the current one, the source's stem (of "
+        "several sources, the name of the folder they share) with .tracelens.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace the trace when it exists already.")]
@@ -87,7 +91,7 @@ def read_or_run(
         write_files(files, name, request)
         return
     target = request.out or Path(f"{script_name(command)}.tracelens")
-    more = options(target)
+    more = options(target if url_of(target) is None else Path(target.name))
     check_target(target, force=request.force)
     trace, done = run_program(name, command, ranks=request.ranks or (), **more)
     tell_of(marked(trace, request).write(target, force=request.force), target)
@@ -109,11 +113,15 @@ def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> 
 def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     """Collect the sources into a trace directory and report on standard error what is in it."""
     target = request.out or default_target(paths)
+    if url_of(target) is not None:
+        _write_job(paths, target, kind, request)
+        return
     check_target(target, force=request.force)
     limit = None if request.max_memory is None else bytes_of(request.max_memory)
     skipped: list[Path] = []
-    sources = sources_of(paths, kind, skipped)
-    with progress(f"reading {', '.join(path.name for path in paths)}"), build_folder(target) as folder:
+    reading = progress(f"reading {', '.join(path.name for path in paths)}")
+    with reading, fetched(paths) as local, build_folder(target) as folder:
+        sources = sources_of(local, kind, skipped)
         try:
             captures = read_into(folder, sources, limit, tell)
         except OSError as error:
@@ -124,6 +132,19 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
             trace = mark_anew(trace, request.step)
         trace = trace.write(target, force=request.force)
     tell_of(trace, target)
+
+
+def _write_job(paths: list[Path], target: Path, kind: str | None, request: Request) -> None:
+    """Collect the sources rank by rank; one that cannot be read costs its ranks, and the command exits with 1."""
+    options = Options(request.events, request.step)
+    job = Job(paths, shown(target), kind, request.ranks or (), options, request.force)
+    with progress(f"reading {', '.join(path.name for path in paths)}"):
+        trace, failed = collect_job(job, in_turn, tell)
+    tell_of(trace, target)
+    for text in failed.values():
+        tell(f"error: {text}")
+    if failed:
+        raise typer.Exit(1)
 
 
 def bytes_of(text: str) -> int:
@@ -148,6 +169,6 @@ def marked(trace: Trace, request: Request) -> Trace:
 
 def tell_of(trace: Trace, target: Path) -> None:
     """Report on standard error what was written and what was lost."""
-    tell(f"wrote {target}: {summary_line(trace)}")
+    tell(f"wrote {shown(target)}: {summary_line(trace)}")
     for loss in losses(trace):
         warn(loss)

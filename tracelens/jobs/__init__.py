@@ -1,0 +1,1 @@
+"""Collecting many ranks as tasks that may run anywhere, into an object store or a folder that their machines share."""

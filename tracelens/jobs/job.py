@@ -1,0 +1,90 @@
+"""A job: sources to tasks, tasks to ranks by an engine, ranks to a trace; started again, it goes on where it ended."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
+
+from tracelens.errors import SourceError
+from tracelens.jobs.ranks import Options, RankRecord, TargetError, collect_rank, made_by, sources_told
+from tracelens.jobs.target import commit_trace, finished_ranks, prepare
+from tracelens.jobs.tasks import Task, tasks_of
+from tracelens.storage.addresses import shown
+from tracelens.trace import Trace
+from tracelens.trace.collector import Tell
+from tracelens.trace.sources import Paths
+
+Work: TypeAlias = Callable[[Task], list[RankRecord]]
+Engine: TypeAlias = Callable[[Sequence[Task], Work], Iterator[tuple[Task, list[RankRecord] | SourceError]]]
+"""Runs the work, which can be pickled, for each task, and yields results in any order as they come.
+
+A SourceError is yielded for a task whose sources cannot be read, or that was lost for good; a TargetError is raised.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job's request: sources, their kind and ranks where they do not say them, the target, and what is enough."""
+
+    paths: Paths
+    target: str
+    kind: str | None = None
+    ranks: Sequence[int] = ()
+    options: Options = field(default_factory=Options)
+    force: bool = False
+    min_ranks: int = 0
+
+
+def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, list[RankRecord] | SourceError]]:
+    """Run the tasks in this process, one after another."""
+    for task in tasks:
+        yield task, attempted(task, work)
+
+
+def attempted(task: Task, work: Work) -> list[RankRecord] | SourceError:
+    """The records of a task, or the error that costs the job its ranks. Raises TargetError, which ends the job."""
+    try:
+        return work(task)
+    except TargetError:
+        raise
+    except SourceError as error:
+        return error
+
+
+def collect_job(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, str]]:
+    """Collect the sources into the target; returns the trace, and messages by the name of each task that failed.
+
+    Ranks that are in the target already, of the same sources and options, are not read again. Raises SourceError where
+    fewer ranks than asked for, or none, could be collected, or the target cannot be written.
+    """
+    skipped: list[str] = []
+    tasks = tasks_of(job.paths, job.kind, job.ranks, skipped)
+    prepare(job.target, force=job.force)
+    records = {record.rank: record for record in _finished(job, tasks)}
+    done = {source for record in records.values() if records.keys() >= {*record.beside} for source in record.sources}
+    left = [task for task in tasks if not done.issuperset(sources_told(task.sources))]
+    if skipped:
+        tell(f"files that are no traces were skipped: {', '.join(skipped[:3])}{', …' if len(skipped) > 3 else ''}")
+    if records:
+        tell(f"{len(records):,} ranks are there already; {len(left):,} of {len(tasks):,} sources are left to read")
+    failed: dict[str, str] = {}
+    for task, result in engine(left, partial(collect_rank, target=job.target, options=job.options)):
+        if isinstance(result, SourceError):
+            failed[task.name] = str(result)
+        else:
+            records |= {record.rank: record for record in result}
+    commit_trace(job.target, [*records.values()], failed, job.min_ranks, force=job.force)
+    return Trace.open(job.target), failed
+
+
+def _finished(job: Job, tasks: Sequence[Task]) -> list[RankRecord]:
+    """The records in the target. Raises TargetError for one of other sources or options."""
+    records = finished_ranks(job.target)
+    known = {source for task in tasks for source in sources_told(task.sources)}
+    for record in records:
+        if record.made_by != made_by(job.options) or not known.issuperset(record.sources):
+            raise TargetError(
+                f"{shown(job.target)}: holds rank {record.rank} of an unfinished collection of other sources or "
+                "options, or of a source that was changed since; give another --out, or --force to begin anew"
+            )
+    return records

@@ -1,0 +1,197 @@
+"""One task of a job: its sources fetched, read, and written as the files and the record of each rank in them."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tracelens.derive.time.completing import mark_anew
+from tracelens.errors import SourceError, TracelensError
+from tracelens.jobs.tasks import Task, local
+from tracelens.schemas import SCHEMA_VERSION
+from tracelens.storage.addresses import url_of
+from tracelens.storage.folders import OwnFolder
+from tracelens.storage.objects import Listed, Objects
+from tracelens.trace import Trace
+from tracelens.trace.capture import Capture
+from tracelens.trace.combine import combine, installed_version
+from tracelens.trace.fetching import PREFIX, addressed, fetch
+from tracelens.trace.objects import RANKS, json_bytes, key_of, upload
+from tracelens.trace.same_run import extent_of
+from tracelens.trace.sources import note_skipped, read_into, sources_of
+
+
+class TargetError(SourceError):
+    """The target cannot take the rank: the whole job ends, where other errors cost a rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Requests that change what is in the tables: the profiler whose events are kept, and the pattern of steps."""
+
+    events: str | None = None
+    step: str | None = None
+
+
+class RankRecord(msgspec.Struct, frozen=True):
+    """The content of `ranks/R.json`: the files of a rank that is collected, and what they were made from.
+
+    `beside` are all ranks in the same sources. `sources` has name, size and ETag of each; `made_by` the version, the
+    schema's version and the options; `sizes` the bytes of each table's file, whose rows are counted in `manifest`, the
+    manifest of a trace of this rank alone. `first_ns` and `last_ns` say when its events began and ended, by its clock.
+    """
+
+    rank: int
+    beside: list[int]
+    attempt: str
+    sources: list[tuple[str, int, str]]
+    made_by: dict[str, Any]
+    sizes: dict[str, int]
+    manifest: dict[str, Any]
+    first_ns: int | None = None
+    last_ns: int | None = None
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of its files."""
+        return [key_of(table, self.rank, self.attempt) for table in self.sizes]
+
+
+def key_of_record(rank: int) -> str:
+    """The key of a rank's record."""
+    return f"{RANKS}/{rank}.json"
+
+
+def made_by(options: Options) -> dict[str, Any]:
+    """What a record says of the version and options that it was made with."""
+    return {"tracelens_version": installed_version(), "schema_version": SCHEMA_VERSION, **asdict(options)}
+
+
+def sources_told(sources: Sequence[Listed]) -> list[tuple[str, int, str]]:
+    """What a record says of its sources: no addresses, which may tell who ran the program."""
+    return [(one.name, one.size_bytes, one.etag) for one in sources]
+
+
+def collect_rank(task: Task, target: str, options: Options, attempt: str | None = None) -> list[RankRecord]:
+    """Collect the ranks in the sources of a task, mostly one, into the target; returns their records.
+
+    Its files have the attempt, by default a random word, in their names, so that it may run twice, or twice at a time:
+    the first record stays, and the others return it. Raises SourceError where the sources cannot be read, which costs
+    the job their ranks, and TargetError where nothing can be written, or other sources hold the rank.
+    """
+    attempt = attempt or secrets.token_hex(8)
+    with OwnFolder(PREFIX) as own:
+        folder = Path(own)
+        files: dict[Path, str] = {}
+        try:
+            captures = _read(task, folder, files)
+            bounds = [bound for bound in map(extent_of, captures) if bound is not None]
+            trace = combine(captures, ranks=task.ranks, events=options.events)
+            if options.step is not None:
+                trace = mark_anew(trace, options.step)
+            trace = trace.write(folder / "made" / "trace")  # the folder itself is locked
+        except TracelensError as error:
+            raise type(error)(addressed(str(error), files | {folder: task.name})) from None
+        made = _Made(task, trace, bounds, options, attempt)
+        try:
+            objects = Objects(target)
+            sizes = upload(objects, folder / "made" / "trace", attempt)
+            return [_recorded(objects, made, rank, sizes) for rank in trace.manifest.ranks]
+        except SourceError as error:
+            raise TargetError(str(error)) from None
+
+
+def _read(task: Task, folder: Path, files: dict[Path, str]) -> list[Capture]:
+    """The captures of the sources, their large tables in the folder; `files` gets the sources' places."""
+    files |= _fetched(task, folder)
+    given = [folder / "0" / task.folder] if task.folder else [*files]
+    skipped: list[Path] = []
+    captures = read_into(folder / "read", sources_of(given, task.kind, skipped), None, lambda _: None)
+    note_skipped(captures, skipped)
+    for one in task.sources:
+        if url_of(one.place) is None and local(Path(one.place)).etag != one.etag:
+            raise SourceError(f"{one.place}: was changed while it was read; collect it again when it is complete")
+    if task.position is not None and not task.ranks:
+        for capture in captures:
+            if capture.rank is None:
+                text = "sources that do not say their rank; it was taken from their order"
+                capture.rank = task.position
+                capture.diagnostics.add("warning", "rank_assumed", text)
+    return captures
+
+
+def _fetched(task: Task, folder: Path) -> dict[Path, str]:
+    """The sources as local files, in the folder where they are objects, and their addresses."""
+    files = {}
+    for at, one in enumerate([*task.sources, *task.beside]):
+        file = Path(one.place)
+        if url_of(one.place) is not None:
+            # Each in a folder of its own, for names may repeat, but with what lies beside it.
+            is_alone = task.folder is None and not task.beside
+            file = fetch(one, folder / (str(at) if is_alone else "0") / (task.folder or ""))
+        if at < len(task.sources):
+            files[file] = one.place
+    return files
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a task was made into: its trace on this machine, and when the events of each capture began and ended."""
+
+    task: Task
+    trace: Trace
+    bounds: Sequence[tuple[int, int]]
+    options: Options
+    attempt: str
+
+
+def _recorded(objects: Objects, made: _Made, rank: int, sizes: dict[str, dict[str, int]]) -> RankRecord:
+    """Create a rank's record; where there is one of the same sources and options it stays, and our files go."""
+    about = made.trace.manifest.as_dict()
+    own = str(rank)
+    about["ranks"] = [rank]
+    about["sources"] = [one for one in about["sources"] if one["rank"] == rank]
+    about["dropped"] = [one for one in about["dropped"] if one["rank"] == rank]
+    about["n_rows"] = {table: {own: counts[own]} for table, counts in about["n_rows"].items() if own in counts}
+    record = RankRecord(
+        rank=rank,
+        beside=made.trace.manifest.ranks,
+        attempt=made.attempt,
+        sources=sources_told(made.task.sources),
+        made_by=made_by(made.options),
+        sizes={table: by_rank[own] for table, by_rank in sizes.items() if own in by_rank},
+        manifest=about,
+        first_ns=min((first for first, _ in made.bounds), default=None),
+        last_ns=max((last for _, last in made.bounds), default=None),
+    )
+    key = key_of_record(rank)
+    if objects.create(key, json_bytes(msgspec.to_builtins(record))):
+        return record
+    other = read_record(objects, key)
+    objects.remove(record.keys)
+    if other is None or other.made_by != record.made_by:
+        raise TargetError(f"{objects.place}: rank {rank} is there, made with other options; give {BEGIN_ANEW}")
+    if other.sources != record.sources:
+        names = other.sources[0][0], record.sources[0][0]
+        raise TargetError(
+            f"{objects.place}: {names[0]} and {names[1]} both claim rank {rank}, or one was changed; give --rank once "
+            f"for each file, in their order, or {BEGIN_ANEW}"
+        )
+    return other
+
+
+BEGIN_ANEW = "another --out, or --force to begin anew"
+
+
+def read_record(objects: Objects, key: str) -> RankRecord | None:
+    """A rank's record; null where there is none. Raises TargetError where it is damaged."""
+    content = objects.read(key)
+    if content is None:
+        return None
+    try:
+        return msgspec.json.decode(content, type=RankRecord)
+    except msgspec.MsgspecError:
+        raise TargetError(f"{objects.place}/{key}: is no record of a rank; give {BEGIN_ANEW}") from None

@@ -1,0 +1,132 @@
+"""The target of a job: the ranks that are in it already, the manifest that makes it a trace, and what to remove."""
+
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import polars as pl
+
+from tracelens.errors import SourceError
+from tracelens.jobs.ranks import RankRecord, read_record
+from tracelens.storage.objects import Objects
+from tracelens.trace.capture import Capture, Manifest, SourceFile, manifest_of
+from tracelens.trace.combine import installed_version
+from tracelens.trace.objects import MANIFEST, RANKS, commit, keys_of
+from tracelens.trace.same_run import WORLD_SIZE, refuse_unrelated
+
+_REQUESTS = 16
+_OURS = re.compile(r"\w+/rank=\d+/part-\w+\.parquet|trial-[0-9a-f]{16}")
+"""Keys of files that a job writes besides manifests and records."""
+
+
+def prepare(target: str, *, force: bool) -> None:
+    """Check that a job can write there. With `force`, ranks that an earlier one finished are forgotten.
+
+    Raises SourceError where there is a trace, which `force` replaces when the job ends.
+    """
+    objects = Objects(target)
+    if objects.about(MANIFEST) is not None and not force:
+        raise SourceError(f"{objects.place}: exists already; give another --out, or --force to replace it")
+    if force:
+        objects.remove(objects.keys(RANKS))
+
+
+def finished_ranks(target: str) -> list[RankRecord]:
+    """The records of the ranks that are in the target, by rank."""
+    objects = Objects(target)
+    keys = objects.keys(RANKS)
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        records = list(pool.map(lambda key: read_record(objects, key), keys))
+    return sorted((record for record in records if record is not None), key=lambda record: record.rank)
+
+
+def commit_trace(
+    target: str,
+    records: Sequence[RankRecord],
+    failed: Mapping[str, str] | None = None,
+    min_ranks: int = 0,
+    *,
+    force: bool = False,
+) -> Manifest:
+    """Write the manifest of the ranks, with which they are a trace; `failed` are messages by the name of their task.
+
+    With failed tasks the manifest's `complete` is false. Raises SourceError for fewer than `min_ranks` ranks, or none,
+    for ranks that cannot be of one program, and where another job wrote a manifest meanwhile.
+    """
+    failed = failed or {}
+    if len(records) < max(1, min_ranks):
+        wanted = f", fewer than the {min_ranks:,} of --min-ranks" if min_ranks > 1 else ""
+        why = f": {next(iter(failed.values()))}" if failed else ""
+        raise SourceError(f"{target}: {len(records):,} ranks could be collected{wanted}; no trace was written{why}")
+    ordered = sorted(records, key=lambda record: record.rank)
+    _refuse_unrelated(ordered)
+    manifest = merged(ordered, failed)
+    commit(Objects(target), manifest.as_dict(), force=force)
+    return manifest
+
+
+def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest:
+    """The manifest of all ranks, as one of a trace that was collected at once."""
+    manifests = [Manifest.from_dict(record.manifest) for record in records]
+    n_rows: dict[str, dict[str, int]] = {}
+    for manifest in manifests:
+        for table, counts in manifest.n_rows.items():
+            n_rows.setdefault(table, {}).update(counts)
+    empty: dict[str, dict[str, None]] = {}
+    for manifest in manifests:
+        for table, why in manifest.empty_tables.items():
+            empty.setdefault(table, {})[why] = None
+    bases = {manifest.time_base for manifest in manifests}
+    lost = [{"source": name, "code": "source_unread", "count": 1, "text": text} for name, text in failed.items()]
+    return Manifest(
+        tracelens_version=installed_version(),
+        sources=[source for manifest in manifests for source in manifest.sources],
+        ranks=[record.rank for record in records],
+        time_base=bases.pop() if len(bases) == 1 else "trace_start",
+        time_precision_ns=max(manifest.time_precision_ns for manifest in manifests),
+        complete=not failed and all(manifest.complete for manifest in manifests),
+        n_rows=n_rows,
+        attempts={str(record.rank): record.attempt for record in records},
+        dropped=[row for manifest in manifests for row in manifest.dropped] + lost,
+        empty_tables={table: "; ".join(reasons) for table, reasons in empty.items() if table not in n_rows},
+    )
+
+
+def _refuse_unrelated(records: Sequence[RankRecord]) -> None:
+    """Raise SourceError where the ranks cannot be of one program, by what their records say of them."""
+    captures = []
+    for record in records:
+        about: dict[str, Any] = record.manifest["sources"][0]
+        extent = pl.DataFrame({"start_ns": [record.first_ns, record.last_ns], "duration_ns": [0, 0]})
+        source = SourceFile(*(about[key] for key in ("name", "kind", "size_bytes", "sha256")))
+        is_timed = record.first_ns is not None
+        captures.append(
+            Capture(
+                about["kind"],
+                source,
+                {"spans": extent} if is_timed else {},
+                about["producer"],
+                settings={WORLD_SIZE: about["settings"].get(WORLD_SIZE)},
+                time_base="unix_epoch" if is_timed else "trace_start",
+            )
+        )
+    refuse_unrelated(captures)
+
+
+def clean(target: str, hours: float = 1) -> int:
+    """Remove the files of a target that neither its manifest nor a rank's record names; returns how many there were.
+
+    Those of the last `hours` stay: a job that is at work names its files only when a rank is complete.
+    """
+    objects = Objects(target)
+    content = objects.read(MANIFEST)
+    named = {key for record in finished_ranks(target) for key in record.keys}
+    if content is not None:
+        named.update(keys_of(manifest_of(content, objects.place)))
+    before = datetime.now(UTC) - timedelta(hours=hours)
+    ours = {key: written for key, written in objects.keys().items() if _OURS.fullmatch(key)}
+    left = [key for key, written in ours.items() if key not in named and written <= before]
+    objects.remove(left)
+    return len(left)

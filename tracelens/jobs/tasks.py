@@ -1,0 +1,141 @@
+"""The tasks of a job: the sources to read, mostly one a task, listed and told apart by their first bytes."""
+
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracelens.errors import SourceError
+from tracelens.storage.addresses import url_of
+from tracelens.storage.folders import OwnFolder
+from tracelens.storage.objects import Listed, Objects
+from tracelens.trace.fetching import PREFIX, REQUESTS, addressed, beside, listed
+from tracelens.trace.sources import HEAD_BYTES, Paths, given_paths, sources_of
+
+_TABLES = (".parquet", ".arrow")
+"""Endings of files that are a source together, in a folder of their own."""
+_RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Sources that are read together, and what lies beside them. It can be pickled.
+
+    `folder` is the name of the folder that the sources are as a whole, for sources that are folders. `ranks` are those
+    asked for; `position` is the rank where nothing says one: null where the one task has all sources.
+    """
+
+    sources: tuple[Listed, ...]
+    beside: tuple[Listed, ...] = ()
+    kind: str | None = None
+    ranks: tuple[int, ...] = ()
+    folder: str | None = None
+    position: int | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all sources."""
+        return sum(one.size_bytes for one in self.sources)
+
+    @property
+    def name(self) -> str:
+        """The name to say: the first source's, and how many more there are."""
+        more = len(self.sources) - 1
+        return self.folder or self.sources[0].name + (f" and {more} more" if more else "")
+
+
+def tasks_of(
+    paths: Paths, kind: str | None = None, ranks: Sequence[int] = (), skipped: list[str] | None = None
+) -> list[Task]:
+    """The tasks for the sources that the paths stand for: each profiler's file is one, with a rank of its own.
+
+    Where stacks and the like are among them, those with the same rank in their names go together; where not all names
+    have one, everything is one task. Names of files that are no traces are appended to `skipped`. Raises SourceError
+    and UsageError.
+    """
+    skipped = [] if skipped is None else skipped
+    found: list[tuple[bool, Task]] = []
+    for path in given_paths(paths):
+        url = url_of(path)
+        found += _local(path, kind, skipped) if url is None else _remote(url, kind, skipped)
+    tasks = [task for _, task in found]
+    if not all(is_profile for is_profile, _ in found):
+        tasks = _together(tasks)
+    if ranks and len(ranks) == len(tasks):
+        return [_with(task, (rank,), at) for at, (task, rank) in enumerate(zip(tasks, ranks, strict=True))]
+    if len(tasks) == 1 or ranks:
+        return [_with(_one(tasks), tuple(ranks), None)]
+    return [_with(task, (), at) for at, task in enumerate(tasks)]
+
+
+def _with(task: Task, ranks: tuple[int, ...], position: int | None) -> Task:
+    return Task(task.sources, task.beside, task.kind, ranks, task.folder, position)
+
+
+def _one(tasks: Sequence[Task]) -> Task:
+    """One task of all sources."""
+    if len(tasks) == 1:
+        return tasks[0]
+    folders = [task.name for task in tasks if task.folder is not None]
+    if folders:
+        raise SourceError(f"{folders[0]}: is a source that is a folder; collect it by itself, into a trace of its own")
+    sources = tuple(one for task in tasks for one in task.sources)
+    return Task(sources, tuple(one for task in tasks for one in task.beside), tasks[0].kind)
+
+
+def _together(tasks: Sequence[Task]) -> list[Task]:
+    """Tasks of the sources with the same rank in their names; one of all where not all names have one."""
+    by_rank: dict[int | None, list[Task]] = {}
+    for task in tasks:
+        match = _RANK.search(task.name)
+        by_rank.setdefault(int(match[1]) if match else None, []).append(task)
+    return [_one(tasks)] if None in by_rank else [_one(own) for own in by_rank.values()]
+
+
+def _local(path: Path, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:
+    strange: list[Path] = []
+    found = [
+        (collector.is_profiler, Task((local(file),), (), kind)) for collector, file in sources_of(path, kind, strange)
+    ]
+    skipped += [file.name for file in strange]
+    return found
+
+
+def local(path: Path) -> Listed:
+    """A local source; its ETag is made of what a file system tells of the content's age."""
+    about = path.stat()
+    return Listed(str(path.absolute()), path.name, about.st_size, f"{about.st_mtime_ns:x}-{about.st_size:x}")
+
+
+def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:
+    """The sources of a URL: the object itself, or the objects directly below it, by their first bytes."""
+    members, more = listed(url)
+    is_itself = members[0].place == url
+    name = url.rpartition("/")[2]
+    if not is_itself and any(one.name.endswith(_TABLES) for one in members):
+        return [(True, Task(tuple(members), (), kind, (), name))]
+    with OwnFolder(PREFIX) as own:
+        folder = Path(own, name)
+        folder.mkdir()
+        with ThreadPoolExecutor(REQUESTS) as pool:
+            list(pool.map(lambda one: _fetch_head(one, folder), members))
+        top = folder / name if is_itself else folder
+        strange: list[Path] = []
+        try:
+            chosen = sources_of(top, kind, strange)
+        except SourceError as error:
+            raise SourceError(addressed(str(error), {top: url})) from None
+    known = {one.name: one for one in [*members, *more]}
+    found = []
+    for collector, file in chosen:
+        own_beside = tuple(known[path.name] for path in beside(file) if path.name in known)
+        found.append((collector.is_profiler, Task((known[file.name],), own_beside, kind)))
+    read_along = {one.name for _, task in found for one in task.beside}
+    skipped += [file.name for file in strange if file.name not in read_along]
+    return found
+
+
+def _fetch_head(one: Listed, folder: Path) -> None:
+    above, _, key = one.place.rpartition("/")
+    (folder / one.name).write_bytes(Objects(above).head(key, HEAD_BYTES) if one.size_bytes else b"")

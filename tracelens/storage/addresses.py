@@ -1,0 +1,52 @@
+"""Addresses of sources and traces: local paths, and URLs of object stores such as s3://bucket/run.tracelens."""
+
+import os
+import re
+from pathlib import Path
+
+from tracelens.errors import SourceError
+
+SCHEMES = ("s3", "gs", "az")
+_KNOWN = ", ".join(f"{scheme}://BUCKET/PATH" for scheme in SCHEMES)
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
+_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]*(@|:(?!\d+(/|$)))")
+"""A user before the host, or a password, which may have a slash in it."""
+_SIGNED = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]+:/.*[?&#;](x-amz-|x-goog-|sig|se=|[a-z_-]*(token|key|secret|password|credential))",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def url_of(path: str | os.PathLike[str]) -> str | None:
+    """The URL of an object store that a path stands for; null for a local path.
+
+    A Path counts too, although it has lost a slash: `Path("s3://b/x")` is `s3:/b/x`. Raises SourceError for a URL with
+    credentials in it, of another scheme, or without a bucket.
+    """
+    text = os.fspath(path)
+    refuse_credentials(text)
+    match = _URL.fullmatch(text)
+    if match is None:
+        return None
+    scheme, rest = match[1].lower(), match[2].rstrip("/")
+    if scheme not in SCHEMES:
+        if os.path.lexists(text):
+            return None
+        raise SourceError(f"{match[1]}://{match[2]}: expected a local path or {_KNOWN}")
+    if not rest:
+        raise SourceError(f"{scheme}://: expected {scheme}://BUCKET/PATH, found no bucket")
+    return f"{scheme}://{rest}"
+
+
+def refuse_credentials(text: str) -> None:
+    """Raise SourceError, which does not repeat it, for a URL that holds a user, a password, a key or a signature."""
+    if _AUTHORITY.match(text) or _SIGNED.match(text):
+        raise SourceError(
+            "a URL with credentials in it is refused, and not repeated here; put them into the environment "
+            f"(AWS_ACCESS_KEY_ID and the like) and give {_KNOWN}"
+        )
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """The address for messages: of a URL with both slashes."""
+    return url_of(path) or str(Path(path))

@@ -1,0 +1,186 @@
+"""Objects in a store (S3, Google Cloud, Azure), or files below a local folder: read, listed, created, removed.
+
+A store has no rename. `create` fails where the object exists, so of several writers one wins. Credentials are those
+that the environment offers; messages never repeat a store's answer, which may hold them.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tracelens.errors import SourceError
+from tracelens.storage.addresses import shown, url_of
+
+MISSING_EXTRA = "URLs need the package obstore: pip install 'tracelens-toolkit[cloud]'"
+_CLIENT = {"allow_http": True, "connect_timeout": "5s", "timeout": "300s"}
+_RETRIES = {
+    "max_retries": 3,
+    "retry_timeout": timedelta(seconds=30),
+    "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=2), "base": 2},
+}
+_CODE = re.compile(r"<Code>(\w+)</Code>|status code: (\d{3})")
+_DENIED = (
+    "401",
+    "403",
+    "AccessDenied",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "ExpiredToken",
+    "AllAccessDisabled",
+)
+_ABSENT = ("404", "NoSuchBucket", "NoSuchKey", "ContainerNotFound", "BlobNotFound")
+_CHANGED = ("412", "PreconditionFailed", "ConditionNotMet")
+_UNREACHED = ("error sending request", "timed out", "dns error", "tcp connect", "connection")
+_CREDENTIAL_HOSTS = ("169.254.", "metadata.google", "/latest/api/token")
+
+
+class Listed(NamedTuple):
+    """An object or a local file: its address, name, size and ETag, which changes with the content."""
+
+    place: str
+    name: str
+    size_bytes: int
+    etag: str
+
+
+class Objects:
+    """The objects below a URL, or the files below a local folder, by keys such as `ranks/3.json`."""
+
+    def __init__(self, place: str | os.PathLike[str]) -> None:
+        """Open the place; nothing is asked of the store yet. Raises SourceError without the extra `cloud`."""
+        if find_spec("obstore") is None:
+            raise SourceError(f"{shown(place)}: {MISSING_EXTRA}")
+        import obstore  # noqa: PLC0415 - an extra
+        from obstore.store import LocalStore, from_url  # noqa: PLC0415
+
+        self.place = shown(place)
+        self._obstore: Any = obstore
+        url = url_of(place)
+        with self._plain("opened"):
+            self._store: Any = (
+                LocalStore(prefix=Path(place).absolute(), mkdir=True)
+                if url is None
+                else from_url(url, client_options=_CLIENT, retry_config=_RETRIES, **_credentials(url))  # type: ignore[call-overload]
+            )
+
+    def read(self, key: str) -> bytes | None:
+        """An object's content; null where there is none."""
+        with self._plain("read"):
+            try:
+                return bytes(self._obstore.get(self._store, key).bytes())
+            except FileNotFoundError:
+                return None
+
+    def head(self, key: str, n_bytes: int) -> bytes:
+        """The first bytes of an object that has any."""
+        with self._plain("read"):
+            return bytes(self._obstore.get_range(self._store, key, start=0, length=n_bytes))
+
+    def about(self, key: str) -> Listed | None:
+        """Size and ETag of an object; null where there is none."""
+        with self._plain("read"):
+            try:
+                return self._listed(self._obstore.head(self._store, key))
+            except FileNotFoundError:
+                return None
+
+    def keys(self, folder: str | None = None) -> dict[str, datetime]:
+        """The keys of all objects below the place, or below a folder in it, and when each was written."""
+        with self._plain("listed"):
+            found = [one for batch in self._obstore.list(self._store, folder) for one in batch]
+        return {str(one["path"]): one["last_modified"] for one in found}
+
+    def members(self) -> Sequence[Listed]:
+        """The objects directly in the place, not those in its folders, by name."""
+        with self._plain("listed"):
+            found = self._obstore.list_with_delimiter(self._store)["objects"]
+        return sorted(self._listed(one) for one in found if one["path"])
+
+    def _listed(self, about: Any) -> Listed:
+        key = str(about["path"])
+        return Listed(f"{self.place}/{key}", key.rpartition("/")[2], int(about["size"]), str(about["e_tag"] or ""))
+
+    def create(self, key: str, content: bytes) -> bool:
+        """Write an object where there is none of the key; false where there is one, which stays."""
+        with self._plain("written"):
+            try:
+                self._obstore.put(self._store, key, content, mode="create")
+            except self._obstore.exceptions.AlreadyExistsError:
+                return False
+            return True
+
+    def upload(self, key: str, file: Path) -> None:
+        """Write a file's content as an object, some of it in memory at a time."""
+        with self._plain("written"):
+            self._obstore.put(self._store, key, file)
+
+    def download(self, key: str, file: Path, etag: str | None = None) -> None:
+        """Write an object's content into a file, some of it in memory at a time.
+
+        Raises SourceError where its ETag is not this one: it was written anew since it was listed.
+        """
+        with self._plain("read", key):
+            options = {"if_match": etag} if etag else {}
+            with file.open("wb") as stream:
+                for chunk in self._obstore.get(self._store, key, options=options).stream():
+                    stream.write(chunk)
+
+    def remove(self, keys: Iterable[str]) -> None:
+        """Remove objects; it is no error where one is gone already."""
+        with self._plain("removed"):
+            for key in keys:
+                try:
+                    self._obstore.delete(self._store, key)
+                except FileNotFoundError:
+                    continue
+
+    @contextmanager
+    def _plain(self, done: str, key: str = "") -> Iterator[None]:
+        """Turn a store's errors into SourceError, without the store's own words."""
+        try:
+            yield
+        except (OSError, ValueError, self._obstore.exceptions.BaseError) as error:
+            where = f"{self.place}/{key}" if key else self.place
+            raise SourceError(f"{where}: cannot be {done}: {reason(error)}") from None
+
+
+def reason(error: BaseException) -> str:
+    """Why a store did not do what was asked, in words of our own: its answers may hold keys and signed addresses."""
+    text = str(error)
+    code = next((match[1] or match[2] for match in reversed([*_CODE.finditer(text)])), "")
+    kind = type(error).__name__
+    if any(host in text for host in _CREDENTIAL_HOSTS):
+        return "no credentials were found in the environment"
+    if isinstance(error, FileNotFoundError) or code in _ABSENT:
+        return "there is no such bucket or object"
+    if (
+        isinstance(error, PermissionError)
+        or code in _DENIED
+        or kind in {"PermissionDeniedError", "UnauthenticatedError"}
+    ):
+        return "the store denies it; the credentials in the environment need the permission for it"
+    if code in _CHANGED or kind == "PreconditionError":
+        return "it was changed meanwhile; collect it again when it is complete"
+    if any(word in text.lower() for word in _UNREACHED):
+        return "the store does not answer; look at its endpoint (AWS_ENDPOINT_URL and the like) and at the network"
+    return f"the store failed ({code or kind})"
+
+
+def is_of_store(error: BaseException) -> bool:
+    """Whether an error of Polars is of the store that it read from, not of what it read."""
+    return isinstance(error, OSError) or "object-store" in str(error) or _CODE.search(str(error)) is not None
+
+
+def _credentials(url: str) -> dict[str, Any]:
+    """Where S3's credentials stand in a profile's file, the one who reads them, which is boto3's; else nothing."""
+    has_profile = "AWS_PROFILE" in os.environ or Path("~/.aws/credentials").expanduser().exists()
+    if not url.startswith("s3:") or "AWS_ACCESS_KEY_ID" in os.environ or not has_profile or find_spec("boto3") is None:
+        return {}
+    from obstore.auth.boto3 import Boto3CredentialProvider  # noqa: PLC0415
+
+    return {"credential_provider": Boto3CredentialProvider()}

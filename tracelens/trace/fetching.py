@@ -1,0 +1,79 @@
+"""Sources in object stores: listed, and fetched into a private folder, where collectors read them as files."""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from tracelens.errors import SourceError, TracelensError
+from tracelens.storage.addresses import url_of
+from tracelens.storage.folders import OwnFolder
+from tracelens.storage.objects import Listed, Objects
+from tracelens.trace.collector import COLLECTORS
+
+PREFIX = "tracelens-fetched-"
+"""Of the names of temporary folders that objects are fetched into."""
+REQUESTS = 16
+"""Objects that are asked for at a time."""
+
+
+def listed(url: str) -> tuple[list[Listed], list[Listed]]:
+    """The objects that a URL stands for, itself or those directly below it, and those that are read along with it.
+
+    Raises SourceError for none.
+    """
+    above, _, name = url.rpartition("/")
+    if above.count("/") > 1:
+        objects = Objects(above)
+        itself = objects.about(name)
+        if itself is not None:
+            more = [objects.about(path.name) for path in beside(Path(name))]
+            return [itself], [one for one in more if one is not None]
+    members = [one for one in Objects(url).members() if not one.name.startswith(".")]
+    if not members:
+        raise SourceError(f"{url}: there is no such object, and none below it; give a trace, or what a profiler wrote")
+    return members, []
+
+
+def beside(source: Path) -> list[Path]:
+    """The files that are read along with a source, where they exist."""
+    return [path for collector in COLLECTORS.values() for path in collector.beside(source)]
+
+
+def fetch(one: Listed, folder: Path) -> Path:
+    """An object as a file of its name in the folder. Raises SourceError where it is not as it was when listed."""
+    above, _, key = one.place.rpartition("/")
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / one.name
+    Objects(above).download(key, file, one.etag)
+    if file.stat().st_size != one.size_bytes:
+        raise SourceError(f"{one.place}: was changed while it was read; collect it again when it is complete")
+    return file
+
+
+@contextmanager
+def fetched(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """The paths, with local copies for URLs while the body runs; errors of the body name the URLs."""
+    urls = {at: url for at, path in enumerate(paths) if (url := url_of(path)) is not None}
+    if not urls:
+        yield [*paths]
+        return
+    with OwnFolder(PREFIX) as own, ThreadPoolExecutor(REQUESTS) as pool:
+        found = [*paths]
+        for at, url in urls.items():
+            sources, more = listed(url)
+            is_itself = sources[0].place == url
+            found[at] = Path(own, str(at), url.rpartition("/")[2])
+            folder = found[at].parent if is_itself else found[at]
+            list(pool.map(lambda one, folder=folder: fetch(one, folder), [*sources, *more]))
+        try:
+            yield found
+        except TracelensError as error:
+            raise type(error)(addressed(str(error), {found[at]: url for at, url in urls.items()})) from None
+
+
+def addressed(message: str, places: dict[Path, str]) -> str:
+    """A message with the sources' own addresses for those of their local copies."""
+    for file, place in places.items():
+        message = message.replace(str(file), place)
+    return message

@@ -1,0 +1,128 @@
+"""A trace in an object store: its tables scanned where they lie, and the writing of it.
+
+A store cannot rename, so a file's name never comes twice, and the manifest, written last and only where there is none,
+names the files that count: `TABLE/rank=R/part-ATTEMPT.parquet` for each rank and table that has rows.
+"""
+
+import json
+import secrets
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import polars as pl
+
+from tracelens.errors import SourceError
+from tracelens.schemas import TABLES
+from tracelens.storage.addresses import url_of
+from tracelens.storage.objects import Objects
+from tracelens.storage.table import Table
+from tracelens.trace.capture import Manifest, manifest_of
+
+MANIFEST = "manifest.json"
+RANKS = "ranks"
+_UPLOADS = 8
+_POLARS_OPTIONS = {"allow_http": "true"}
+
+
+def key_of(table: str, rank: int | str, attempt: str) -> str:
+    """The key of a rank's file of a table."""
+    return f"{table}/rank={rank}/part-{attempt}.parquet"
+
+
+def keys_of(manifest: Manifest) -> list[str]:
+    """The keys of the files that a manifest names."""
+    return [
+        key_of(table, rank, manifest.attempts.get(rank, "0"))
+        for table, counts in manifest.n_rows.items()
+        for rank in counts
+    ]
+
+
+def open_objects(url: str) -> tuple[Manifest, dict[str, pl.LazyFrame]]:
+    """The manifest and the tables of a trace in an object store; only the manifest is read.
+
+    Raises SourceError where there is none, SchemaError where a newer version wrote it.
+    """
+    content = Objects(url).read(MANIFEST)
+    if content is None:
+        raise SourceError(f"{url}: expected a trace with a manifest.json, found none; make one with --out {url}")
+    manifest = manifest_of(content, url)
+    return manifest, {name: _scanned(url, table, manifest) for name, table in TABLES.items()}
+
+
+def is_trace(path: Path) -> bool:
+    """Whether there is a trace at a path or URL."""
+    url = url_of(path)
+    return (path / MANIFEST).is_file() if url is None else Objects(url).about(MANIFEST) is not None
+
+
+def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
+    """A table's rows, read when the result is collected, with null in columns that were declared after it was written.
+
+    The files' columns are taken as declared: Polars refuses those of another type when it reads them.
+    """
+    ranks = sorted(manifest.n_rows.get(table.name, {}), key=int)
+    if not ranks:
+        return table.empty().lazy()
+    files = [f"{url}/{key_of(table.name, rank, manifest.attempts.get(rank, '0'))}" for rank in ranks]
+    return pl.scan_parquet(
+        files,
+        glob=False,
+        schema=table.without("rank").schema,
+        hive_partitioning=True,
+        hive_schema={"rank": pl.Int32},
+        missing_columns="insert",
+        extra_columns="ignore",
+        storage_options=_POLARS_OPTIONS,
+    ).select(table.names)
+
+
+def check_url(url: str, *, force: bool) -> None:
+    """Raise SourceError when a trace cannot be written there, before hours of capture are spent on it."""
+    objects = Objects(url)
+    if objects.about(MANIFEST) is not None and not force:
+        raise SourceError(f"{url}: exists already; give another --out, or --force to replace it")
+    trial = f"trial-{secrets.token_hex(8)}"
+    objects.create(trial, b"")
+    objects.remove([trial])
+
+
+def write_objects(url: str, folder: Path, *, force: bool) -> None:
+    """Write the trace of a local directory into an object store: the tables first, the manifest last.
+
+    Raises SourceError when a trace is there (with `force`, it is replaced).
+    """
+    objects, attempt = Objects(url), secrets.token_hex(8)
+    upload(objects, folder, attempt)
+    manifest = json.loads((folder / MANIFEST).read_text())
+    manifest["attempts"] = dict.fromkeys(map(str, manifest["ranks"]), attempt)
+    commit(objects, manifest, force=force)
+
+
+def upload(objects: Objects, folder: Path, attempt: str) -> dict[str, dict[str, int]]:
+    """Write the tables of a local trace; returns their sizes in bytes, by table and rank."""
+    sizes: dict[str, dict[str, int]] = {}
+    with ThreadPoolExecutor(_UPLOADS) as pool:
+        done = []
+        for file in sorted(folder.glob("*/rank=*/*.parquet")):
+            table, rank = file.parent.parent.name, file.parent.name.removeprefix("rank=")
+            done.append(pool.submit(objects.upload, key_of(table, rank, attempt), file))
+            sizes.setdefault(table, {})[rank] = file.stat().st_size
+        for future in done:
+            future.result()
+    return sizes
+
+
+def commit(objects: Objects, manifest: dict[str, object], *, force: bool = False) -> None:
+    """Write the manifest, with which the trace is there. Raises SourceError where there is one; `force` removes it."""
+    if force:
+        objects.remove([MANIFEST])
+    if not objects.create(MANIFEST, json_bytes(manifest)):
+        raise SourceError(
+            f"{objects.place}: another process wrote it meanwhile, and its trace stays; give another --out, or --force"
+        )
+
+
+def json_bytes(value: object) -> bytes:
+    """JSON as it is written, for people too."""
+    return (json.dumps(value, indent=1) + "\n").encode()
