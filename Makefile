@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := advisor,gdb,nvml,perfetto,sqlite
+EXTRAS := advisor,cloud,gdb,nvml,perfetto,sqlite
 # The CPU build is a tenth of what the index of packages gives on Linux; where this one is out of reach, that will do.
 TORCH := torch==2.13.0
 TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
@@ -97,7 +97,7 @@ $(VENV)/torch: $(VENV)/made
 	touch $@
 
 $(VENV)/installed-for-tests: pyproject.toml $(NATIVE) $(VENV)/torch
-	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' --group dev --group hta --group readers
+	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' --group dev --group hta --group readers --group store
 	touch $(VENV)/installed $@
 
 $(VENV)-lowest/installed: pyproject.toml tests/lowest.txt $(VENV)-lowest/made

@@ -29,6 +29,7 @@ from tracelens.storage.addresses import url_of
 from tracelens.storage.objects import Objects
 
 N_RANKS = 16
+STEP_TIMES = {"profiled_step_ns": {"mean": 7}, "unprofiled_step_ns": {"median": 5}}
 EPOCH_US = 1_700_000_000 * 10**6
 
 
@@ -114,9 +115,7 @@ def test_sources_in_a_bucket_are_read_with_what_lies_beside_them(
     """The sidecar of a live capture says the exact path of the module; notes of the folder are left out."""
     events = [span("nn.Module: Linear_0", EPOCH_US, 50, args={"Python id": 1})]
     write(tmp_path / "rank0.pt.trace.json", events)
-    (tmp_path / "rank0.live.json").write_text(
-        json.dumps({"profiled_step_ns": {"mean": 7}, "unprofiled_step_ns": {"median": 5}})
-    )
+    (tmp_path / "rank0.live.json").write_text(json.dumps(STEP_TIMES))
     (tmp_path / "notes.txt").write_text("not a trace")
     put(tmp_path, f"{bucket}/run")
     for source in ("run", "run/rank0.pt.trace.json"):
@@ -170,7 +169,7 @@ def test_a_killed_collection_goes_on_where_it_ended(tmp_path: Path, bucket: str)
         command = [sys.executable, "-m", "tracelens", "collect", "torch", runs, "--out", target]
         driver = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         n_awaited = chance.randrange(7)
-        while len(Objects(target).keys("ranks")) < n_awaited and driver.poll() is None:
+        while len(Objects(target).members("ranks")) < n_awaited and driver.poll() is None:
             pass
         driver.send_signal(signal.SIGKILL)
         driver.communicate()

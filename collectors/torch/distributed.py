@@ -119,8 +119,9 @@ def describe_rank(capture: Capture, name: str, facts: dict[str, Any], beside: di
     The place is told by the file's name, else by the groups of distributedInfo. The node is what the launcher said,
     else follows from the devices, where ranks are numbered node by node and each uses the device of its place there.
     """
-    kernels, devices = capture.tables.get("kernels"), capture.tables.get("devices")
-    used = None if kernels is None or not kernels.height else kernels["device_id"].mode().min()
+    kernels, devices = capture.table("kernels"), capture.tables.get("devices")  # kernels may be in a file already
+    mode = pl.col("device_id").mode().min()
+    used = None if kernels is None or not kernels.height else kernels.lazy().select(mode).collect().item()
     device = used if isinstance(used, int) and used >= 0 else None
     places: dict[str, int | None] = dict.fromkeys(PARALLEL)
     for _, description, ranks in _groups(facts):

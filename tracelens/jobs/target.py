@@ -30,16 +30,21 @@ def prepare(target: str, *, force: bool) -> None:
     if objects.about(MANIFEST) is not None and not force:
         raise SourceError(f"{objects.place}: exists already; give another --out, or --force to replace it")
     if force:
-        objects.remove(objects.keys(RANKS))
+        objects.remove(_record_keys(objects))
 
 
 def finished_ranks(target: str) -> list[RankRecord]:
     """The records of the ranks that are in the target, by rank."""
     objects = Objects(target)
-    keys = objects.keys(RANKS)
+    keys = _record_keys(objects)
     with ThreadPoolExecutor(_REQUESTS) as pool:
         records = list(pool.map(lambda key: read_record(objects, key), keys))
     return sorted((record for record in records if record is not None), key=lambda record: record.rank)
+
+
+def _record_keys(objects: Objects) -> list[str]:
+    """The keys of the ranks' records; the table `ranks` lies in folders beside them."""
+    return [f"{RANKS}/{one.name}" for one in objects.members(RANKS) if one.name.endswith(".json")]
 
 
 def commit_trace(

@@ -89,16 +89,16 @@ class Objects:
             except FileNotFoundError:
                 return None
 
-    def keys(self, folder: str | None = None) -> dict[str, datetime]:
-        """The keys of all objects below the place, or below a folder in it, and when each was written."""
+    def keys(self) -> dict[str, datetime]:
+        """The keys of all objects below the place, and when each was written."""
         with self._plain("listed"):
-            found = [one for batch in self._obstore.list(self._store, folder) for one in batch]
+            found = [one for batch in self._obstore.list(self._store) for one in batch]
         return {str(one["path"]): one["last_modified"] for one in found}
 
-    def members(self) -> Sequence[Listed]:
-        """The objects directly in the place, not those in its folders, by name."""
+    def members(self, folder: str | None = None) -> Sequence[Listed]:
+        """The objects directly in the place, or in a folder of it, not those in folders below, by name."""
         with self._plain("listed"):
-            found = self._obstore.list_with_delimiter(self._store)["objects"]
+            found = self._obstore.list_with_delimiter(self._store, folder)["objects"]
         return sorted(self._listed(one) for one in found if one["path"])
 
     def _listed(self, about: Any) -> Listed:
