@@ -60,6 +60,7 @@ _GENERAL = (
         "pip install 'tracelens-toolkit[advisor]'",
         package,
     ),
+    Tool("obstore", "traces and sources in object stores", "pip install 'tracelens-toolkit[cloud]'", package),
     Tool("perfetto", "tracelens export --to perfetto", "pip install 'tracelens-toolkit[perfetto]'", package),
     Tool(
         "native library",
