@@ -13,7 +13,7 @@ from tracelens.derive.calls.costs import MEASURED, Cost, Costs
 from tracelens.derive.calls.functions import Function
 from tracelens.derive.calls.graphs import Calls, Node
 from tracelens.derive.calls.libraries import TORCH
-from tracelens.derive.calls.search import MOST_NODES, Call, Part, Search, places_of
+from tracelens.derive.calls.search import MOST_NODES, MOST_STATES, Call, Part, Search, places_of
 from tracelens.derive.calls.sequence import advise_calls
 from tracelens.derive.calls.terms import LAYOUTS, NCHW, NHWC, Facts, Solve, Z3Solver, enumerate_layouts, has_z3
 
@@ -229,6 +229,17 @@ def test_the_search_finds_what_trying_everything_finds() -> None:
 
 def computing(calls: Sequence[Call]) -> list[Call]:
     return [call for call in calls if not call.function.startswith("to_")]
+
+
+def test_a_graph_of_too_many_orders_stays_as_it_ran() -> None:
+    """20 calls that nothing orders have 2^20 states: a trace with damaged names of nodes has such a graph."""
+    nodes = tuple(node(f"n{at}", "sigmoid", "x") for at in range(20))
+    search = Search(Table())
+    advised = advise_calls(Calls(nodes, {"x": Node("x", "input", (), "", IMAGE)}, "export"), search)
+    assert search.statistics.n_states <= len(LAYOUTS) * MOST_STATES
+    assert search.statistics.is_bound
+    assert [(part.is_judged, len(part.calls)) for part in advised] == [(False, 20)]
+    assert sum(call.cost.ns for part in advised for call in part.calls) == sum(n.device_ns or 0 for n in nodes)
 
 
 def test_where_launches_count_fewer_calls_may_be_better() -> None:

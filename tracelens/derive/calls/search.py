@@ -17,6 +17,8 @@ from tracelens.derive.calls.libraries import TORCH
 from tracelens.derive.calls.terms import LAYOUTS, NCHW, NHWC, Facts, Solve, enumerate_layouts, strides_of
 
 MOST_NODES = 24
+MOST_STATES = 1_000
+"""The most that is looked at for one sub-graph: a damaged graph has no end of orders, ResNet-50's largest takes 156."""
 _VIEW = "view"
 
 
@@ -108,7 +110,7 @@ class Search:
     def best(self, part: Part, given: Have, wanted: str) -> tuple[float, list[Call]] | None:
         """The cheapest calls that compute the part of tensors in the given layouts; None where there are none.
 
-        What is wanted of it has the layout `wanted` then.
+        What is wanted of it has the layout `wanted` then. None also after MOST_STATES states, see `statistics.is_bound`.
         """
         names = [node.name for node in (*part.given, *part.nodes)]
         index = {name: at for at, name in enumerate(names)}
@@ -152,6 +154,9 @@ class Search:
             _, _, cost, state, calls = heapq.heappop(queue)
             if state in done:
                 continue
+            if len(done) == MOST_STATES:
+                self.statistics.is_bound = True
+                return None
             done.add(state)
             self.statistics.n_states += 1
             covered, have = state

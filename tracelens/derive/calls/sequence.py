@@ -24,27 +24,27 @@ def advise_calls(calls: Calls, search: Search) -> list[Advised]:
     """The cheapest sequence for the whole graph, part by part; empty where there is no graph.
 
     Each part is searched for each pair of layouts of what it is given and gives, and the pairs are joined by dynamic
-    programming: cutting there costs nothing. A part of more than 24 nodes is cut anywhere, and what is found is an
-    upper bound then (`search.statistics.is_bound`).
+    programming: cutting there costs nothing. A part of more than 24 nodes is cut anywhere, and one without a sequence
+    within MOST_STATES states stays as it ran: what is found is an upper bound then (`search.statistics.is_bound`).
     """
     parts = split(calls, search)
     best: dict[str, tuple[float, list[Advised]]] = {NCHW: (0.0, [])}
     for part in parts:
+        cheapest = min(best.values(), key=lambda found: found[0])
         reached: dict[str, tuple[float, list[Advised]]] = {}
         for layout, (cost, done) in best.items():
             for wanted in LAYOUTS:
                 found = _searched(calls, part, search, layout, wanted)
                 if found is not None and (wanted not in reached or cost + found[0] < reached[wanted][0]):
                     reached[wanted] = cost + found[0], [*done, found[1]]
-        best = reached
-    return min(best.values(), key=lambda found: found[0], default=(0.0, []))[1]
+        best = reached or {NCHW: (cheapest[0], [*cheapest[1], _as_it_ran(part)])}
+    return min(best.values(), key=lambda found: found[0])[1]
 
 
 def _searched(calls: Calls, part: Part, search: Search, layout: str, wanted: str) -> tuple[float, Advised] | None:
     """Cost and calls of a part between two layouts. One that cannot be judged stays as it ran."""
     if any(node.device_ns is None for node in part.nodes):
-        as_ran = tuple(_as_it_ran(n, part) for n in part.nodes)
-        return (0.0, Advised(part, as_ran, is_judged=False)) if layout == wanted == NCHW else None
+        return (0.0, _as_it_ran(part)) if layout == wanted == NCHW else None
     given: Have = frozenset(
         (node.name, layout if node.name not in calls.given or _is_guessed(calls, node) else node.layout)
         for node in part.given
@@ -112,8 +112,13 @@ def _part(calls: Calls, own: Sequence[Node], alive: Sequence[Node], last_read: d
     return Part(tuple(own), (*given, *passed), tuple(wanted), returned)
 
 
-def _as_it_ran(node: Node, part: Part) -> Call:
+def _as_it_ran(part: Part) -> Advised:
+    return Advised(part, tuple(_call_that_ran(node, part) for node in part.nodes), is_judged=False)
+
+
+def _call_that_ran(node: Node, part: Part) -> Call:
     inside = {other.name for other in (*part.nodes, *part.given)}
     inputs = tuple(name for name in node.inputs if name in inside)
-    cost = Cost(0.0, 0.0, 0.0, MEASURED)
+    ns = node.device_ns or 0.0
+    cost = Cost(ns, ns, ns, MEASURED)
     return Call("other", (node.name,), inputs, (NCHW,) * len(inputs), NCHW, "as it is", cost)
