@@ -1,6 +1,7 @@
 """Plans from the command line, and the times that they are made from."""
 
 import json
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -189,6 +190,7 @@ def test_a_plan_of_another_model_is_refused_before_anything_is_measured(
     [
         ("subject_of_timings.py", 2, "expected FILE.py:FUNCTION or MODULE:FUNCTION"),
         ("absent.py:make", 1, "no such file"),
+        ("json.py:make", 1, "expected a function make, found none"),
         ("no_such_module_anywhere:make", 1, "cannot be imported: ModuleNotFoundError"),
         ("subject_of_timings.py:other", 1, "expected a function other, found none"),
         ("subject_of_timings.py:nothing", 1, "expected it to return (model, inputs), found int"),
@@ -202,6 +204,8 @@ def test_what_cannot_be_timed(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("subject_of_timings.py").write_text(SUBJECT)
+    Path("json.py").write_text("")
     result = CliRunner().invoke(app, ["collect", "timings", subject])
     assert result.exit_code == code
+    assert sys.modules["json"] is json, "a file of that name is not what others import"
     assert message in " ".join(result.stderr.split())

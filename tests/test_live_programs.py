@@ -1,11 +1,13 @@
 """How a program under `collect torch` ends, and which of its processes record: real ones, on the CPU."""
 
+import importlib
 import importlib.util
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -36,6 +38,42 @@ def test_the_scripts_end_passes_through_and_what_was_captured_is_kept(
     assert steps(done)[:2] == ["ProfilerStep#3", "ProfilerStep#4"], done.notes
     assert "the program ended before all 3 steps asked for; the last one may be cut" in done.notes
     assert done.trace.spans.filter(pl.col("name") == "aten::conv2d").height == 6
+
+
+INTERRUPTED = """
+prepare = torch.profiler.profile.prepare_trace
+def interrupted(self):
+    os.kill(os.getpid(), signal.SIGINT)
+    prepare(self)
+torch.profiler.profile.prepare_trace = interrupted
+for _ in range(9): step()
+"""
+
+
+def test_an_interrupt_while_the_profiler_starts_waits_for_it(tmp_path: Path) -> None:
+    """It left a profiler that could not be stopped: `Profiler must be initialized before ending a trace`."""
+    done = run(tmp_path, TRAIN + INTERRUPTED)
+    assert done.exit_code == 130
+    assert not [note for note in done.notes if "the profiler failed" in note]
+
+
+def test_an_event_whose_name_is_no_text_hides_no_module(tmp_path: Path) -> None:
+    """torch's events have such names after an error of a device (torch 2.11): none was looked at after the first."""
+    modules = importlib.import_module("tracelens.collectors.torch.live.modules")
+
+    class Event(SimpleNamespace):
+        @property
+        def name(self) -> str:
+            return self.text.decode()
+
+    module = SimpleNamespace(module=SimpleNamespace(self_ptr=7))
+    inner = Event(text=b"nn.Module: Linear_0", tag=modules._EventType.PyCall, typed=(None, module), children=[])
+    outer = Event(text=b"\xff", tag=modules._EventType.TorchOp, children=[inner])
+    results = SimpleNamespace(experimental_event_tree=lambda: [outer])
+    profiler = SimpleNamespace(profiler=SimpleNamespace(kineto_results=results))
+    trace = tmp_path / "run.json"
+    trace.write_bytes(b'{"name": "nn.Module: Linear_0"}, {"name": "nn.Module: \xff"}')
+    assert list(modules.numbered_modules(profiler, trace)) == [("Linear_0", 7)]
 
 
 def test_steps_of_another_thread(tmp_path: Path) -> None:

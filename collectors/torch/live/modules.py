@@ -45,19 +45,27 @@ def numbered_modules(profiler: Any, trace: Path) -> Iterator[tuple[str, int]]:
         event = stack.pop()
         tag = event.tag
         if tag == call:
-            name = event.name
+            name = _name(event)
             if name in missing and (module := event.typed[1].module) is not None:
                 missing.remove(name)
                 yield name.removeprefix(PREFIX), module.self_ptr
-        elif tag == op and event.name.startswith("aten::"):
+        elif tag == op and _name(event).startswith("aten::"):
             continue  # what torch's own ops call is no module
         stack += event.children
+
+
+def _name(event: Any) -> str:
+    """The event's name; empty where it is no UTF-8, as no module's is."""
+    try:
+        return str(event.name)
+    except UnicodeDecodeError:
+        return ""
 
 
 def _names_in(trace: Path) -> set[str]:
     """The names of module calls in a trace that was just written."""
     with trace.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        return {found.decode() for found in _NAME.findall(text)}
+        return {found.decode(errors="replace") for found in _NAME.findall(text)}
 
 
 def _alive() -> dict[int, Any]:

@@ -172,7 +172,7 @@ class Recorder:
         """Switch the profiler off after its data was saved."""
         window, self._window = self._window, None
         if window is not None:
-            with self._telling(), self._own(), held_interrupts():
+            with self._telling(), self._own():
                 window.stop()
             self._is_done = True
 
@@ -305,10 +305,14 @@ class Recorder:
 
     @contextlib.contextmanager
     def _own(self) -> Iterator[None]:
-        """Mark the profiler's calls in the body as this recorder's, not the program's."""
+        """Mark the profiler's calls in the body as this recorder's, not the program's.
+
+        A Ctrl-C waits for them: a profiler that is interrupted half-started can neither go on nor be stopped.
+        """
         self._owns = True
         try:
-            yield
+            with held_interrupts():
+                yield
         finally:
             self._owns = False
 

@@ -96,11 +96,12 @@ def _loaded(file: Path) -> Any:
     if not file.is_file():
         raise SourceError(f"{file}: no such file")
     sys.path.insert(0, str(file.resolve().parent))
-    spec = importlib.util.spec_from_file_location(file.stem, file)
+    name = f"{file.stem}_of_timings" if file.stem in sys.modules else file.stem  # such as json.py
+    spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[file.stem] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
