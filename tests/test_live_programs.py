@@ -58,7 +58,7 @@ def test_an_interrupt_while_the_profiler_starts_waits_for_it(tmp_path: Path) -> 
 
 
 def test_an_event_whose_name_is_no_text_hides_no_module(tmp_path: Path) -> None:
-    """torch's events have such names after an error of a device (torch 2.11): none was looked at after the first."""
+    """Events have such names after an error of a device (torch 2.11), and none was looked at after the first."""
     modules = importlib.import_module("tracelens.collectors.torch.live.modules")
 
     class Event(SimpleNamespace):

@@ -110,7 +110,7 @@ class Search:
     def best(self, part: Part, given: Have, wanted: str) -> tuple[float, list[Call]] | None:
         """The cheapest calls that compute the part of tensors in the given layouts; None where there are none.
 
-        What is wanted of it has the layout `wanted` then. None also after MOST_STATES states, see `statistics.is_bound`.
+        What is wanted of it has the layout `wanted` then. None also after MOST_STATES states (`statistics.is_bound`).
         """
         names = [node.name for node in (*part.given, *part.nodes)]
         index = {name: at for at, name in enumerate(names)}
