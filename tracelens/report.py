@@ -12,7 +12,7 @@ from tracelens.derive.comparing.gate import Verdict
 from tracelens.derive.comparing.judging import DEFAULT, Rules
 from tracelens.derive.comparing.same_work import unrelated
 from tracelens.derive.kernels.peaks import Peaks
-from tracelens.derive.rank_sentences import merge_ranks
+from tracelens.derive.rank_sentences import MANY, merge_ranks
 from tracelens.errors import MissingTableError, UsageError, near
 from tracelens.schemas import TABLES
 from tracelens.storage.table import Column, Table
@@ -73,6 +73,22 @@ class Report:
         drawn = [one for one in self.sections if one.missing is None or self.is_asked]
         firsts = {"job": 0, "verdict": 1}
         return sorted(drawn, key=lambda one: (one.missing is not None, firsts.get(one.analysis.name, len(firsts))))
+
+    @property
+    def headline(self) -> str | None:
+        """The verdict on the job in one line, with the rank that is waited for; null for one rank."""
+        found = next((one.frame for one in self.sections if one.analysis.name == "job" and one.frame.height), None)
+        if found is None:
+            return None
+        row = found.row(0, named=True)
+        if row["bound"] != "straggler":
+            return f"{len(self.trace.manifest.ranks)} ranks, {row['bound']}"
+        return f"{row['n_ranks']:,} ranks, rank {row['rank']} is the straggler ({row['cause'] or 'no cause known'})"
+
+    @property
+    def is_of_many(self) -> bool:
+        """Whether it is of so many ranks that people read the job first, and ranks as quartiles."""
+        return len(self.trace.manifest.ranks) > MANY and self.base is None and not self.is_asked
 
     def unanswered(self) -> list[str]:
         """A line for each reason why sections have no answer, with their names, unless they were asked for."""

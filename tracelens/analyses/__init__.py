@@ -12,6 +12,8 @@ from tracelens.analyses.analysis import Analysis as Analysis
 # isort: off
 from tracelens.analyses.job import job as job
 from tracelens.analyses.verdict import verdict as verdict
+from tracelens.analyses.worst_ranks import worst_ranks as worst_ranks
+from tracelens.analyses.rank_quartiles import rank_quartiles as rank_quartiles
 from tracelens.analyses.waiting import waiting as waiting
 from tracelens.analyses.waiting_for import waiting_for as waiting_for
 from tracelens.analyses.collectives_across import collectives_across as collectives_across

@@ -55,7 +55,7 @@ function icicleBars({columns}) {
   return {bars, lanes: [own]};
 }
 
-function drawBars(place, told) {
+function drawBars(place, told, signal) {
   const {bars, lanes} = told.kind === "timeline" ? timelineBars(told) : icicleBars(told);
   let height = 0;
   for (const lane of lanes) {
@@ -67,9 +67,8 @@ function drawBars(place, told) {
   for (const bar of bars) if (bar.isHost && bar.call !== null) byCall.set(bar.call, bar);
   const started = bars.filter((bar) => !bar.isHost && bar.call !== undefined && bar.call !== null && byCall.has(bar.call));
   const view = {begin: 0, length: told.length, chosen: null};
-  const name = place.dataset.name;
   const canvas = element("canvas", {tabindex: "0", role: "img",
-    "aria-label": `${name}: keys + and - zoom, arrows left and right move, up and down choose a row, comma and period ` +
+    "aria-label": `${told.kind}: keys + and - zoom, arrows left and right move, up and down choose a row, comma and period ` +
       "choose a bar, Enter zooms to it, 0 shows all"});
   const status = element("p", {class: "about", "aria-live": "polite"}), tip = element("div", {class: "tip", hidden: true});
   const context = canvas.getContext("2d");
@@ -229,8 +228,7 @@ function drawBars(place, told) {
     mark.style.background = told.colors[kind];
     return element("li", {}, mark, kind);
   }));
-  place.append(element("div", {class: "tools"}, ...buttons, hint), legend, element("div", {class: "canvas"}, canvas, tip), status);
-  window.addEventListener("resize", draw);
-  for (const media of ["print", "(prefers-color-scheme: dark)"]) matchMedia(media).addEventListener("change", draw);
+  place.append(element("p", {class: "about"}, told.note), element("div", {class: "tools"}, ...buttons, hint), legend, element("div", {class: "canvas"}, canvas, tip), status);
+  drawAgain(draw, signal);
   draw();
 }

@@ -9,8 +9,10 @@ from typing import Any
 import polars as pl
 
 from tracelens.derive.layers.icicle import kernel_paths
+from tracelens.derive.rank_sentences import MANY, list_ranks
+from tracelens.derive.ranks.spread import heat_map, ranks_to_draw, same_moment
 from tracelens.derive.stacks.listed import first_hits, in_common, pair_stacks
-from tracelens.derive.time.timeline import draw_timeline
+from tracelens.derive.time.timeline import Timeline, draw_timeline, first_rank, windows
 from tracelens.report import Report
 from tracelens.trace import Trace
 from tracelens.views.charts import COLORS, PALETTE
@@ -21,45 +23,111 @@ _MOST_STACKS = 8
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """One picture of a drawing: whose it is, the words to choose it by, what is said of it, and its data, packed."""
+
+    rank: str
+    step: str
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
 class Drawn:
-    """A drawing: the name of its section, its title, what is said of it, and its data for bars.js."""
+    """A drawing: the name of its section, its title, what is said of it, and its views, of which one is shown."""
 
     name: str
     title: str
     notes: list[str]
-    data: str
+    views: list[View]
 
 
 def draw_events(report: Report) -> Iterator[Drawn]:
-    """The timeline and the icicle of the report's trace, those that have bars; none where sections were asked for."""
-    timeline = None if report.is_asked else draw_timeline(report.trace)
-    if timeline is None:
+    """The heat maps of several ranks, the timeline and the icicle; none where sections were asked for."""
+    if report.is_asked:
         return
-    where = f"Step {timeline.step}, that of median duration," if timeline.step is not None else "All that was recorded"
-    of_rank = f"{where} of rank {timeline.rank}: {timeline.bars.height:,} bars."
+    trace = report.trace
+    yield from _heat(trace)
+    together = ranks_to_draw(trace)
+    ranks = _chosen(trace, together)
+    timelines = [*_together(trace, together), *(one for rank in ranks for one in _of_rank(trace, rank))]
+    if timelines:
+        notes = ["Python calls are left out. An arrow leads from a launch to the work that it started."]
+        if not any("idle" in lane for one in timelines[:1] for lane in one.bars["lane"].unique()):
+            notes = ["Python calls are left out."]
+        if len(ranks) < len(trace.manifest.ranks) and len(trace.manifest.ranks) > 1:
+            notes.append(f"To choose from are {list_ranks(ranks)} of {len(trace.manifest.ranks)}.")
+        yield Drawn("timeline", "What ran when?", notes, [_timeline_view(one) for one in timelines])
+    paths = {rank: kernel_paths(trace, rank) for rank in ranks}
+    views = [
+        View(f"rank {rank}", "", _packed("icicle", found, total, _icicle_note(rank, total)))
+        for rank, found in paths.items()
+        if (total := int(found["duration_ns"].sum()))
+    ]
+    if views:
+        yield Drawn("icicle", "Which layers, ops and kernels make up the time?", [], views)
+
+
+def _chosen(trace: Trace, together: list[int]) -> list[int]:
+    """The ranks that are drawn: all, where they are few, else the first and those that stand together."""
+    if len(trace.manifest.ranks) <= MANY:
+        return [*trace.manifest.ranks] or [first_rank(trace)]
+    return [*dict.fromkeys((*together, first_rank(trace)))]
+
+
+def _heat(trace: Trace) -> Iterator[Drawn]:
+    found = heat_map(trace)
+    if found is None:
+        return
+    notes = ["A row is a rank, a column a step. Waiting is for other ranks, while nothing is computed."]
+    if any(" to " in label for label in (*found.ranks, *found.steps)):
+        notes.append(
+            f"There are too many to draw each: a cell of ranks {found.ranks[0]} and steps {found.steps[0]} has the "
+            "largest value of any, and the cause of most idle time."
+        )
+    colors = {cause: COLORS[cause] for cause in found.cells["cause"].drop_nulls().unique().sort()}
+    columns = {name: found.cells[name].to_list() for name in found.cells.columns}
+    data = {"kind": "heat", "ranks": found.ranks, "steps": found.steps, "columns": columns, "colors": colors}
+    yield Drawn(
+        "ranks_by_step", "Which ranks wait, compute or idle in which step?", notes, [View("", "", packed(data))]
+    )
+
+
+def _together(trace: Trace, ranks: list[int]) -> Iterator[Timeline]:
+    """Timelines of the ranks below each other, on aligned clocks."""
+    for window in windows(trace, ranks[0]) if len(ranks) > 1 else []:
+        made = draw_timeline(trace, window, same_moment(trace, ranks[0], window.start_ns, ranks))
+        if made is not None:
+            yield made
+
+
+def _of_rank(trace: Trace, rank: int) -> Iterator[Timeline]:
+    yield from filter(None, (draw_timeline(trace, window) for window in windows(trace, rank)))
+
+
+def _timeline_view(timeline: Timeline) -> View:
+    window, ranks = timeline.window, timeline.ranks
+    where = "All that was recorded" if window.step is None else f"Step {window.step}, that of {window.place} duration,"
+    note = f"{where} of rank {window.rank}: {timeline.bars.height:,} bars."
+    if len(ranks) > 1:
+        roles = dict(zip(("loses most by waiting", "is waited for", "loses the median"), ranks, strict=False))
+        told = "; ".join(f"rank {rank} {role}" for role, rank in roles.items())
+        note = f"{where} of rank {window.rank}, and what the others did then, on aligned clocks: {told}. {timeline.bars.height:,} bars."
     if timeline.merged_ns is not None:
-        of_rank += (
+        note += (
             f" There are too many to draw each: those shorter than {quantity(timeline.merged_ns, 'ns')} that begin "
             "together are one, with the longest one's name."
         )
-    notes = [of_rank, "Python calls are left out. An arrow leads from a launch to the work that it started."]
-    if "idle" not in " ".join(timeline.bars["lane"].unique()):
-        notes[1] = "Python calls are left out."
-    yield Drawn("timeline", "What ran when?", notes, _packed("timeline", timeline.bars, timeline.duration_ns))
-    paths = kernel_paths(report.trace, timeline.rank)
-    total = int(paths["duration_ns"].sum())
-    if total:
-        of_rank = (
-            f"Kernel time of rank {timeline.rank}, {quantity(total, 'ns')} in all: by phase, layer, op and kernel, as "
-            "launched."
-        )
-        yield Drawn(
-            "icicle", "Which layers, ops and kernels make up the time?", [of_rank], _packed("icicle", paths, total)
-        )
+    whose = f"ranks {', '.join(map(str, ranks))}" if len(ranks) > 1 else f"rank {window.rank}"
+    step = "" if window.step is None else f"{window.step} ({window.place})"
+    return View(whose, step, _packed("timeline", timeline.bars, window.duration_ns, note))
 
 
-def _packed(kind: str, frame: pl.DataFrame, length: int) -> str:
-    """The frame's columns, texts as words and places, with the colours of the words that have one."""
+def _icicle_note(rank: int, total: int) -> str:
+    return f"Kernel time of rank {rank}, {quantity(total, 'ns')} in all: by phase, layer, op and kernel, as launched."
+
+
+def _packed(kind: str, frame: pl.DataFrame, length: int, note: str) -> str:
+    """The frame's columns, texts as words and places, with a note and the colours of the words that have one."""
     columns: dict[str, Any] = {}
     for series in frame:
         if series.dtype != pl.String:
@@ -75,7 +143,7 @@ def _packed(kind: str, frame: pl.DataFrame, length: int) -> str:
         }
     kinds = columns["kind" if "kind" in columns else "primitive"]["words"]
     colors = {word: COLORS.get(word, PALETTE[at % len(PALETTE)]) for at, word in enumerate([*kinds, "module", "op"])}
-    return packed({"kind": kind, "length": length, "columns": columns, "colors": colors})
+    return packed({"kind": kind, "length": length, "note": note, "columns": columns, "colors": colors})
 
 
 def list_stacks(report: Report) -> list[dict[str, Any]]:

@@ -14,9 +14,9 @@ function element(tag, attributes = {}, ...children) {
 
 const count = (number) => number.toLocaleString("en-US");
 
-/** The data in a place's own script: base64 of deflated JSON. */
-async function unpacked(place) {
-  const bytes = Uint8Array.from(atob(place.querySelector("script").textContent), (c) => c.charCodeAt(0));
+/** The data in a script: base64 of deflated JSON. */
+async function unpacked(script) {
+  const bytes = Uint8Array.from(atob(script.textContent), (c) => c.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
 }
 
@@ -43,10 +43,52 @@ async function drawChart(place) {
   await window.vegaEmbed(drawn, fitted(spec, drawn.clientWidth), options);
 }
 
+/** Draws again when the width or the colours change, until the signal says that the picture is gone. */
+function drawAgain(draw, signal) {
+  window.addEventListener("resize", draw, {signal});
+  for (const media of ["print", "(prefers-color-scheme: dark)"]) matchMedia(media).addEventListener("change", draw, {signal});
+}
+
+/** The first of a place's views, and selects of rank and step for the others. */
+async function drawViews(place) {
+  const views = [...place.querySelectorAll("script")], shown = element("div");
+  const of = (name) => [...new Set(views.map((view) => view.dataset[name]))].filter(Boolean);
+  let leave = new AbortController();
+  async function show(view) {
+    leave.abort();
+    leave = new AbortController();
+    const told = await unpacked(view);
+    shown.replaceChildren();
+    (told.kind === "heat" ? drawHeat : drawBars)(shown, told, leave.signal);
+  }
+  const controls = ["rank", "step"].filter((name) => of(name).length > 1).map((name) => [name, element("select")]);
+  const chosen = {...views[0].dataset};
+  /** The steps of the chosen rank, which need not be those of another. */
+  function fill() {
+    for (const [name, select] of controls) {
+      const fits = name === "rank" ? views : views.filter((view) => view.dataset.rank === chosen.rank);
+      select.replaceChildren(...[...new Set(fits.map((view) => view.dataset[name]))].map((word) => element("option", {}, word)));
+      if (![...select.options].some((option) => option.value === chosen[name])) chosen[name] = select.options[0].value;
+      select.value = chosen[name];
+    }
+  }
+  for (const [name, select] of controls) {
+    select.addEventListener("change", async () => {
+      chosen[name] = select.value;
+      fill();
+      await show(views.find((view) => view.dataset.rank === chosen.rank && view.dataset.step === chosen.step));
+    });
+  }
+  fill();
+  if (controls.length) place.append(element("div", {class: "tools"}, ...controls.map(([name, select]) => element("label", {}, `${name} `, select))));
+  place.append(shown);
+  await show(views[0]);
+}
+
 const drawings = {
   ".chart": drawChart,
-  ".bars": async (place) => drawBars(place, await unpacked(place)),
-  ".table": async (place) => drawTable(place, await unpacked(place)),
+  ".bars": drawViews,
+  ".table": async (place) => drawTable(place, await unpacked(place.querySelector("script"))),
 };
 
 /** Draws every part, one after the other, so that the page can be scrolled and clicked meanwhile. */

@@ -11,7 +11,6 @@ import hashlib
 import re
 import sys
 from collections.abc import Collection
-from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -20,7 +19,6 @@ import vl_convert
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from tracelens.derive.rank_sentences import group_ranks, list_ranks
 from tracelens.report import Report, Section
 from tracelens.views.card import card
 from tracelens.views.charts import draw
@@ -28,16 +26,12 @@ from tracelens.views.columns import UNANSWERED, ordered
 from tracelens.views.drawings import draw_events, list_stacks
 from tracelens.views.embedding import clip, embed
 from tracelens.views.values import quantity
+from tracelens.views.verdicts import list_cards
 
-_SHOWN_BY = {
-    "compute": "top_kernels",
-    "copy": "copy_cost",
-    "communication": "time_breakdown",
-    "waiting": "time_breakdown",
-}
-_CAUSES = ("input", "allocation", "sync", "loading", "launch", "host")
-_SCRIPTS = ("page.js", "tables.js", "bars.js")
-_MOST_CARDS = 16
+_IN_CARDS = ("job", "verdict")
+_FIRST = ("job", "verdict", "worst_ranks", "rank_quartiles")
+"""Sections before the drawings."""
+_SCRIPTS = ("page.js", "tables.js", "bars.js", "heat.js")
 
 
 def to_html(report: Report, rows: int | None = 25) -> str:
@@ -64,7 +58,8 @@ def to_html(report: Report, rows: int | None = 25) -> str:
             traces=[report.trace] if report.base is None else [report.trace, report.base],
             card=card,
             parts=_parts(sections),
-            drawings=[replace(one, data=Markup(one.data)) for one in draw_events(report)],  # noqa: S704 - base64
+            n_first=sum(one.analysis.name in _FIRST for one in sections),
+            drawings=[*draw_events(report)],
             stacks=list_stacks(report),
             rows=rows or sys.maxsize,
             unanswered=[*report.unanswered(), *empty],
@@ -79,7 +74,11 @@ def _split(report: Report) -> tuple[list[Section], list[str]]:
     sections = report.to_read()
     silent = [one for one in sections if one.absent is not None and not one.notes and not report.is_asked]
     names = ", ".join(one.analysis.name for one in silent)
-    return [one for one in sections if one not in silent], [f"{names}: nothing in this trace"] if silent else []
+    drawn = sorted(
+        (one for one in sections if one not in silent),
+        key=lambda one: _FIRST.index(one.analysis.name) if one.analysis.name in _FIRST else len(_FIRST),
+    )
+    return drawn, [f"{names}: nothing in this trace"] if silent else []
 
 
 def _environment(names: Collection[str] = ()) -> Environment:
@@ -97,6 +96,7 @@ def _environment(names: Collection[str] = ()) -> Environment:
     )
     # `tojson` writes <, > and & as \u003c and so on, so that no name can end its <script>.
     environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    environment.filters["packed"] = Markup  # base64, of `packed`
     words = re.compile(r"\b([a-z]+_[a-z_]+|(?<=see )[a-z]+)\b")
     environment.filters["linked"] = lambda text: [
         (piece, piece if at % 2 and piece in names else None) for at, piece in enumerate(words.split(text))
@@ -126,37 +126,9 @@ def _hash(code: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
 
 
-def _cards(verdict: Section) -> list[dict[str, Any]]:
-    """A card for each bound and its evidence, with the ranks of which that is said; steps are left to the table."""
-    frame = verdict.frame
-    if "step" in frame.columns and frame["step"].null_count():
-        frame = frame.filter(frame["step"].is_null())
-    several = frame.height > 1
-    rows = {row["rank"]: row for row in frame.iter_rows(named=True)}
-    texts = ((rank, f"{row['bound']}\n{_value(row)}\n{row['evidence']}") for rank, row in rows.items())
-    found = []
-    for ranks, text in group_ranks(texts)[:_MOST_CARDS]:
-        bound, value, evidence = text.split("\n", 2)
-        found.append(
-            {
-                "where": list_ranks(ranks) if several else "",
-                "bound": bound,
-                "is_known": bound in _SHOWN_BY or bound in _CAUSES,
-                "value": value,
-                "evidence": evidence,
-                "see": f"see {_SHOWN_BY.get(bound, 'idle_gaps')}",
-            }
-        )
-    return found
-
-
-def _value(row: dict[str, Any]) -> str:
-    return "" if row["value"] is None else quantity(row["value"], row["unit"])
-
-
 def _parts(sections: list[Section]) -> list[dict[str, Any]]:
     """Each section for the template: notes that no section before has, cards, charts with titles, and its table."""
-    tables = [(one, ordered(one)) for one in sections if one.frame.height > (one.analysis.name == "verdict")]
+    tables = [(one, ordered(one)) for one in sections if one.frame.height > (one.analysis.name in _IN_CARDS)]
     data = ((Markup(text), n_rows) for text, n_rows in embed(tables))  # noqa: S704 - base64
     packed = {id(one): table for (one, _), table in zip(tables, data, strict=True)}
     first = {note: one.analysis.name for one in reversed(sections) for note in one.notes}
@@ -165,7 +137,7 @@ def _parts(sections: list[Section]) -> list[dict[str, Any]]:
             "name": one.analysis.name,
             "section": one,
             "notes": [note for note in one.notes if first[note] == one.analysis.name],
-            "cards": _cards(one) if one.analysis.name == "verdict" else [],
+            "cards": list_cards(one) if one.analysis.name in _IN_CARDS else [],
             "charts": [(made.title, made.chart.properties(description=made.title).to_dict()) for made in draw(one)],
             "table": packed.get(id(one)),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import polars as pl
@@ -32,45 +33,68 @@ _AROUND_NS = 10**9
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """A step of a rank, from start_ns on; step null: all that was recorded. `place`: which of the steps by duration."""
+
+    rank: int
+    step: int | None
+    place: str
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
-    """The bars of one rank's step (null: all that was recorded), with times since `start_ns`.
+    """The bars of a window, with times since its start, of its rank or of several ranks.
 
     Bars shorter than `merged_ns` are put together, level by level; null where each is drawn.
     """
 
-    rank: int
-    step: int | None
-    start_ns: int
-    duration_ns: int
+    window: Window
+    ranks: list[int]
     bars: pl.DataFrame
     merged_ns: int | None
 
 
-def draw_timeline(trace: Trace, most: int = MOST_BARS) -> Timeline | None:
-    """The step of median duration of the first rank that marks steps, else all of the first rank; null without events.
+def first_rank(trace: Trace) -> int:
+    """The first rank that marks steps, else the first of all."""
+    steps = steps_of(trace)
+    return int(steps["rank"].min() if steps.height else min(trace.manifest.ranks, default=0))  # type: ignore[arg-type]
+
+
+def windows(trace: Trace, rank: int) -> list[Window]:
+    """The rank's steps of median and of longest duration, else all that was recorded of it; none without events."""
+    own = steps_of(trace).filter(pl.col("rank") == rank).sort("duration_ns", "step")
+    if own.height:
+        rows = {(own.height - 1) // 2: "median", own.height - 1: "longest"} | {(own.height - 1) // 2: "median"}
+        found = [(place, own.row(at, named=True)) for at, place in rows.items()]
+        made = [Window(rank, row["step"], place, row["start_ns"], row["duration_ns"]) for place, row in found]
+    else:
+        made = [Window(rank, None, "", *_recorded(trace, rank))]
+    return [one for one in made if one.duration_ns > 0]
+
+
+def draw_timeline(
+    trace: Trace, window: Window, begins: Mapping[int, int] | None = None, most: int = MOST_BARS
+) -> Timeline | None:
+    """The bars of the window; null without any.
 
     Lanes are in the order in which they are drawn: each device's streams and its idle time by cause, as in
-    `time_breakdown` but for code that is loaded at a kernel's first use; then threads, busiest first.
+    `time_breakdown` but for code that is loaded at a kernel's first use; then threads, busiest first. `begins` names
+    several ranks, drawn below each other, each from a moment on its own clock.
     """
-    steps = steps_of(trace)
-    rank = int(steps["rank"].min() if steps.height else min(trace.manifest.ranks, default=0))  # type: ignore[arg-type]
-    own = steps.filter(pl.col("rank") == rank).sort("duration_ns", "step")
-    if own.height:
-        step = own.row((own.height - 1) // 2, named=True)
-        begin, length, number = int(step["start_ns"]), int(step["duration_ns"]), int(step["step"])
-    else:
-        begin, length, number = *_recorded(trace, rank), None
-    if length <= 0:
-        return None
-    work, host = _work(trace, rank, begin, begin + length), _host(trace, rank, begin, begin + length)
-    idle = _idle(trace, rank, work, (begin, begin + length))
-    bars = pl.concat([_device_bars(work), idle, host])
-    bars = bars.filter(begin < _END, pl.col("start_ns") < begin + length).with_columns(
-        start_ns=pl.col("start_ns").clip(begin) - begin,
-        duration_ns=_END.clip(upper_bound=begin + length) - pl.col("start_ns").clip(begin),
-    )
-    drawn, merged_ns = _merged(bars, length, most)
-    return Timeline(rank, number, begin, length, drawn, merged_ns) if drawn.height else None
+    starts = {window.rank: window.start_ns} if begins is None else begins
+    parts = [(rank, _bars(trace, rank, begin, window.duration_ns)) for rank, begin in starts.items()]
+    if begins is not None:
+        # Calls are numbered by rank.
+        own = pl.col("api_call_id") * len(parts)
+        parts = [
+            (rank, bars.with_columns(lane=f"rank {rank}: " + pl.col("lane"), api_call_id=own + at))
+            for at, (rank, bars) in enumerate(parts)
+        ]
+    bars = pl.concat([bars for _, bars in parts])
+    drawn, merged_ns = _merged(bars, window.duration_ns, most)
+    return Timeline(window, [*starts], drawn, merged_ns) if drawn.height else None
 
 
 def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
@@ -81,6 +105,16 @@ def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
         if times.height:
             ends.append(times.select(pl.col("start_ns").min(), end=_END.max()).row(0))
     return (min(a for a, _ in ends), max(b for _, b in ends) - min(a for a, _ in ends)) if ends else (0, 0)
+
+
+def _bars(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFrame:
+    """The bars of the rank's time, lane after lane, with times since its begin."""
+    work, host = _work(trace, rank, begin, begin + length), _host(trace, rank, begin, begin + length)
+    bars = pl.concat([_device_bars(work), _idle(trace, rank, work, (begin, begin + length)), host])
+    return bars.filter(begin < _END, pl.col("start_ns") < begin + length).with_columns(
+        start_ns=pl.col("start_ns").clip(begin) - begin,
+        duration_ns=_END.clip(upper_bound=begin + length) - pl.col("start_ns").clip(begin),
+    )
 
 
 def _within(rank: int, begin: int, end: int) -> pl.Expr:

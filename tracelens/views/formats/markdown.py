@@ -3,7 +3,8 @@
 import re
 
 from tracelens.report import Report, Section
-from tracelens.views.columns import UNANSWERED, useful
+from tracelens.views.columns import useful
+from tracelens.views.digest import digest, endings, heading
 from tracelens.views.formats.format import Format
 from tracelens.views.values import printable, show
 
@@ -15,10 +16,8 @@ def to_markdown(report: Report, rows: int | None = None) -> str:
 
     Sections without an answer are a line each at the end.
     """
-    parts = [f"# {escape(report.title)}", *(_section(s, rows) for s in report.to_read())]
-    unanswered = report.unanswered()
-    if unanswered:
-        parts.append(f"## {UNANSWERED}\n\n{bullets(unanswered)}")
+    parts = [f"# {escape(heading(report))}", *(_section(one, shown) for one, shown in digest(report, rows))]
+    parts += [f"## {title}\n\n{bullets(lines)}" for title, lines in endings(report)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -26,7 +25,7 @@ def _section(section: Section, rows: int | None) -> str:
     parts = [f"## {escape(section.analysis.question)}"]
     if section.absent is not None:
         parts.append(escape(section.absent))
-    else:
+    elif rows != 0:
         parts.append(table(section, rows))
         if rows is not None and section.frame.height > rows:
             parts.append(f"{rows:,} of {section.frame.height:,} rows.")

@@ -3,6 +3,7 @@
 import io
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import polars as pl
@@ -14,7 +15,8 @@ from rich.text import Text
 
 from tracelens.report import Report, Section
 from tracelens.storage.table import Table
-from tracelens.views.columns import PROSE, UNANSWERED, useful
+from tracelens.views.columns import PROSE, useful
+from tracelens.views.digest import digest, endings, heading
 from tracelens.views.formats.format import Format, Screen
 from tracelens.views.values import Shown, printable, shorten, show
 
@@ -31,11 +33,10 @@ _GAP = 2
 def to_text(report: Report, screen: Screen) -> str:
     """The whole report, the verdict first, sections without an answer as lines at the end."""
     parts: list[RenderableType] = [_head(report)]
-    for section in report.to_read():
-        parts += [Text(), _section(section, screen)]
-    unanswered = report.unanswered()
-    if unanswered:
-        parts += [Text(), Text(UNANSWERED, style="bold cyan"), *(_bullet(line) for line in unanswered)]
+    for section, rows in digest(report, screen.rows):
+        parts += [Text(), _section(section, replace(screen, rows=rows))]
+    for title, lines in endings(report):
+        parts += [Text(), Text(title, style="bold cyan"), *(_bullet(line) for line in lines)]
     return _render(Group(*parts), screen)
 
 
@@ -83,9 +84,9 @@ def _draw_table(table: Table, frame: pl.DataFrame, names: Sequence[str], screen:
 
 def _head(report: Report) -> RenderableType:
     manifest = report.trace.manifest
-    line = Text(printable(report.title), style="bold")
+    line = Text(printable(heading(report)), style="bold")
     about = [f"from {printable(report.sources)}"] if report.sources else []
-    if len(manifest.ranks) > 1:
+    if len(manifest.ranks) > 1 and report.headline is None:
         about.append(f"{len(manifest.ranks)} ranks")
     if not manifest.complete:
         about.append("incomplete: see tracelens check")
@@ -98,7 +99,7 @@ def _section(section: Section, screen: Screen) -> RenderableType:
     parts: list[RenderableType] = [title]
     if section.absent is not None:
         parts.append(_bullet(section.absent))
-    else:
+    elif screen.rows != 0:
         names = useful(section)
         parts.append(_draw_table(analysis.result, section.frame, names, screen))
     return Group(*parts, *(_bullet(note) for note in section.notes))

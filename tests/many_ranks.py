@@ -1,0 +1,29 @@
+"""A job of many ranks, made of a capture of two: one rank is slow, the others are copies of each other."""
+
+from dataclasses import replace
+
+import polars as pl
+
+from tracelens.schemas import TABLES
+from tracelens.trace import Trace
+
+
+def many_ranks(pair: Trace, n_ranks: int, slow: int, tables: tuple[str, ...] = tuple(TABLES)) -> Trace:
+    """A trace of so many ranks: `slow` is the pair's rank 1, all others its rank 0; of other tables no rows are kept.
+
+    Every collective is of all ranks.
+    """
+    ranks = pl.DataFrame({"rank": pl.Series(range(n_ranks), dtype=pl.Int32)})
+    others = ranks.filter(pl.col("rank") != slow)
+    listed = str([*range(n_ranks)])
+    made = {}
+    for name, table in TABLES.items():
+        frame = pair.frame(name) if name in tables else table.empty()
+        if "rank" in frame.columns:
+            copies = others.join(frame.filter(pl.col("rank") == 0).drop("rank"), how="cross")
+            one = frame.filter(pl.col("rank") == 1).with_columns(rank=pl.lit(slow, pl.Int32))
+            frame = pl.concat([copies.select(frame.columns), one]).sort("rank", maintain_order=True)
+        if name == "collectives":
+            frame = frame.with_columns(group_size=pl.lit(n_ranks), group_ranks=pl.lit(listed))
+        made[name] = table.conform(frame).lazy()
+    return Trace(replace(pair.manifest, ranks=[*range(n_ranks)]), made)

@@ -1,0 +1,51 @@
+"""How each part of a step is spread over the ranks of a job."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis
+from tracelens.derive.ranks.requiring import require_ranks
+from tracelens.derive.ranks.spread import PARTS, rank_averages
+from tracelens.derive.time.process_time import require_time
+from tracelens.storage.table import Column, Table
+from tracelens.trace import Trace
+
+RANK_QUARTILES = Table(
+    "rank_quartiles",
+    "A part of the ranks' steps, with its quartiles over the ranks; of each rank its average step, or all its time "
+    "where it marks no steps. The parts of a rank's step add up to it.",
+    (
+        Column("part", pl.String, "The step, or what its time goes to.", values=("step", *PARTS)),
+        Column("least_ns", pl.Int64, "The least of any rank."),
+        Column("lower_ns", pl.Int64, "Lower quartile."),
+        Column("median_ns", pl.Int64, "Median."),
+        Column("upper_ns", pl.Int64, "Upper quartile."),
+        Column("greatest_ns", pl.Int64, "The greatest of any rank."),
+        Column("greatest_rank", pl.Int32, "The rank that has it."),
+    ),
+)
+_SHARES = {"least_ns": 0.0, "lower_ns": 0.25, "median_ns": 0.5, "upper_ns": 0.75, "greatest_ns": 1.0}
+
+
+def rank_quartiles(trace: Trace) -> pl.DataFrame:
+    """A row for the step and each part of it that any rank has.
+
+    Raises MissingTableError with one rank, or without kernels and ops.
+    """
+    require_ranks(trace, "rank_quartiles")
+    require_time(trace, "rank_quartiles")
+    found = rank_averages(trace)
+    rows = [
+        {
+            "part": part,
+            **{name: round(values.quantile(share, "linear") or 0) for name, share in _SHARES.items()},
+            "greatest_rank": found["rank"][values.arg_max()],
+        }
+        for part in ("step", *PARTS)
+        if (values := found[f"{part}_ns"]).max()
+    ]
+    return RANK_QUARTILES.conform(pl.DataFrame(rows, schema=RANK_QUARTILES.schema))
+
+
+ANALYSIS = Analysis("How are the parts of a step spread over the ranks?", RANK_QUARTILES, rank_quartiles, of_ranks=True)

@@ -1,0 +1,51 @@
+"""The ranks that cost a job most, first."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from tracelens.analyses.analysis import Analysis
+from tracelens.derive.ranks.requiring import require_ranks
+from tracelens.derive.ranks.spread import rank_averages
+from tracelens.derive.time.process_time import require_time
+from tracelens.schemas.events import CAUSES
+from tracelens.storage.table import Column, Table
+from tracelens.trace import Trace
+
+WORST_RANKS = Table(
+    "worst_ranks",
+    "A rank, with its times in a step on average; over all its time where it marks no steps.",
+    (
+        Column("rank", pl.Int32, "Rank."),
+        Column("delays_ns", pl.Int64, "Time that all other ranks together lost by waiting for this one."),
+        Column("own_ns", pl.Int64, "The step without waiting for other ranks."),
+        Column("compute_ns", pl.Int64, "Time with at least one kernel that does not communicate."),
+        Column("waiting_ns", pl.Int64, "Time that it lost by waiting for other ranks."),
+        Column("idle_ns", pl.Int64, "Time with nothing running on its device."),
+        Column("cause", pl.String, "The cause of most of the idle time.", nullable=True, values=CAUSES),
+        Column("step_ns", pl.Int64, "The step."),
+    ),
+)
+
+
+def worst_ranks(trace: Trace) -> pl.DataFrame:
+    """A row a rank: those first that the others lose most time waiting for, then those with most work of their own.
+
+    Raises MissingTableError with one rank, or without kernels and ops.
+    """
+    require_ranks(trace, "worst_ranks")
+    require_time(trace, "worst_ranks")
+    causes = [f"{cause}_ns" for cause in CAUSES]
+    found = rank_averages(trace).with_columns(
+        own_ns=pl.col("step_ns") - pl.col("waiting_ns"),
+        idle_ns=pl.sum_horizontal(causes),
+        cause=pl.concat_list(causes).list.arg_max(),
+    )
+    words = pl.when(pl.col("idle_ns") > 0).then(
+        pl.col("cause").replace_strict(dict(enumerate(CAUSES)), return_dtype=pl.String)
+    )
+    rounded = found.with_columns(words.alias("cause"), pl.col("^.*_ns$").round().cast(pl.Int64))
+    return WORST_RANKS.conform(rounded.sort("delays_ns", "own_ns", "rank", descending=[True, True, False]))
+
+
+ANALYSIS = Analysis("Which ranks cost the job most?", WORST_RANKS, worst_ranks, of_ranks=True)

@@ -1,0 +1,136 @@
+"""Each rank's time beside that of the others: by step, and for a step on average."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from tracelens.derive.ranks.matching import match_collectives
+from tracelens.derive.ranks.waiting import waits_by_step, waits_of
+from tracelens.derive.time.breakdown import break_down
+from tracelens.schemas.events import CAUSES
+from tracelens.trace import Trace
+
+_MOST_ROWS, _MOST_COLUMNS = 256, 500
+_CAUSES = {cause: f"idle_{cause}_ns" for cause in CAUSES}
+PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
+"""Parts that add up to a rank's step; `waiting` is for other ranks, while nothing is computed."""
+
+
+def rank_steps(trace: Trace) -> pl.DataFrame:
+    """A row a rank and step, of a rank without steps one (step null): step_ns and `PART_ns` for each of PARTS.
+
+    Of a rank with several devices, the one that computes most.
+    """
+    frame = break_down(trace).frame
+    marked = frame.filter(pl.col("step").is_not_null())["rank"].unique().implode()
+    kept = frame.filter(pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked))
+    busiest = kept.group_by("rank", "device_id").agg(pl.col("compute_ns").sum()).sort("compute_ns", "device_id")
+    device = busiest.group_by("rank", maintain_order=True).last().select("rank", "device_id")
+    own = kept.join(device, on=["rank", "device_id"], how="semi", nulls_equal=True)
+    waits = waits_by_step(trace).select("rank", "step", waiting_ns="exposed_ns")
+    found = own.join(waits, on=["rank", "step"], how="left", nulls_equal=True)
+    # A wait between two kernels that communicate is no communication.
+    waiting = pl.min_horizontal(pl.col("waiting_ns").fill_null(0), "exposed_communication_ns")
+    return found.select(
+        "rank",
+        "step",
+        step_ns="window_ns",
+        compute_ns="compute_ns",
+        communication_ns=pl.col("exposed_communication_ns") - waiting,
+        waiting_ns=waiting,
+        copy_ns="exposed_copy_ns",
+        **{f"{cause}_ns": pl.col(column) for cause, column in _CAUSES.items()},
+    ).sort("rank", "step")
+
+
+def rank_averages(trace: Trace) -> pl.DataFrame:
+    """A row a rank, all times of a step on average: step_ns, `PART_ns` for each of PARTS, delays_ns.
+
+    delays_ns is the time that the other ranks together lost by waiting for this one.
+    """
+    steps = rank_steps(trace)
+    means = steps.group_by("rank").agg(pl.exclude("step").mean(), n=pl.len())
+    pieces = waits_of(trace).pieces
+    exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
+    delays = pieces.group_by(pl.col("awaited_rank").alias("rank")).agg(delays_ns=exposed.sum())
+    found = means.join(delays, on="rank", how="left").with_columns(
+        delays_ns=pl.col("delays_ns").fill_null(0) / pl.col("n")
+    )
+    return found.drop("n").sort("rank")
+
+
+def ranks_to_draw(trace: Trace) -> list[int]:
+    """The rank that loses most by waiting, the one that it waits for, and the one that loses the median; each once.
+
+    Empty where no rank waits for another.
+    """
+    pieces = waits_of(trace).pieces.with_columns(exposed_ns=pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns"))
+    losses = (
+        pieces.group_by("rank").agg(pl.col("exposed_ns").sum()).sort("exposed_ns", "rank", descending=[True, False])
+    )
+    if losses.is_empty():
+        return []
+    worst, median = losses["rank"][0], losses["rank"][losses.height // 2]
+    of_worst = pieces.filter(pl.col("rank") == worst).group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
+    awaited = of_worst.sort("exposed_ns", "awaited_rank", descending=[True, False])["awaited_rank"][0]
+    return [*dict.fromkeys((worst, awaited, median))]
+
+
+def same_moment(trace: Trace, rank: int, moment_ns: int, others: list[int]) -> dict[int, int]:
+    """For each of the ranks the moment on its own clock that is the rank's moment, as the collectives tell."""
+    rows = {row["rank"]: row for row in match_collectives(trace).clocks.iter_rows(named=True)}
+
+    def terms(of: int) -> tuple[float, float, float]:
+        row = rows.get(of, {})
+        return row.get("offset_ns") or 0, (row.get("drift_ppm") or 0) * 1e-6, row.get("origin_ns") or 0
+
+    offset, drift, origin = terms(rank)
+    since = moment_ns - offset - origin
+    job = round(moment_ns - offset - since * drift / (1 + drift))
+    found = {}
+    for other in others:
+        offset, drift, origin = terms(other)
+        found[other] = moment_ns if other == rank else job + round(offset + (job - origin) * drift)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Times of ranks (rows) and steps (columns): of each its label, and a row of `cells` for each that was recorded.
+
+    `cells`: row, column, step_ns, waiting_ns, compute_ns, idle_ns, cause (of most of it, null without any). A cell that
+    stands for several, because there are too many to draw, has the largest of each time, and the cause of most time.
+    """
+
+    ranks: list[str]
+    steps: list[str]
+    cells: pl.DataFrame
+
+
+def heat_map(trace: Trace, most_rows: int = _MOST_ROWS, most_columns: int = _MOST_COLUMNS) -> HeatMap | None:
+    """The times of all ranks and steps; null with one rank, or without steps that any two ranks share."""
+    steps = rank_steps(trace).drop_nulls("step")
+    if len(trace.manifest.ranks) < 2 or steps.is_empty():
+        return None
+    keys, labels = [], []
+    for name, most in (("rank", most_rows), ("step", most_columns)):
+        values = steps[name].unique().sort()
+        size = -(-len(values) // most)
+        keys.append(pl.col(name).replace_strict(values, range(len(values)), return_dtype=pl.Int64) // size)
+        parts = [values[at : at + size] for at in range(0, len(values), size)]
+        labels.append([f"{part[0]} to {part[-1]}" if len(part) > 1 else str(part[0]) for part in parts])
+    causes = [f"{cause}_ns" for cause in CAUSES]
+    cells = (
+        steps.with_columns(idle_ns=pl.sum_horizontal(causes))
+        .group_by(row=keys[0], column=keys[1])
+        .agg(pl.col("step_ns", "waiting_ns", "compute_ns", "idle_ns").max(), pl.col(causes).sum())
+        .with_columns(at=pl.concat_list(causes).list.arg_max())
+        .with_columns(
+            cause=pl.when(pl.sum_horizontal(causes) > 0).then(
+                pl.col("at").replace_strict(dict(enumerate(CAUSES)), return_dtype=pl.String)
+            )
+        )
+    )
+    return HeatMap(*labels, cells.drop("at", *causes).sort("row", "column"))

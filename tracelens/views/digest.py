@@ -1,0 +1,49 @@
+"""The parts of a report that people read as text; of many ranks the job and its worst ranks, not a row or sentence each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tracelens.report import Report, Section
+from tracelens.views.columns import UNANSWERED
+from tracelens.views.verdicts import list_cards
+
+_OF_JOB = ("job", "worst_ranks", "rank_quartiles", "verdict", "collectives_across")
+_WORST = 5
+_MORE = "What else this trace answers, rank by rank"
+
+
+def digest(report: Report, rows: int | None) -> list[tuple[Section, int | None]]:
+    """The sections in reading order, each with how many rows of it to show: null for all, 0 where notes say them."""
+    sections = report.to_read()
+    if not report.is_of_many:
+        return [(one, rows) for one in sections]
+    by_name = {one.analysis.name: one for one in sections}
+    kept = [by_name[name] for name in _OF_JOB if name in by_name]
+    return [_shortened(one) if one.absent is None else (one, rows) for one in kept]
+
+
+def endings(report: Report) -> list[tuple[str, list[str]]]:
+    """Headings with lines for the end: sections that are left out, and those without an answer."""
+    found = [(UNANSWERED, report.unanswered())]
+    if report.is_of_many:
+        left_out = [one.analysis.name for one in report.to_read() if one.analysis.name not in _OF_JOB]
+        told = f"{', '.join(left_out)}: name one with --section, or have all as a page with --html FILE"
+        found = [(_MORE, [told] if left_out else [])]
+    return [(heading, lines) for heading, lines in found if lines]
+
+
+def heading(report: Report) -> str:
+    """The report's title, with the verdict on a job of several ranks."""
+    return report.title if report.headline is None else f"{report.title}: {report.headline}"
+
+
+def _shortened(section: Section) -> tuple[Section, int | None]:
+    """A section of many ranks: verdicts as a sentence for each that ranks share, and few rows of other tables."""
+    if section.analysis.name != "verdict":
+        return section, None if section.analysis.name == "rank_quartiles" else _WORST
+    said = [
+        f"{card['where'].capitalize()}: {card['bound']}, {card['value']}: {card['evidence']}."
+        for card in list_cards(section)
+    ]
+    return replace(section, notes=[*said, *section.notes]), 0
