@@ -67,9 +67,9 @@ def modelled(trace: Trace) -> Modelled:
 
 def _works(found: pl.DataFrame) -> pl.DataFrame:
     """rank, span_id and work of the spans whose work is known; each distinct input is looked at once."""
-    distinct = found.select(_INPUTS).unique().cast(pl.String)
+    distinct = found.lazy().group_by(_INPUTS).agg("rank", "span_id").collect()
     rows: list[tuple[object, ...]] = []
-    for inputs in distinct.iter_rows():
+    for inputs in distinct.select(_INPUTS).cast(pl.String).iter_rows():
         work = work_of(*inputs)
         if work is None:
             rows.append((None,) * len(_WORK))
@@ -78,9 +78,8 @@ def _works(found: pl.DataFrame) -> pl.DataFrame:
         name, shapes, dtypes = inputs[:3]
         numbers = float(work.flops), float(work.needed_flops), size
         rows.append((name, *tensors_of(shapes, dtypes), work.dtype, *numbers))
-    known = distinct.hstack(pl.DataFrame(rows, schema=_WORK, orient="row")).drop_nulls("op")
-    joined = found.cast({pl.Categorical: pl.String}).join(known, on=_INPUTS, nulls_equal=True)
-    return joined.select("rank", "span_id", *_WORK)
+    known = distinct.select("rank", "span_id").hstack(pl.DataFrame(rows, schema=_WORK, orient="row")).drop_nulls("op")
+    return known.explode("rank", "span_id")
 
 
 def _of_ranks(
