@@ -10,7 +10,7 @@ from tracelens import collect
 from tracelens.analyses import time_breakdown
 from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.stacks.listed import in_common, pair_stacks
-from tracelens.derive.time.timeline import draw_timeline
+from tracelens.derive.time.timeline import Timeline, Window, draw_timeline, first_rank, windows
 from tracelens.trace import Trace
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -39,10 +39,17 @@ def case() -> Trace:
     )
 
 
-def test_the_step_of_median_duration_is_drawn_lane_by_lane() -> None:
-    found = draw_timeline(case())
+def drawn(trace: Trace, most: int = 20_000) -> Timeline:
+    """The first window of the first rank."""
+    found = draw_timeline(trace, windows(trace, first_rank(trace))[0], most=most)
     assert found is not None
-    assert (found.rank, found.step, found.start_ns, found.duration_ns, found.merged_ns) == (0, 2, 400, 200, None)
+    return found
+
+
+def test_the_step_of_median_duration_is_drawn_lane_by_lane() -> None:
+    found = drawn(case())
+    assert (found.window, found.ranks, found.merged_ns) == (Window(0, 2, "median", 400, 200), [0], None)
+    assert windows(case(), 0) == [found.window, Window(0, 1, "longest", 100, 300)]
     work = found.bars.filter(~pl.col("kind").str.starts_with("idle"))
     assert work.select("lane", "level", "start_ns", "duration_ns", "name", "kind", "api_call_id").rows() == [
         ("GPU 0 stream 7", 0, 100, 40, "gemm", "gemm", 0),
@@ -57,23 +64,21 @@ def test_the_step_of_median_duration_is_drawn_lane_by_lane() -> None:
 def test_bars_that_are_too_many_are_counted_where_they_are_put_together() -> None:
     spans = [one_thread(kind="op", name=f"op{i % 2}", start_ns=i * 10, duration_ns=4 + i % 2) for i in range(1000)]
     long = one_thread(kind="annotation", name="loop", start_ns=0, duration_ns=10_000)
-    found = draw_timeline(make_trace(spans=[long, *spans]), most=50)
-    assert found is not None
-    assert found.step is None
+    found = drawn(make_trace(spans=[long, *spans]), most=50)
+    assert found.window.step is None
     assert found.merged_ns is not None
     assert found.bars.height <= 50
     assert found.bars.group_by("level").agg(pl.col("n").sum()).sort("level").rows() == [(0, 1), (1, 1000)]
     assert found.bars.filter(level=1)["name"].unique().to_list() == ["op1"]
-    assert draw_timeline(make_trace()) is None
+    assert windows(make_trace(), 0) == []
 
 
 @pytest.mark.parametrize("source", ["torch/resnet50_eager.pt.trace.json.gz", "nsys/eager_resnet50.sqlite"])
 def test_idle_bars_sum_to_the_breakdown_and_kernel_paths_to_the_kernel_total(source: str) -> None:
     made = collect(SAMPLES / source)
-    found = draw_timeline(made)
-    assert found is not None
+    found = drawn(made)
     idle = found.bars.filter(pl.col("kind").str.starts_with("idle: ")).group_by("kind").agg(pl.col("duration_ns").sum())
-    (row,) = time_breakdown(made).filter(pl.col("step").eq_missing(found.step)).to_dicts()
+    (row,) = time_breakdown(made).filter(pl.col("step").eq_missing(found.window.step)).to_dicts()
     told = {f"idle: {name[5:-3]}": ns for name, ns in row.items() if name.startswith("idle_") and name[-3:] == "_ns"}
     assert dict(idle.iter_rows()) == {cause: ns for cause, ns in told.items() if ns and cause != "idle: "}
     paths = kernel_paths(made, 0)

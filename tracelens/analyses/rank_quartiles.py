@@ -6,8 +6,8 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.ranks.requiring import require_ranks
-from tracelens.derive.ranks.spread import PARTS, rank_averages
 from tracelens.derive.time.process_time import require_time
+from tracelens.derive.time.spread import PARTS, rank_averages
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 
@@ -40,7 +40,7 @@ def rank_quartiles(trace: Trace) -> pl.DataFrame:
         {
             "part": part,
             **{name: round(values.quantile(share, "linear") or 0) for name, share in _SHARES.items()},
-            "greatest_rank": found["rank"][values.arg_max()],
+            "greatest_rank": found["rank"][int(values.arg_max() or 0)],
         }
         for part in ("step", *PARTS)
         if (values := found[f"{part}_ns"]).max()

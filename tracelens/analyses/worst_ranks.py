@@ -6,8 +6,8 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.ranks.requiring import require_ranks
-from tracelens.derive.ranks.spread import rank_averages
 from tracelens.derive.time.process_time import require_time
+from tracelens.derive.time.spread import rank_averages
 from tracelens.schemas.events import CAUSES
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace

@@ -1,4 +1,4 @@
-"""The parts of a report that people read as text; of many ranks the job and its worst ranks, not a row or sentence each."""
+"""The parts of a report that people read as text: of many ranks the job and its worst ranks, not a sentence each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tracelens.views.columns import UNANSWERED
 from tracelens.views.verdicts import list_cards
 
 _OF_JOB = ("job", "worst_ranks", "rank_quartiles", "verdict", "collectives_across")
-_WORST = 5
+_MOST_ROWS = {"worst_ranks": 5, "collectives_across": 3}
 _MORE = "What else this trace answers, rank by rank"
 
 
@@ -30,10 +30,10 @@ def endings(report: Report) -> list[tuple[str, list[str]]]:
         left_out = [one.analysis.name for one in report.to_read() if one.analysis.name not in _OF_JOB]
         told = f"{', '.join(left_out)}: name one with --section, or have all as a page with --html FILE"
         found = [(_MORE, [told] if left_out else [])]
-    return [(heading, lines) for heading, lines in found if lines]
+    return [(head, lines) for head, lines in found if lines]
 
 
-def heading(report: Report) -> str:
+def title(report: Report) -> str:
     """The report's title, with the verdict on a job of several ranks."""
     return report.title if report.headline is None else f"{report.title}: {report.headline}"
 
@@ -41,7 +41,7 @@ def heading(report: Report) -> str:
 def _shortened(section: Section) -> tuple[Section, int | None]:
     """A section of many ranks: verdicts as a sentence for each that ranks share, and few rows of other tables."""
     if section.analysis.name != "verdict":
-        return section, None if section.analysis.name == "rank_quartiles" else _WORST
+        return section, _MOST_ROWS.get(section.analysis.name)
     said = [
         f"{card['where'].capitalize()}: {card['bound']}, {card['value']}: {card['evidence']}."
         for card in list_cards(section)

@@ -10,8 +10,8 @@ import polars as pl
 
 from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.rank_sentences import MANY, list_ranks
-from tracelens.derive.ranks.spread import heat_map, ranks_to_draw, same_moment
 from tracelens.derive.stacks.listed import first_hits, in_common, pair_stacks
+from tracelens.derive.time.spread import heat_map, ranks_to_draw, same_moment
 from tracelens.derive.time.timeline import Timeline, draw_timeline, first_rank, windows
 from tracelens.report import Report
 from tracelens.trace import Trace
@@ -107,11 +107,12 @@ def _of_rank(trace: Trace, rank: int) -> Iterator[Timeline]:
 def _timeline_view(timeline: Timeline) -> View:
     window, ranks = timeline.window, timeline.ranks
     where = "All that was recorded" if window.step is None else f"Step {window.step}, that of {window.place} duration,"
-    note = f"{where} of rank {window.rank}: {timeline.bars.height:,} bars."
+    bars = f"{timeline.bars.height:,} bars."
+    note = f"{where} of rank {window.rank}: {bars}"
     if len(ranks) > 1:
-        roles = dict(zip(("loses most by waiting", "is waited for", "loses the median"), ranks, strict=False))
-        told = "; ".join(f"rank {rank} {role}" for role, rank in roles.items())
-        note = f"{where} of rank {window.rank}, and what the others did then, on aligned clocks: {told}. {timeline.bars.height:,} bars."
+        roles = zip(ranks, ("loses most by waiting", "is waited for", "loses the median"), strict=False)
+        told = "; ".join(f"rank {rank} {role}" for rank, role in roles)
+        note = f"{note[: note.index(':')]}, and the others meanwhile, on aligned clocks: {told}. {bars}"
     if timeline.merged_ns is not None:
         note += (
             f" There are too many to draw each: those shorter than {quantity(timeline.merged_ns, 'ns')} that begin "

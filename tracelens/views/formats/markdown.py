@@ -4,7 +4,7 @@ import re
 
 from tracelens.report import Report, Section
 from tracelens.views.columns import useful
-from tracelens.views.digest import digest, endings, heading
+from tracelens.views.digest import digest, endings, title
 from tracelens.views.formats.format import Format
 from tracelens.views.values import printable, show
 
@@ -16,8 +16,8 @@ def to_markdown(report: Report, rows: int | None = None) -> str:
 
     Sections without an answer are a line each at the end.
     """
-    parts = [f"# {escape(heading(report))}", *(_section(one, shown) for one, shown in digest(report, rows))]
-    parts += [f"## {title}\n\n{bullets(lines)}" for title, lines in endings(report)]
+    parts = [f"# {escape(title(report))}", *(_section(one, shown) for one, shown in digest(report, rows))]
+    parts += [f"## {head}\n\n{bullets(lines)}" for head, lines in endings(report)]
     return "\n\n".join(parts) + "\n"
 
 

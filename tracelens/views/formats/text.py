@@ -16,7 +16,7 @@ from rich.text import Text
 from tracelens.report import Report, Section
 from tracelens.storage.table import Table
 from tracelens.views.columns import PROSE, useful
-from tracelens.views.digest import digest, endings, heading
+from tracelens.views.digest import digest, endings, title
 from tracelens.views.formats.format import Format, Screen
 from tracelens.views.values import Shown, printable, shorten, show
 
@@ -35,8 +35,8 @@ def to_text(report: Report, screen: Screen) -> str:
     parts: list[RenderableType] = [_head(report)]
     for section, rows in digest(report, screen.rows):
         parts += [Text(), _section(section, replace(screen, rows=rows))]
-    for title, lines in endings(report):
-        parts += [Text(), Text(title, style="bold cyan"), *(_bullet(line) for line in lines)]
+    for head, lines in endings(report):
+        parts += [Text(), Text(head, style="bold cyan"), *(_bullet(line) for line in lines)]
     return _render(Group(*parts), screen)
 
 
@@ -84,7 +84,7 @@ def _draw_table(table: Table, frame: pl.DataFrame, names: Sequence[str], screen:
 
 def _head(report: Report) -> RenderableType:
     manifest = report.trace.manifest
-    line = Text(printable(heading(report)), style="bold")
+    line = Text(printable(title(report)), style="bold")
     about = [f"from {printable(report.sources)}"] if report.sources else []
     if len(manifest.ranks) > 1 and report.headline is None:
         about.append(f"{len(manifest.ranks)} ranks")

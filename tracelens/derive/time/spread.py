@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.ranks.matching import match_collectives
-from tracelens.derive.ranks.waiting import waits_by_step, waits_of
+from tracelens.derive.ranks.waiting import waiting_pairs, waits_by_step
 from tracelens.derive.time.breakdown import break_down
+from tracelens.derive.time.process_time import process_ranks
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
@@ -52,9 +53,8 @@ def rank_averages(trace: Trace) -> pl.DataFrame:
     """
     steps = rank_steps(trace)
     means = steps.group_by("rank").agg(pl.exclude("step").mean(), n=pl.len())
-    pieces = waits_of(trace).pieces
-    exposed = pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns")
-    delays = pieces.group_by(pl.col("awaited_rank").alias("rank")).agg(delays_ns=exposed.sum())
+    lost = waiting_pairs(trace).group_by(pl.col("awaited_rank").alias("rank"))
+    delays = lost.agg(delays_ns=pl.col("exposed_ns").sum())
     found = means.join(delays, on="rank", how="left").with_columns(
         delays_ns=pl.col("delays_ns").fill_null(0) / pl.col("n")
     )
@@ -66,15 +66,12 @@ def ranks_to_draw(trace: Trace) -> list[int]:
 
     Empty where no rank waits for another.
     """
-    pieces = waits_of(trace).pieces.with_columns(exposed_ns=pl.col("end_ns") - pl.col("start_ns") - pl.col("hidden_ns"))
-    losses = (
-        pieces.group_by("rank").agg(pl.col("exposed_ns").sum()).sort("exposed_ns", "rank", descending=[True, False])
-    )
+    pairs = waiting_pairs(trace).sort("exposed_ns", "rank", "awaited_rank", descending=[True, False, False])
+    losses = pairs.group_by("rank").agg(pl.col("exposed_ns").sum(), pl.col("awaited_rank").first())
+    losses = losses.sort("exposed_ns", "rank", descending=[True, False])
     if losses.is_empty():
         return []
-    worst, median = losses["rank"][0], losses["rank"][losses.height // 2]
-    of_worst = pieces.filter(pl.col("rank") == worst).group_by("awaited_rank").agg(pl.col("exposed_ns").sum())
-    awaited = of_worst.sort("exposed_ns", "awaited_rank", descending=[True, False])["awaited_rank"][0]
+    worst, awaited, median = losses["rank"][0], losses["awaited_rank"][0], losses["rank"][losses.height // 2]
     return [*dict.fromkeys((worst, awaited, median))]
 
 
@@ -110,9 +107,11 @@ class HeatMap:
 
 
 def heat_map(trace: Trace, most_rows: int = _MOST_ROWS, most_columns: int = _MOST_COLUMNS) -> HeatMap | None:
-    """The times of all ranks and steps; null with one rank, or without steps that any two ranks share."""
+    """The times of all ranks and steps; null with one rank, or without steps."""
+    if len(trace.manifest.ranks) < 2 or not (trace.has("kernels") or process_ranks(trace)):
+        return None
     steps = rank_steps(trace).drop_nulls("step")
-    if len(trace.manifest.ranks) < 2 or steps.is_empty():
+    if steps.is_empty():
         return None
     keys, labels = [], []
     for name, most in (("rank", most_rows), ("step", most_columns)):
@@ -133,4 +132,5 @@ def heat_map(trace: Trace, most_rows: int = _MOST_ROWS, most_columns: int = _MOS
             )
         )
     )
-    return HeatMap(*labels, cells.drop("at", *causes).sort("row", "column"))
+    rows, columns = labels
+    return HeatMap(rows, columns, cells.drop("at", *causes).sort("row", "column"))
