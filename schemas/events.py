@@ -208,6 +208,8 @@ SYNCHRONIZATIONS = Table("synchronizations", "A wait that the driver recorded.",
     START, DURATION, PROCESS,
     Column("device_id", I32, "Device, where recorded.", nullable=True),
     STREAM, CORRELATION, API_CALL,
+    Column("waited_stream_id", I64, "Stream whose work was waited for, where recorded.", nullable=True),
+    Column("waited_correlation_id", I64, "Correlation of the call that recorded the event waited for.", nullable=True),
 ), ("start_ns",))  # fmt: skip
 COLLECTIVES = Table("collectives", "A communication kernel, as its library described it.", (
     RANK,
@@ -250,13 +252,15 @@ ALLOCATIONS = Table("allocations", "A change of the allocator's state.", (
     Column("device_id", I32, "Device; null for host memory.", nullable=True),
     Column("span_id", I64, "Innermost span around it on its thread.", nullable=True),
 ), ("time_ns",))  # fmt: skip
-COUNTERS = Table("counters", "A sampled value.", (
+COUNTERS = Table("counters", "A value that was sampled, or counted while a kernel ran.", (
     RANK,
-    Column("name", STR, "Sampled quantity."),
+    Column("name", STR, "Sampled or counted quantity."),
     Column("unit", STR, "Unit of the value.", nullable=True),
     Column("time_ns", I64, "When."),
     Column("value", F64, "The value."),
     Column("device_id", I32, "Device, where it belongs to one.", nullable=True),
+    Column("kernel", STR, "Kernel that it was counted over; null for a sample.", nullable=True),
+    Column("duration_ns", I64, "Time that it was counted over; null for a sample.", nullable=True),
 ), ("time_ns",))  # fmt: skip
 DIAGNOSTICS = Table("diagnostics", "Something lost, odd or worth knowing about the source or its conversion.", (
     RANK,

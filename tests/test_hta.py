@@ -4,23 +4,37 @@ import importlib
 import logging
 import math
 import os
+import sys
 from collections.abc import Iterator
-from functools import cache, partialmethod
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
 import tracelens as tl
-from tests.sources import ALL_TRACES, collected, torch_events, torch_file, torch_folder, torch_trace
+from tests import hta_peer
+from tests.cases import make_trace
+from tests.hta_peer import parsed_by_hta
+from tests.sources import ALL_TRACES, collected, torch_events, torch_folder, torch_trace
+from tests.torch_files import call, kernel, span, write
+from tracelens.errors import MissingTableError, ToolError
 
 pytest.importorskip("hta", reason="HTA is not installed; pip install traceinsight")
 
 pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
+DDP = "ddp_resnet50_2gpu"
 ONE_RANK = [name for name in ALL_TRACES if not name.startswith("ddp")]
 TRITON = ["alexnet_inductor", "bert_inductor", "resnet50_inductor"]
 CLOSE_US = 0.01
+SMALL: tuple[str, ...] = ("alexnet_eager", "alexnet_inductor", "resnet50_cudagraph")
+SOME = [*SMALL, DDP]
+"""Traces that every run puts through HTA's analyses; TRACELENS_HTA=all takes an hour, and all traces."""
+if os.environ.get("TRACELENS_HTA") == "all":
+    SMALL, SOME = (*ONE_RANK, DDP), [*ONE_RANK, DDP]
 every_trace = pytest.mark.parametrize("name", ONE_RANK)
 
 
@@ -35,18 +49,7 @@ def _quiet() -> Iterator[None]:
 @cache
 def hta(name: str, *, last_step: bool = True) -> Any:
     """HTA's view of a trace, or of a folder of ranks, once a session, with its nanoseconds."""
-    os.environ["HTA_DISABLE_NS_ROUNDING"] = "1"
-    importlib.import_module("hta.configs.env_options").HTAEnvOptions.instance().set_disable_ns_rounding(value=True)
-    folder = torch_folder(name) if name.startswith("ddp") else torch_file(name).parent
-    files = {i: str(folder / f"rank{i}.pt.trace.json.gz") for i in (0, 1)}
-    if not name.startswith("ddp"):
-        files = {0: str(torch_file(name))}
-    module = importlib.import_module("hta.trace_analysis")
-    # It would read ranks in processes that it forks, of which one hangs now and then: this one has threads.
-    reader = importlib.import_module("hta.common.trace").Trace
-    if not isinstance(vars(reader)["load_traces"], partialmethod):
-        reader.load_traces = partialmethod(reader.load_traces, use_multiprocessing=False)
-    return module.TraceAnalysis(trace_files=files, trace_dir=str(folder), include_last_profiler_step=last_step)
+    return parsed_by_hta(name, last_step=last_step)
 
 
 def temporal(name: str, *, last_step: bool = True) -> list[dict[str, float]]:
@@ -208,3 +211,161 @@ def test_launches_that_hta_misses(name: str, theirs: int, all_calls: int, driver
     assert delays.filter(pl.col("api") == "cuLaunchKernel")["n_calls"].sum() == driver_calls == all_calls - theirs
     depths = tl.analyses.dispatch_depth(torch_trace(name))
     assert depths["n_launches"].sum() == all_calls
+
+
+READ = ("cat", "name", "pid", "tid", "ts", "dur", "end", "stream", "correlation", "bytes", "memory_bw_gbps",
+        "iteration")  # fmt: skip
+"""Columns that HTA's analyses read, beside the link between a call and its work."""
+
+
+def events(analysis: Any, rank: int) -> pl.DataFrame:
+    """Events of a rank by their values, with the start of the linked one, -1 for none."""
+    frame, symbols = analysis.t.traces[rank], analysis.t.symbol_table.get_sym_table()
+    linked = frame["index_correlation"].to_numpy()
+    starts = dict(zip(frame["index"], frame["ts"].astype(float), strict=True))
+    columns = {name: frame[name].astype(float).to_numpy() for name in READ if name not in ("cat", "name")}
+    cat = [symbols[i] for i in frame["cat"]]
+    # Functions are named without folders and addresses here.
+    names = ["" if c == "python_function" else symbols[i] for c, i in zip(cat, frame["name"], strict=True)]
+    links = [starts.get(i, -1.0) if i > 0 else -1.0 for i in linked]
+    return pl.DataFrame({"cat": cat, "name": names, **columns, "link": links}).sort(pl.all())
+
+
+@pytest.mark.parametrize("last_step", [True, False])
+@pytest.mark.parametrize("name", [*ONE_RANK, DDP])
+def test_our_tables_hold_every_event_as_hta_parses_it(name: str, last_step: bool) -> None:
+    """To the last bit of every time; also the device's copies of annotations, which no table holds."""
+    theirs = hta_peer.without_host_streams(parsed_by_hta(name, last_step=last_step))
+    ours = tl.interop.hta(trace_of(name), include_last_profiler_step=last_step)
+    assert ours.t.get_ranks() == theirs.t.get_ranks()
+    for rank in ours.t.get_ranks():
+        assert events(ours, rank).equals(events(theirs, rank))
+
+
+def trace_of(name: str) -> tl.Trace:
+    return collected(torch_folder(name)) if name == DDP else torch_trace(name)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_rounded_times_are_htas(name: str) -> None:
+    """HTA rounds starts up and ends down to microseconds unless told; so does what it is handed."""
+    theirs = hta_peer.without_host_streams(parsed_by_hta(name, rounded=True))
+    hta_peer.set_rounding(on=True)
+    ours = tl.interop.hta(trace_of(name), include_last_profiler_step=True)
+    hta_peer.set_rounding(on=False)
+    for rank in ours.t.get_ranks():
+        assert events(ours, rank).equals(events(theirs, rank))
+
+
+@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("analysis", [*hta_peer.FAST, *hta_peer.SLOW])
+def test_every_analysis_of_hta_gives_the_same(name: str, analysis: str, tmp_path: Path) -> None:
+    if analysis in hta_peer.SLOW and name not in SMALL:
+        pytest.skip("takes HTA a minute; TRACELENS_HTA=all does not mind")
+    run = (hta_peer.FAST | hta_peer.SLOW)[analysis]
+    theirs, ours = (hta_peer.outcome(run, a, tmp_path) for a in both(name))
+    assert hta_peer.differences(theirs, ours) == []
+    # What HTA cannot do: it takes kernels called ncclKernel for communication, and NCCL has called them ncclDevKernel
+    # since 2.19; without GPU annotations, or counters, it has nothing to tell.
+    failed = [str(one) for one in theirs if isinstance(one, str) and "Error" in one]
+    assert failed == (
+        ["ValueError: attempt to get argmax of an empty sequence"] if analysis == "potential_stragglers" else []
+    )
+
+
+@cache
+def both(name: str) -> tuple[Any, Any]:
+    """HTA's analysis of its own parse and of our tables."""
+    theirs = hta_peer.without_host_streams(parsed_by_hta(name))
+    return theirs, tl.interop.hta(trace_of(name), include_last_profiler_step=True)
+
+
+def test_trace_diff() -> None:
+    """Counts and durations of ops and kernels, eager against compiled; Python functions have other names here."""
+    diff = importlib.import_module("hta.trace_diff").TraceDiff
+    pairs = zip(both("alexnet_eager"), both("alexnet_inductor"), strict=True)
+    theirs, ours = (diff.compare_traces(deepcopy(a.t), deepcopy(b.t)).reset_index() for a, b in pairs)
+    for table in (theirs, ours):
+        table["name"] = table["name"].where(~table["name"].str.contains(hta_peer.PYTHON), "python")
+    sums = ["Control_counts", "Test_counts", "Control_total_duration", "Test_total_duration"]
+    they, we = (table.groupby("name")[sums].sum().round(6) for table in (theirs, ours))
+    assert len(they) > 70
+    assert they.equals(we.astype(they.dtypes))
+
+
+def made(tmp_path: Path, events: list[dict[str, Any]]) -> tuple[Any, Any]:
+    """HTA's analyses of a small trace: by its own parse, and of our tables."""
+    hta_peer.set_rounding(on=False)
+    path = write(tmp_path / "t.json", events)
+    reader = importlib.import_module("hta.common.trace").Trace({0: str(path)}, str(tmp_path))
+    reader.load_traces(include_last_profiler_step=True)
+    theirs = importlib.import_module("hta.trace_analysis").TraceAnalysis
+    own = theirs.__new__(theirs)
+    own.t = reader
+    return own, tl.interop.hta(tl.collect(path), include_last_profiler_step=True)
+
+
+def test_counters_of_kernels(tmp_path: Path) -> None:
+    """What CUPTI counted over each kernel stands beside the ops that launched it."""
+    counted = [{"smsp__inst_executed.sum": 1024, "dram__bytes.sum": 7}, {"smsp__inst_executed.sum": 32}]
+    events = [
+        {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0.0, "args": {"name": "python"}},
+        span("aten::linear", 1.5, 20), span("aten::mm", 2.0, 10), call("cudaLaunchKernel", 3, 2, 7),
+        span("aten::relu", 30, 10), call("cudaLaunchKernel", 31, 2, 8),
+        kernel("warm-up", 50, 2, 9),
+        *(span(name, ts, 2, cat="cuda_profiler_range", pid=0, tid=0, args=args)
+          for name, ts, args in zip(("gemm", "relu"), (60.5, 70.5), counted, strict=True)),
+    ]  # fmt: skip
+    frames = [a.get_cupti_counter_data_with_operators()[0] for a in made(tmp_path, events)]
+    columns = ["name", "op_stack", "top_level_op", "bottom_level_op", "ts", "dur", *counted[0]]
+    told = [frame[columns].to_dict("records") for frame in frames]
+    assert told[0] == told[1]
+    assert [row["op_stack"] for row in told[1]] == [["aten::linear", "aten::mm"], ["aten::relu"]]
+    assert [row["dram__bytes.sum"] for row in told[1]] == [7, -1]
+
+
+def test_waits_are_on_the_critical_path(tmp_path: Path) -> None:
+    """The path of a kernel that waits for an event of another stream, and a host that waits for both."""
+    wait = {"stream": 8, "correlation": 13, "device": 0, "wait_on_stream": 7, "wait_on_cuda_event_record_corr_id": 12}
+    events = [
+        {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0.0, "args": {"name": "python"}},
+        span("ProfilerStep#0", 1.5, 300, cat="user_annotation"), span("aten::mm", 2, 10),
+        call("cudaLaunchKernel", 3, 4, 11), call("cudaEventRecord", 14, 2, 12), call("cudaStreamWaitEvent", 18, 2, 13),
+        span("aten::relu", 22, 10), call("cudaLaunchKernel", 23, 4, 14), call("cudaDeviceSynchronize", 40, 250, 15),
+        kernel("gemm", 20, 100, 11, args={"correlation": 11, "stream": 7, "device": 0}),
+        kernel("relu", 121, 50, 14, tid=8, args={"correlation": 14, "stream": 8, "device": 0}),
+        span("Stream Wait Event", 19, 1, cat="cuda_sync", pid=0, tid=8, args=wait),
+        span("Context Sync", 41, 130, cat="cuda_sync", pid=0, tid=-1,
+             args={"stream": -1, "correlation": 15, "device": 0}),
+    ]  # fmt: skip
+    theirs, ours = (
+        hta_peer.outcome(hta_peer.SLOW["critical_path_analysis"], a, tmp_path) for a in made(tmp_path, events)
+    )
+    assert hta_peer.differences(theirs, ours) == []
+    assert ours[0] is True
+    assert {"gemm", "relu"} <= set(ours[1]["s_name"])
+
+
+def test_traces_that_hta_writes_are_made_of_our_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    trace = torch_trace("alexnet_eager")
+    ours = tl.interop.hta(trace, include_last_profiler_step=True)
+    graph, _ = ours.critical_path_analysis(0, "ProfilerStep", 0)
+    ours.overlay_critical_path_analysis(0, graph, str(tmp_path), only_show_critical_events=False)
+    ours.generate_trace_with_counters()
+    ours.get_frequent_cuda_kernel_sequences("aten::conv2d", str(tmp_path), min_pattern_len=1)
+    written = sorted(tmp_path.iterdir())
+    assert len(written) == 3
+    for file in written:
+        assert tl.collect(file).kernels["duration_ns"].sum() == trace.kernels["duration_ns"].sum()
+
+
+def test_without_hta_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "hta.trace_analysis", None)
+    with pytest.raises(ToolError, match=r"^HTA .*pip install 'tracelens-toolkit\[hta\]'$"):
+        tl.interop.hta(torch_trace("alexnet_eager"))
+
+
+def test_a_trace_without_kernels_is_refused() -> None:
+    with pytest.raises(MissingTableError, match=r"^hta needs the table kernels"):
+        tl.interop.hta(make_trace())

@@ -325,6 +325,26 @@ def test_memory_counters_syncs_and_unknown_categories(tmp_path: Path) -> None:
     }
 
 
+def test_counters_of_a_kernel(tmp_path: Path) -> None:
+    """A range of CUPTI's profiler is a kernel, and its args are what was counted while it ran."""
+    told = {"smsp__inst_executed.sum": 1024, "dram__bytes.sum": 2.5}
+    events = [
+        span("aten::mm", 1, 9),
+        span("gemm", 5.5, 2, cat="cuda_profiler_range", pid=1, tid=0, args=told),
+        span("relu", 8, 1, cat="cuda_profiler_range", pid=1, tid=0, args={"smsp__inst_executed.sum": "32", "n": "x"}),
+        span("bare", 9, 1, cat="cuda_profiler_range", pid=1, tid=0),
+        {"ph": "C", "name": "power", "pid": 0, "tid": 0, "ts": 7, "args": {"kernel": 1.0}},
+    ]
+    capture = read(write(tmp_path / "t.json", events))
+    assert rows(capture, "counters", "name", "time_ns", "value", "device_id", "kernel", "duration_ns") == [
+        ("smsp__inst_executed.sum", 5500, 1024, 1, "gemm", 2000),
+        ("dram__bytes.sum", 5500, 2.5, 1, "gemm", 2000),
+        ("power kernel", 7000, 1, None, None, None),
+        ("smsp__inst_executed.sum", 8000, 32, 1, "relu", 1000),
+    ]
+    assert codes(capture) == {"counter_without_value": 1}
+
+
 def test_what_nccl_tells_of_a_collective(tmp_path: Path) -> None:
     told = {
         "device": 0, "stream": 20, "Collective name": "allreduce", "dtype": "BFloat16", "Group size": 8,

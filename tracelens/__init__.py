@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tracelens import analyses
+    from tracelens import analyses, interop
     from tracelens.calling import apply_calls
     from tracelens.collectors import collect
     from tracelens.collectors.torch.running import capture
@@ -29,6 +29,7 @@ __all__ = [
     "apply_plan",
     "capture",
     "collect",
+    "interop",
     "make_plan",
     "measure",
     "open",
@@ -50,7 +51,8 @@ def _import_all() -> dict[str, Any]:
     for place, names in _MODULES.items():
         module = import_module(f"{__name__}.{place}")
         found.update({name: getattr(module, name) for name in names})
-    return found | {"analyses": import_module(f"{__name__}.analyses"), "open": found["Trace"].open}
+    rooms = {name: import_module(f"{__name__}.{name}") for name in ("analyses", "interop")}
+    return found | rooms | {"open": found["Trace"].open}
 
 
 if not TYPE_CHECKING:

@@ -24,7 +24,7 @@ from tracelens.derive.columns.distinct import each_once
 from tracelens.trace.capture import Diagnostics
 
 # What these tell stands in other events too, or is of the profiler itself.
-_NOTHING_LOST = {"gpu_user_annotation", "Trace", "cuda_event", "cuda_profiler_range", "external_correlation"}
+_NOTHING_LOST = {"gpu_user_annotation", "Trace", "cuda_event", "external_correlation"}
 _IGNORED = ("M", "s", "t", "f")
 """Phases of track names and of flows; the tables have links instead of flows."""
 _NO_ARGS = Args()
@@ -58,7 +58,7 @@ class RawEvents:
     def add(self, events: list[Event]) -> None:
         """Add a batch of events. Only their values are kept: an event keeps the text around it in memory."""
         placed: dict[str, list[Event]] = {name: [] for name in fields.NAMES}
-        of_category = {category: placed[name] for category, name in fields.CATEGORIES.items()}
+        of_category = {c: placed[name] for c, name in fields.CATEGORIES.items() if name != "counters"}
         for event in events:
             if event.ph == "X" and isinstance(event.cat, str) and event.cat in of_category:
                 of_category[event.cat].append(event)
@@ -133,7 +133,7 @@ class RawEvents:
         frame = pl.DataFrame([_column(of, values).alias(of.name) for of in fields.TABLES[name]])
         self._count_unsized(name, frame)
         good = pl.col("start_ns").is_between(-TIME_LIMIT_NS, TIME_LIMIT_NS)
-        if "duration_ns" in frame.columns:
+        if "duration_ns" in frame.columns and name != "counters":  # a sample has none
             good &= pl.col("duration_ns").is_between(0, TIME_LIMIT_NS).fill_null(value=False)
         frame = frame.with_columns([] if places is None else [places])
         kept = frame.filter(good)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from tracelens.collectors.torch.fields import ARG_KEYS, JSON, TRIPLE
+from tracelens.collectors.torch.fields import ARG_KEYS, JSON, PROFILER_RANGE, TRIPLE
 from tracelens.collectors.torch.values import number, text
 
 _ABSENT = msgspec.Raw()
@@ -56,12 +56,22 @@ class Event(BareEvent):
 
 
 class CounterEvent(Event):
-    """A counter event with all of its args: each number among them is a series, whatever its name."""
+    """A counter event, or a range of CUPTI's profiler, with all of its args: each number is a series."""
 
     values: dict[str, Any] = {}
 
     def series(self) -> list[Event]:
-        """An event for each series, named for the counter and, unless it is `value`, the number; itself without any."""
+        """An event for each series, named for the counter and, unless it is `value`, the number; itself without any.
+
+        Those of a range are named for the number only: the range is a kernel, of the device that its process names.
+        """
+        if self.cat == PROFILER_RANGE and self.ph == "X":
+            about = {"kernel": self.name, "device": self.pid}
+            return [
+                Event("X", self.cat, name, self.pid, self.tid, self.ts, self.dur, Args(value=value, **about))
+                for name, value in self.values.items()
+                if number(value) is not None
+            ] or [self]
         counter = text(self.name) or ""
         return [
             Event("C", self.cat, counter if name == "value" else f"{counter} {name}".strip(), self.pid, self.tid,
@@ -72,9 +82,8 @@ class CounterEvent(Event):
 
 
 class _RawArgs(msgspec.Struct, gc=False):
-    """An event's phase, and its args undecoded."""
+    """An event's args, undecoded."""
 
-    ph: Any = None
     args: msgspec.Raw = _ABSENT
 
 
@@ -86,7 +95,7 @@ _DECODE_BARE = msgspec.json.Decoder(BareEvent).decode
 _RAW_ARGS = msgspec.json.Decoder(_RawArgs)
 _DECODE_MANY_RAW = msgspec.json.Decoder(list[_RawArgs]).decode
 _DECODE_OBJECT = msgspec.json.Decoder(dict[str, Any]).decode
-_PHASE = attrgetter("ph")
+_PHASE, _CATEGORY = attrgetter("ph"), attrgetter("cat")
 _NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 # Every writer seen puts one of these keys first; a boundary inside a string or in nested data is found out because the
@@ -125,13 +134,14 @@ def decode_one(piece: bytes) -> Event | None:
 
 def _with_values(events: list[Event], raw_args: Callable[[], list[_RawArgs]]) -> list[Event]:
     """The events, counters with all of their args; most runs have no counters and are decoded once."""
-    if "C" in map(_PHASE, events):
+    if "C" in map(_PHASE, events) or PROFILER_RANGE in map(_CATEGORY, events):
         raw = raw_args()
         for i, event in enumerate(events):
-            if event.ph != "C" or event.args is None:
+            if (event.ph != "C" and event.cat != PROFILER_RANGE) or event.args is None:
                 continue
             values = _DECODE_OBJECT(raw[i].args)
-            events[i] = CounterEvent(event.ph, event.cat, event.name, event.pid, event.tid, event.ts, values=values)
+            bare = (event.ph, event.cat, event.name, event.pid, event.tid, event.ts, event.dur)
+            events[i] = CounterEvent(*bare, values=values)
     return events
 
 

@@ -34,10 +34,12 @@ ARG_KEYS = {
     "Process Group Name": TEXT, "Process Group Description": TEXT, "Group size": NUMERAL, "dtype": TEXT,
     "In msg nelems": NUMERAL, "Out msg nelems": NUMERAL, "Process Group Ranks": TEXT, "In split size": TEXT,
     "Out split size": TEXT, "Src Rank": NUMERAL, "Dst Rank": NUMERAL, "Seq": NUMERAL, "value": REAL, "kernel": TEXT,
+    "wait_on_stream": NUMERAL, "wait_on_cuda_event_record_corr_id": NUMERAL,
 }  # fmt: skip
 """Keys of an event's args; other keys are skipped."""
 KEYS = EVENT_KEYS | ARG_KEYS
 
+PROFILER_RANGE = "cuda_profiler_range"
 CATEGORIES = {
     # Kineto's words of 2022-05 on, and those before.
     "cpu_op": "spans", "Operator": "spans", "user_annotation": "spans", "python_function": "spans",
@@ -48,6 +50,8 @@ CATEGORIES = {
     "mtia_runtime": "api_calls", "xpu_runtime": "api_calls", "xpu_driver": "api_calls", "hpu_op": "api_calls",
     "glow_runtime": "api_calls", "privateuse1_runtime": "api_calls", "privateuse1_driver": "api_calls",
     "mtia_ccp_events": "kernels",
+    # Of CUPTI's range profiler: its args are the kernel's counters.
+    PROFILER_RANGE: "counters",
 }  # fmt: skip
 """The table of a complete event (phase X) by its category."""
 
@@ -126,7 +130,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
     "memcpys": _SIZED,
     "memsets": _SIZED,
-    "synchronizations": (*_WORK, Column("what", WORD, "cuda_sync_kind", "name"), *_TIMES),
+    "synchronizations": (
+        *_WORK,
+        Column("what", WORD, "cuda_sync_kind", "name"),
+        Column("waited_stream_id", TAKE, "wait_on_stream"),
+        Column("waited_correlation_id", TAKE, "wait_on_cuda_event_record_corr_id"),
+        *_TIMES,
+    ),
     "allocations": (
         *_THREAD,
         Column("address", TAKE, "Addr"),
@@ -136,7 +146,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("device_id", UNLESS_ZERO, "Device Id", "Device Type"),
         Column("start_ns", TAKE, "ts"),
     ),
-    "counters": (Column("name", NAME, "name"), Column("value", TAKE, "value"), Column("start_ns", TAKE, "ts")),
+    "counters": (
+        Column("name", NAME, "name"),
+        Column("value", TAKE, "value"),
+        Column("kernel", WORD, "kernel"),
+        Column("device_id", TAKE, "device"),
+        *_TIMES,
+    ),
     # Events that no table holds: they are counted.
     "unplaced": (Column("phase", WORD, "ph"), Column("category", WORD, "cat")),
 }
@@ -152,14 +168,19 @@ REQUIRED = {
 FLOATS = {"grid_blocks_per_sm", "grid_warps_per_sm", "occupancy_percent", "value"}
 
 
+_SPELLINGS = {"external id": "External id", "Input dims": "Input Dims"}
+"""Keys of 2021 that share a later one's field: the parser in C has 62, and leaves events with both to Python."""
+
+
 def fields() -> dict[str, int]:
     """The index of each key's value among an event's fields; a triple takes three."""
     places: dict[str, int] = {}
     at = 0
     for key, kind in KEYS.items():
-        places[key] = at
-        at += 3 if kind == TRIPLE else 1
-    return places
+        if key not in _SPELLINGS:
+            places[key] = at
+            at += 3 if kind == TRIPLE else 1
+    return places | {key: places[same] for key, same in _SPELLINGS.items()}
 
 
 _NO_FIELD = 1 << 62

@@ -236,7 +236,11 @@ def _synchronizations(syncs: pl.DataFrame) -> pl.DataFrame:
     # Kineto writes -1 or 2^32-1 where a wait has no stream.
     return syncs.with_columns(
         each_once(syncs["what"], _waited_for).alias("kind"),
-        stream_id=pl.when((pl.col("stream_id") >= 0) & (pl.col("stream_id") < 2**31)).then("stream_id"),
+        *(
+            pl.when((pl.col(name) >= 0) & (pl.col(name) < 2**31)).then(name).alias(name)
+            for name in ("stream_id", "waited_stream_id")
+        ),
+        pl.when(pl.col("waited_correlation_id") >= 0).then("waited_correlation_id").alias("waited_correlation_id"),
     )
 
 

@@ -34,6 +34,26 @@ def hta(parser: str, trace: str) -> Said:
     return {"seconds": time.perf_counter() - begin, "rows": len(analysis.t.traces[0])}
 
 
+def hta_ranks(folder: str) -> Said:
+    """HTA's TraceAnalysis of a folder of ranks, in as many processes as it likes."""
+    prepare = importlib.import_module("hta.trace_analysis").TraceAnalysis
+    files = {int(file.name.split(".")[0].removeprefix("rank")): str(file) for file in Path(folder).iterdir()}
+    begin = time.perf_counter()
+    analysis = prepare(trace_files=files, trace_dir=folder)
+    return {"seconds": time.perf_counter() - begin, "rows": sum(map(len, analysis.t.traces.values()))}
+
+
+def hta_handed(trace: str) -> Said:
+    """The same from a trace that was collected before: opened, and handed over."""
+    import tracelens as tl
+
+    importlib.import_module("hta.trace_analysis")
+    hta = tl.interop.hta
+    begin = time.perf_counter()
+    analysis = hta(tl.open(trace))
+    return {"seconds": time.perf_counter() - begin, "rows": sum(map(len, analysis.t.traces.values()))}
+
+
 def json_loads(trace: str) -> Said:
     """The standard library's parser; reading and decompressing is counted apart."""
     return _parsed(json.loads, trace)
@@ -174,8 +194,8 @@ def installed(*modules: str) -> bool:
 CONTENDERS: dict[str, Callable[..., Said]] = {
     function.__name__: function
     for function in (
-        hta, json_loads, orjson_loads, wanted_columns, connectorx_columns, polars_rewrite, analysis_names,
-        analysis, nesting, nvml_sampler,
+        hta, hta_ranks, hta_handed, json_loads, orjson_loads, wanted_columns, connectorx_columns, polars_rewrite,
+        analysis_names, analysis, nesting, nvml_sampler,
     )
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from tests.bench.machine import memory_bytes
 from tests.bench.results import Row
 from tests.bench.suite_compile import compile_provenance
 from tests.bench.suite_gdb import gdb_hits
+from tests.bench.suite_hta import hta_ranks
 from tests.bench.suite_live import live_capture
 from tests.bench.suite_shapes import odd_shapes
 from tests.bench.suite_sizes import installed_sizes
@@ -188,6 +189,7 @@ SUITES = {
         collect_nsys,
         analyses,
         report,
+        hta_ranks,
         gdb_hits,
         live_capture,
         compile_provenance,

@@ -1,0 +1,44 @@
+"""HTA's TraceAnalysis of many ranks: parsed by HTA, and handed over from a trace that was collected before."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+from pathlib import Path
+
+from tests.bench.bench import Bench, Contender, peer
+from tests.bench.contenders import installed
+from tests.bench.results import Row
+
+HANDED, PARSED = "tl.interop.hta of a collected trace", "HTA TraceAnalysis"
+_CAPTURE = Path(__file__).resolve().parents[3] / "shared" / "data" / "torch" / "ddp_resnet50_2gpu"
+
+
+def hta_ranks(bench: Bench) -> None:
+    """Two ranks of a real capture, and 64 made of them; collecting is timed by other parts."""
+    if not installed("hta") or not _CAPTURE.is_dir():
+        bench.leave_out(HANDED, "HTA, or the capture of two ranks beside the checkout, is not there")
+        return
+    for n in (2, 64):
+        folder, trace = bench.folder / "ranks", bench.folder / "ranks.tracelens"
+        copies(folder, n)
+        bench.make("tracelens", "collect", "torch", str(folder), "--out", str(trace))
+        contenders = [
+            Contender(HANDED, peer("hta_handed", str(trace))),
+            Contender(PARSED, peer("hta_ranks", str(folder)), is_slow=n > 2),
+        ]
+        size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
+        bench.race(contenders, Row("ranks for HTA", "", f"{n} ranks", size, "MB of gzip"))
+        shutil.rmtree(folder)
+        shutil.rmtree(trace)
+
+
+def copies(folder: Path, n: int) -> None:
+    """A folder of `n` ranks, copies of the capture's two in turn, each with its own number."""
+    folder.mkdir()
+    texts = [gzip.decompress((_CAPTURE / f"rank{rank}.pt.trace.json.gz").read_bytes()) for rank in (0, 1)]
+    for rank in range(n):
+        text = re.sub(rb'("distributedInfo": \{[^}]*?"rank": )\d+', rb"\g<1>%d" % rank, texts[rank % 2], count=1)
+        text = re.sub(rb'("distributedInfo": \{[^}]*?"world_size": )\d+', rb"\g<1>%d" % n, text, count=1)
+        (folder / f"rank{rank}.pt.trace.json.gz").write_bytes(gzip.compress(text, 1))
