@@ -29,6 +29,13 @@ def step(*spans: Row, calls: tuple[Row, ...] = ()) -> Trace:
     return program([mark(0, 0, 10_000), *spans], [*calls, launch(9_000, 10_000)])
 
 
+def test_a_live_capture_s_hook_around_a_loader_is_not_the_profiler_s_own_work() -> None:
+    hook = span("python", "collectors/torch/live/steps.py(129): following", 1_000, 4_000)
+    loads = span("python", "torch/utils/data/dataloader.py(736): __next__", 1_000, 4_000)
+    assert (1_000, 4_000, "input") in did(step(hook, loads))
+    assert PROFILER not in places(step(hook, loads), "host")
+
+
 @pytest.mark.parametrize(
     ("kind", "name"),
     [

@@ -231,6 +231,37 @@ def test_one_slow_rank_of_64_is_named() -> None:
     assert row["exposed_ns"] == 63 * 20 * MS // 2
 
 
+def marked(lengths: list[int], *idle: tuple[int, int]) -> Trace:
+    """Ranks that each compute for so many us in a step of 1,000, idle as given, then all reduce from then to 1,000."""
+    steps = [{"rank": rank, "step": 0, "start_ns": 0, "duration_ns": MS} for rank in range(len(lengths))]
+    kernels = [
+        kernel
+        for rank, length in enumerate(lengths)
+        for kernel in (work(rank, 0, length * 1000, step=0), talk(rank, idle[rank][1] * 1000, MS, step=0))
+    ]
+    busy = [
+        {"rank": rank, "start_ns": begin * 1000, "duration_ns": (end - begin) * 1000, "cause": "input"}
+        for rank, (begin, end) in enumerate(idle)
+        if end > begin
+    ]
+    return make_trace(kernels=kernels, steps=steps, activities=busy)
+
+
+def test_a_late_rank_is_named_with_what_makes_it_late() -> None:
+    """Rank 1 loads data from 300 to 900 us, for which the others wait from 300 on."""
+    trace = marked([300, 300, 300], (300, 300), (300, 900), (300, 300))
+    row = tl.analyses.job(trace).row(0, named=True)
+    assert (row["bound"], row["rank"], round(row["value"], 3)) == ("straggler", 1, 0.6)
+    assert row["evidence"].startswith("the others lose 60.0% of their time waiting for rank 1, which loses 0.60 ms by ")
+
+
+def test_what_every_rank_loses_more_by_comes_first() -> None:
+    """All are idle from 300 to 700 us, rank 1 until 850: that is 15 % of waiting and 40 % of idle time."""
+    row = tl.analyses.job(marked([300] * 2, (300, 700), (300, 850))).row(0, named=True)
+    assert (row["bound"], row["rank"], row["value"]) == ("unknown", 1, 0.4)
+    assert row["evidence"].startswith("unknown takes 40.0% to 55.0% of the ranks' time; the others lose 15.0%")
+
+
 @given(schedules(), st.data())
 @settings(deadline=None, max_examples=30)
 def test_a_dropped_or_swapped_call_is_found_at_its_index(job: Schedule, data: st.DataObject) -> None:

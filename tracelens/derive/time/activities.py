@@ -43,8 +43,8 @@ _LOADING = (
 )
 _OPERATOR = r"^\w+::\w+$|^\w+::\w+\.\w+$"
 """An operator of a library, such as aten::add or aten::add.out; autograd::engine::evaluate_function: … is none."""
-_HOOK_AROUND_CALL = r"/steps\.py\(\d+\): call$"
-"""The hook inside which the program's own call runs."""
+_HOOK_AROUND_CALL = r"/(?:steps|calls)\.py\(\d+\): (?:call|following|init|tracing)$"
+"""Hooks inside which the program's own calls run: of modules, loaders, optimizers and tracing."""
 _DRIVER_LOADS = r"(?i)loading|compiler"
 """Overhead caused by the driver: Runtime Triggered Module Loading, Lazy Function Loading, Driver Compiler."""
 _CLASSES = ("profiler", "loading", "call", "waiting", "input", "computing", "launch", "host")

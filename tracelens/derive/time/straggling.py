@@ -16,13 +16,15 @@ from tracelens.trace import Trace
 
 _LOST = 0.1
 """Waiting limits a job when its ranks lose this share of their time by it."""
+_EXPLAINS = 0.25
+"""A rank is late for a cause that it has more of than the others by this share of what one of them waits."""
 _CAUSES = [part for part in PARTS if part != "waiting"]
 _LATE_BY = {
     "compute": "computes {} where the median of the others computes {}",
     "communication": "communicates for {} where the median of the others does for {}",
     "copy": "copies for {} where the median of the others copies for {}",
 }
-_IDLE = "is idle for {} where the median of the others is for {}"
+_IDLE = "loses {} by {cause} where the median of the others loses {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +32,12 @@ class Straggler:
     """The rank that others lose most time waiting for: exposed_ns in all, `share` of the others' time in the mean.
 
     `cause`: the part of its time that it has most more of than the median of the others, own_ns against others_ns;
-    null where it has more of none.
+    null where that is too little to make it late.
     """
 
     rank: int
     exposed_ns: int
     share: float
-    n_waiting: int
     cause: str | None
     own_ns: int
     others_ns: int
@@ -45,9 +46,9 @@ class Straggler:
     def why(self) -> str:
         """The cause as the end of a sentence on the rank."""
         if self.cause is None:
-            return "has more of nothing than the others"
-        words = _LATE_BY.get(self.cause, _IDLE).format(f"{self.own_ns / 1e6:.2f} ms", f"{self.others_ns / 1e6:.2f}")
-        return words if self.cause in _LATE_BY else f"{words} ({self.cause})"
+            return "is late for no reason that this shows"
+        times = (f"{self.own_ns / 1e6:.2f} ms", f"{self.others_ns / 1e6:.2f}")
+        return _LATE_BY.get(self.cause, _IDLE).format(*times, cause=self.cause)
 
 
 def find_straggler(trace: Trace, judged: list[RankTime]) -> Straggler | None:
@@ -60,42 +61,37 @@ def find_straggler(trace: Trace, judged: list[RankTime]) -> Straggler | None:
     rank, exposed, n = waits.row(0)
     own = known.pop(rank).parts
     others = {part: median(time.parts[part] for time in known.values()) for part in PARTS}
-    # Work that takes as long everywhere does not make one late.
     cause = max(_CAUSES, key=lambda part: own[part] - others[part])
-    more = own[cause] > others[cause]
+    more = own[cause] - others[cause] >= _EXPLAINS * exposed / n
     share = exposed / max(sum(sum(time.parts.values()) for time in known.values()), 1)
-    return Straggler(rank, exposed, share, n, cause if more else None, own[cause], round(others[cause]))
+    return Straggler(rank, exposed, share, cause if more else None, own[cause], round(others[cause]))
 
 
 def judge_job(trace: Trace) -> dict[str, object]:
     """The row of the analysis `job`, for a trace of several ranks with time to judge."""
     judged = judged_ranks(trace)
-    matched = match_collectives(trace)
     found = find_straggler(trace, judged)
     exposed = int(waiting_pairs(trace)["exposed_ns"].sum())
     row: dict[str, object] = {"n_ranks": len(trace.manifest.ranks), "exposed_ns": exposed, "unit": "1"}
-    if found is not None and found.share >= _LOST:
-        shared, common = _shared_loss(found, judged)
-        row |= {"value": found.share, "rank": found.rank, "cause": found.cause}
-        lost = f"the others lose {found.share:.1%} of their time waiting for rank {found.rank}, which {found.why}"
-        if found.share > common:
-            doubt = _doubt(matched)
-            return row | {"bound": "inconclusive" if doubt else "straggler", "evidence": doubt or lost}
-        return row | {
-            "bound": shared,
-            "value": common,
-            "evidence": f"{shared} takes {common:.1%} on every rank; {lost}",
-        }
-    return row | _most(judged) | ({} if found is None else {"rank": found.rank, "cause": found.cause})
+    if found is None or found.share < _LOST:
+        return row | _most(judged)
+    row |= {"value": found.share, "rank": found.rank, "cause": found.cause}
+    lost = f"the others lose {found.share:.1%} of their time waiting for rank {found.rank}, which {found.why}"
+    shared, shares = _shared_loss(found, judged)
+    if found.share > shares[0]:
+        doubt = _doubt(match_collectives(trace))
+        return row | {"bound": "inconclusive" if doubt else "straggler", "evidence": doubt or lost}
+    evidence = f"{shared} takes {shares[0]:.1%} to {shares[1]:.1%} of the ranks' time; {lost}"
+    return row | {"bound": shared, "value": shares[0], "evidence": evidence}
 
 
-def _shared_loss(found: Straggler, judged: list[RankTime]) -> tuple[str, float]:
-    """The part other than computing and waiting that takes most of both the awaited rank's time and the others'."""
+def _shared_loss(found: Straggler, judged: list[RankTime]) -> tuple[str, list[float]]:
+    """The part other than computing that takes most of both the awaited rank's time and the others'; both shares."""
     own = next(time for time in judged if time.rank == found.rank)
     others = [time for time in judged if time.rank != found.rank]
     parts = [part for part in _CAUSES if part != "compute"]
-    shares = {part: min(own.share(part), median(time.share(part) for time in others)) for part in parts}
-    first = max(shares, key=lambda part: shares[part])
+    shares = {part: sorted((own.share(part), median(time.share(part) for time in others))) for part in parts}
+    first = max(parts, key=lambda part: shares[part][0])
     return first, shares[first]
 
 
