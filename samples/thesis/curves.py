@@ -153,29 +153,37 @@ def _best(frame: pl.DataFrame, pair: tuple[str, str]) -> pl.DataFrame:
 
 
 def _curves(model: str, frame: pl.DataFrame) -> Figure:
-    """A point a layer and configuration, layers from top to bottom; times span decades: a logarithmic axis."""
+    """A point a layer and configuration, layers from top to bottom; times span decades: a logarithmic axis.
+
+    The lines only lead the eye from layer to layer: they are faint, and do not cover each other's points.
+    """
     named = frame.with_columns(pl.col("configuration").replace(CONFIGURATIONS))
     values = named.filter(pl.col("ms") > 0).select("configuration", "module_path", "call_order", "ms").to_dicts()
     chart = (
         alt.Chart(alt.InlineData(values=values))
-        .mark_line(point=alt.OverlayMarkDef(size=14), strokeWidth=0.8)
+        .mark_line(point=alt.OverlayMarkDef(size=26, opacity=0.9), strokeWidth=0.8, opacity=0.3)
         .encode(
             y=alt.Y(
                 "module_path:N",
                 title=None,
                 sort=alt.EncodingSortField("call_order"),
-                axis=alt.Axis(labelOverlap=False, labelFontSize=7, labelLimit=260, grid=True),
+                axis=alt.Axis(labelOverlap=False, labelFontSize=9, labelLimit=260, grid=True),
             ),
-            x=alt.X("ms:Q", title="milliseconds", scale=alt.Scale(type="log"), axis=alt.Axis(orient="top")),
+            x=alt.X(
+                "ms:Q",
+                title="milliseconds",
+                scale=alt.Scale(type="log", nice=False),
+                axis=alt.Axis(orient="top", values=[0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]),
+            ),
             order="call_order:Q",
             color=alt.Color(
                 "configuration:N",
                 title=None,
                 scale=_colours({row["configuration"] for row in values}),
-                legend=alt.Legend(orient="top"),
+                legend=alt.Legend(orient="top", symbolOpacity=1),
             ),
         )
-        .properties(width=560, height={"step": 8})
+        .properties(width=640, height={"step": 11})
     )
     return Figure(f"curves_{model}", chart, f"{NAMES[model]}: milliseconds of each layer, by configuration.")
 

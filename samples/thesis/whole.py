@@ -230,9 +230,8 @@ def not_measured(run: Run) -> Section:
 
 
 NOT_MEASURED = """\
-- NumPy's product of 4,096 in every mode (Appendix Fig. 1): the run's time ended with it uncompiled. The grid of
-  convolutions, ResNet's and the chains in other modes than the default (section 5.4): three convolutions stand for
-  them.
+- The grid of convolutions, ResNet's and the chains in other modes than the default (section 5.4): three convolutions
+  stand for them.
 - Layers one by one in other modes than the default (section 5.5.3).
 - Matrix products on the CPU beyond 4,096: one of 17,500 takes seconds, and there are 24 executions of each way.
 - What the thesis's trained predictor would say of a convolution (section 5.4.2): its inputs and training are not given.
