@@ -2,7 +2,6 @@
 
 import json
 import random
-import signal
 import subprocess
 import sys
 import threading
@@ -12,25 +11,23 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
-from polars.testing import assert_frame_equal
 
 import tracelens as tl
 from tests.command_line import command_line
+from tests.killing import EPOCH_US, kill_and_go_on, put, same_tables, seconds_of_one, write_ranks
 from tests.object_store import SECRET, make_bucket, object_store
-from tests.torch_files import call, kernel, span, write
+from tests.torch_files import span, write
 from tracelens.errors import SourceError
 from tracelens.jobs.job import Job, collect_job, in_turn
 from tracelens.jobs.ranks import Options, collect_rank
 from tracelens.jobs.target import clean, commit_trace, finished_ranks
 from tracelens.jobs.tasks import tasks_of
-from tracelens.schemas import TABLES
 from tracelens.storage import objects
 from tracelens.storage.addresses import url_of
 from tracelens.storage.objects import Objects
 
 N_RANKS = 16
 STEP_TIMES = {"profiled_step_ns": {"mean": 7}, "unprofiled_step_ns": {"median": 5}}
-EPOCH_US = 1_700_000_000 * 10**6
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,40 +48,15 @@ def bucket(request: pytest.FixtureRequest) -> str:
     return make_bucket(f"{name}-{random.randrange(10**6)}")  # noqa: S311
 
 
-def write_ranks(folder: Path, n_ranks: int = N_RANKS) -> Path:
-    """Traces of so many ranks: of each an op that launches a kernel of 10 + rank microseconds."""
-    folder.mkdir()
-    for rank in range(n_ranks):
-        events = [
-            span("aten::mm", EPOCH_US, 50),
-            call("cudaLaunchKernel", EPOCH_US + 5, 4, rank + 1),
-            kernel("gemm", EPOCH_US + 20, 10 + rank, rank + 1),
-        ]
-        write(folder / f"rank{rank:02}.pt.trace.json.gz", events, distributedInfo={"rank": rank, "world_size": n_ranks})
-    return folder
-
-
-def put(folder: Path, url: str) -> str:
-    """The files of a folder as objects below a URL."""
-    for file in folder.iterdir():
-        Objects(url).upload(file.name, file)
-    return url
-
-
 def contents(url: str) -> dict[str, bytes]:
     """All objects below a URL."""
     return {key: Objects(url).read(key) or b"" for key in sorted(Objects(url).keys())}
 
 
-def same_tables(one: tl.Trace, other: tl.Trace) -> None:
-    for name in TABLES:
-        assert_frame_equal(one.frame(name), other.frame(name))
-
-
 def test_a_trace_of_16_ranks_is_the_same_in_a_bucket_as_in_a_folder(
     tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs = write_ranks(tmp_path / "runs")
+    runs = write_ranks(tmp_path / "runs", N_RANKS)
     here = tl.collect(runs).write(tmp_path / "run.tracelens")
     put(runs, f"{bucket}/runs")
     target = f"{bucket}/run.tracelens"
@@ -150,6 +122,7 @@ def test_a_damaged_file_costs_its_rank(tmp_path: Path, bucket: str, capsys: pyte
     assert done.code == 1
     (error,) = [line for line in done.err.splitlines() if line.startswith("error")]
     assert error.startswith(f"error: {files[2]}: ")
+    assert "warning: sources that could not be read, whose ranks are missing: rank02.pt.trace.json.gz\n" in done.err
     trace = tl.open(target)
     assert (trace.manifest.ranks, trace.manifest.complete) == ([0, 1, 3], False)
     assert trace.manifest.dropped[0]["source"] == "rank02.pt.trace.json.gz"
@@ -160,38 +133,43 @@ def test_a_damaged_file_costs_its_rank(tmp_path: Path, bucket: str, capsys: pyte
     assert "manifest.json" not in contents(job.target)
 
 
+def test_a_job_into_a_local_folder_that_machines_share(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same protocol: nothing is a trace before its manifest is there; what else lies in a folder stays."""
+    runs, target = write_ranks(tmp_path / "runs", 3), tmp_path / "shared" / "run.tracelens"
+    whole = tl.collect(runs)
+    tasks = tasks_of(runs)
+    collect_rank(tasks[1], str(target), Options())
+    with pytest.raises(SourceError, match="expected a trace directory with a manifest"):
+        tl.open(target)
+    trace, _ = collect_job(Job(runs, str(target)), in_turn, print)
+    assert capsys.readouterr().out == "1 ranks are there already; 2 of 3 sources are left to read\n"
+    same_tables(trace, whole)
+    with pytest.raises(SourceError, match="exists already; give another --out"):
+        collect_job(Job(runs, str(target)), in_turn, print)
+    again, _ = collect_job(Job(runs, str(target), force=True), in_turn, print)
+    same_tables(again, whole)
+    assert command_line(capsys, "clean", target, "--hours", 0).code == 0
+    same_tables(tl.open(target), whole)
+    assert {*again.manifest.attempts.values()}.isdisjoint(trace.manifest.attempts.values())
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "one.txt").write_text("mine")
+    with pytest.raises(SourceError, match="exists and is not a tracelens trace"):
+        collect_job(Job(runs, str(tmp_path / "notes"), force=True), in_turn, print)
+    assert "no such directory" in refused(capsys, "clean", tmp_path / "absent")
+
+
 def test_a_killed_collection_goes_on_where_it_ended(tmp_path: Path, bucket: str) -> None:
-    runs = put(write_ranks(tmp_path / "runs", 8), f"{bucket}/runs")
+    """A reader finds no trace, or the whole one; python -m tests.killing kills 50."""
+    runs = put(write_ranks(tmp_path / "runs", 5), f"{bucket}/runs")
     whole = tl.collect(tmp_path / "runs")
-    chance = random.Random(18)  # noqa: S311
-    for attempt in range(3):
-        target = f"{bucket}/run{attempt}.tracelens"
-        command = [sys.executable, "-m", "tracelens", "collect", "torch", runs, "--out", target]
-        driver = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        n_awaited = chance.randrange(7)
-        while len(Objects(target).members("ranks")) < n_awaited and driver.poll() is None:
-            pass
-        driver.send_signal(signal.SIGKILL)
-        driver.communicate()
-        finished = {record.rank for record in finished_ranks(target)}
-        if driver.returncode:  # else it was done before the signal came
-            assert len(finished) >= n_awaited
-            with pytest.raises(SourceError, match="found none"):
-                tl.open(target)
-        read: list[str] = []
-
-        def engine(tasks: list[object], work: object, read: list[str] = read) -> Iterator[object]:
-            read += [task.name for task in tasks]  # type: ignore[attr-defined]
-            yield from in_turn(tasks, work)  # type: ignore[arg-type]
-
-        trace, failed = collect_job(Job(runs, target, "torch"), engine, print)  # type: ignore[arg-type]
-        assert failed == {}
-        assert {*read} == {f"rank{rank:02}.pt.trace.json.gz" for rank in range(8) if rank not in finished}
-        same_tables(trace, whole)
+    takes_s = seconds_of_one(runs, f"{bucket}/first.tracelens")
+    for number, share in enumerate((0.5, 0.7, 0.9)):
+        after_s = takes_s * random.uniform(share - 0.1, share + 0.1)  # noqa: S311
+        kill_and_go_on(runs, f"{bucket}/run{number}.tracelens", whole, after_s)
 
 
 def test_of_two_drivers_one_wins(tmp_path: Path, bucket: str) -> None:
-    runs = put(write_ranks(tmp_path / "runs", 8), f"{bucket}/runs")
+    runs = put(write_ranks(tmp_path / "runs", 3), f"{bucket}/runs")
     target = f"{bucket}/run.tracelens"
     command = [sys.executable, "-m", "tracelens", "collect", "torch", runs, "--out", target]
     drivers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]

@@ -23,6 +23,7 @@ from tracelens.report import Report
 from tracelens.storage.addresses import shown
 from tracelens.storage.whole import replacing
 from tracelens.trace import Trace
+from tracelens.trace.capture import SOURCE_UNREAD
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.objects import is_trace
 from tracelens.trace.same_run import NOT_TOGETHER
@@ -124,7 +125,12 @@ def losses(trace: Trace) -> list[str]:
         f"{text} ({count:,} times)" if count > 1 else text for text, count in rows.select("text", "count").iter_rows()
     ]
     if not trace.manifest.complete:
-        found.append(f"the capture is incomplete ({len(trace.manifest.dropped):,} kinds of events dropped)")
+        unread = [str(lost.get("source")) for lost in trace.manifest.dropped if lost.get("code") == SOURCE_UNREAD]
+        if unread:
+            found.append(f"sources that could not be read, whose ranks are missing: {', '.join(unread)}")
+        n_kinds = len(trace.manifest.dropped) - len(unread)
+        if n_kinds or not unread:
+            found.append(f"the capture is incomplete ({n_kinds:,} kinds of events dropped)")
     return found
 
 

@@ -16,10 +16,10 @@ from tracelens.storage.addresses import url_of
 from tracelens.storage.folders import OwnFolder
 from tracelens.storage.objects import Listed, Objects
 from tracelens.trace import Trace
-from tracelens.trace.capture import Capture
+from tracelens.trace.capture import Capture, key_of
 from tracelens.trace.combine import combine, installed_version
 from tracelens.trace.fetching import PREFIX, addressed, fetch
-from tracelens.trace.objects import RANKS, json_bytes, key_of, upload
+from tracelens.trace.objects import RANKS, json_bytes, upload
 from tracelens.trace.same_run import extent_of
 from tracelens.trace.sources import note_skipped, read_into, sources_of
 

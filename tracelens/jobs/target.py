@@ -1,18 +1,22 @@
 """The target of a job: the ranks that are in it already, the manifest that makes it a trace, and what to remove."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from tracelens.errors import SourceError
 from tracelens.jobs.ranks import RankRecord, read_record
+from tracelens.storage.addresses import url_of
 from tracelens.storage.objects import Objects
-from tracelens.trace.capture import Capture, Manifest, SourceFile, manifest_of
+from tracelens.trace.capture import SOURCE_UNREAD, Capture, Manifest, SourceFile, manifest_of
 from tracelens.trace.combine import installed_version
+from tracelens.trace.directory import check_target
 from tracelens.trace.objects import MANIFEST, RANKS, commit, keys_of
 from tracelens.trace.same_run import WORLD_SIZE, refuse_unrelated
 
@@ -24,11 +28,15 @@ _OURS = re.compile(r"\w+/rank=\d+/part-\w+\.parquet|trial-[0-9a-f]{16}")
 def prepare(target: str, *, force: bool) -> None:
     """Check that a job can write there. With `force`, ranks that an earlier one finished are forgotten.
 
-    Raises SourceError where there is a trace, which `force` replaces when the job ends.
+    Raises SourceError where there is a trace, which `force` replaces when the job ends, or a folder of something else.
     """
+    if url_of(target) is None and os.path.lexists(target) and not Path(target, RANKS).is_dir():
+        check_target(Path(target), force=force)
     objects = Objects(target)
     if objects.about(MANIFEST) is not None and not force:
         raise SourceError(f"{objects.place}: exists already; give another --out, or --force to replace it")
+    if url_of(target) is None:
+        Path(target, RANKS).mkdir(exist_ok=True)  # by which a job that was killed is known
     if force:
         objects.remove(_record_keys(objects))
 
@@ -84,7 +92,7 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
         for table, why in manifest.empty_tables.items():
             empty.setdefault(table, {})[why] = None
     bases = {manifest.time_base for manifest in manifests}
-    lost = [{"source": name, "code": "source_unread", "count": 1, "text": text} for name, text in failed.items()]
+    lost = [{"source": name, "code": SOURCE_UNREAD, "count": 1, "text": text} for name, text in failed.items()]
     return Manifest(
         tracelens_version=installed_version(),
         sources=[source for manifest in manifests for source in manifest.sources],
@@ -125,6 +133,8 @@ def clean(target: str, hours: float = 1) -> int:
 
     Those of the last `hours` stay: a job that is at work names its files only when a rank is complete.
     """
+    if url_of(target) is None and not Path(target).is_dir():
+        raise SourceError(f"{target}: no such directory")
     objects = Objects(target)
     content = objects.read(MANIFEST)
     named = {key for record in finished_ranks(target) for key in record.keys}

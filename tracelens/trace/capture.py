@@ -17,6 +17,9 @@ from tracelens.errors import SchemaError, SourceError, first_line
 from tracelens.schemas import SCHEMA_VERSION, TABLES
 from tracelens.storage.table import Stored
 
+SOURCE_UNREAD = "source_unread"
+"""Code of what a manifest says is lost with a source of several that cannot be read."""
+
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
@@ -101,8 +104,8 @@ class Manifest:
     """The content of manifest.json: where a trace came from and how complete it is.
 
     It never names environment, host or user. `n_rows` counts the rows written, by table and rank, so that a missing
-    file is noticed. `attempts` has, by rank, the word in the names of its files, `part-WORD.parquet`; 0 where a rank is
-    not in it.
+    file is noticed. `attempts` has, by rank or by TABLE/RANK, which goes first, the word in the names of the files,
+    `part-WORD.parquet`; 0 where neither is in it.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -136,6 +139,10 @@ class Manifest:
                     return found
         return None
 
+    def key_of(self, table: str, rank: int | str) -> str:
+        """The place of a rank's file of a table, below the trace's."""
+        return key_of(table, rank, self.attempts.get(f"{table}/{rank}", self.attempts.get(str(rank), "0")))
+
     def as_dict(self) -> dict[str, Any]:
         """The manifest as it stands in manifest.json."""
         return asdict(self)
@@ -161,10 +168,15 @@ class Manifest:
                 raise ValueError("n_rows should be whole numbers by table and rank")
             if any(rank_of(rank) is None for rank in counts):
                 raise ValueError(f"n_rows should be by table and rank, ranks {_RANKS}")
-        if not all(rank_of(rank) is not None and _ATTEMPT.fullmatch(word) for rank, word in manifest.attempts.items()):
-            raise ValueError("attempts should be words of letters and digits by rank")
+        if not all(_ATTEMPT.fullmatch(word) for word in manifest.attempts.values()):
+            raise ValueError("attempts should be words of letters and digits")
         _check_values(asdict(manifest))
         return manifest
+
+
+def key_of(table: str, rank: int | str, attempt: str) -> str:
+    """The place of the file of a rank's table that an attempt wrote, below the trace's."""
+    return f"{table}/rank={rank}/part-{attempt}.parquet"
 
 
 def no_manifest(folder: str, error: Exception) -> SourceError:

@@ -123,8 +123,7 @@ def parts_of(folder: Path, table: Table, manifest: Manifest) -> list[Part]:
     """
     parts = {}
     expected = {
-        folder / table.name / f"rank={rank}" / f"part-{manifest.attempts.get(rank, '0')}.parquet": n
-        for rank, n in manifest.n_rows.get(table.name, {}).items()
+        folder / manifest.key_of(table.name, rank): n for rank, n in manifest.n_rows.get(table.name, {}).items()
     }
     # A job's unfinished attempts lie beside the files that its manifest names.
     found = sorted(expected if manifest.attempts else folder.glob(f"{table.name}/rank=*/*.parquet"))

@@ -16,7 +16,7 @@ from tracelens.schemas import TABLES
 from tracelens.storage.addresses import url_of
 from tracelens.storage.objects import Objects
 from tracelens.storage.table import Table
-from tracelens.trace.capture import Manifest, manifest_of
+from tracelens.trace.capture import Manifest, key_of, manifest_of
 
 MANIFEST = "manifest.json"
 RANKS = "ranks"
@@ -24,18 +24,9 @@ _UPLOADS = 8
 _POLARS_OPTIONS = {"allow_http": "true"}
 
 
-def key_of(table: str, rank: int | str, attempt: str) -> str:
-    """The key of a rank's file of a table."""
-    return f"{table}/rank={rank}/part-{attempt}.parquet"
-
-
 def keys_of(manifest: Manifest) -> list[str]:
     """The keys of the files that a manifest names."""
-    return [
-        key_of(table, rank, manifest.attempts.get(rank, "0"))
-        for table, counts in manifest.n_rows.items()
-        for rank in counts
-    ]
+    return [manifest.key_of(table, rank) for table, counts in manifest.n_rows.items() for rank in counts]
 
 
 def open_objects(url: str) -> tuple[Manifest, dict[str, pl.LazyFrame]]:
@@ -64,7 +55,7 @@ def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
     ranks = sorted(manifest.n_rows.get(table.name, {}), key=int)
     if not ranks:
         return table.empty().lazy()
-    files = [f"{url}/{key_of(table.name, rank, manifest.attempts.get(rank, '0'))}" for rank in ranks]
+    files = [f"{url}/{manifest.key_of(table.name, rank)}" for rank in ranks]
     return pl.scan_parquet(
         files,
         glob=False,
