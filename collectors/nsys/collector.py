@@ -1,4 +1,4 @@
-"""Reading one nsys file into one Capture: a file is one rank, whose processes differ in process_id."""
+"""Reading one nsys file into a Capture for each of its ranks: the file, or its processes with GPUs of their own."""
 
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -8,6 +8,7 @@ import polars as pl
 
 from tracelens.collectors.nsys import about, events, nvtx
 from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, is_nsys_table, open_directory
+from tracelens.collectors.nsys.processes import by_process
 from tracelens.collectors.nsys.report_file import RAW_SUFFIX, REPORT_SUFFIXES, exported
 from tracelens.collectors.nsys.session import Session, fitting, read_names
 from tracelens.collectors.nsys.sqlite import MAGIC, SqliteExport
@@ -48,15 +49,15 @@ def sniff(path: Path, head: bytes) -> bool:
 
 
 def read(path: Path) -> list[Capture]:
-    """The capture in an export or report.
+    """The captures in an export or report, a rank each; see `processes` for what a rank is.
 
     Raises SourceError when it is no export or damaged, ToolError when a report cannot be exported here.
     """
     try:
         if path.is_file() and path.suffix in (*REPORT_SUFFIXES, RAW_SUFFIX):
             with exported(path) as export_path:
-                return [read_export(export_path, path)]
-        return [read_export(path, path)]
+                return read_export(export_path, path)
+        return read_export(path, path)
     except OSError as error:
         raise SourceError(f"{path}: cannot be read: {first_line(error)}") from error
 
@@ -92,39 +93,45 @@ def _open(path: Path) -> Export:
     return export
 
 
-def read_export(path: Path, source: Path) -> Capture:
-    """The capture in an export that was made from the file or directory `source`. Raises SourceError as `read` does."""
+def read_export(path: Path, source: Path) -> list[Capture]:
+    """The captures in an export that was made from the file or folder `source`. Raises SourceError as `read` does."""
     export = _open(path)
     # Hashing releases the interpreter's lock, so it runs while the export is read.
     with ThreadPoolExecutor(1) as pool:
         described = pool.submit(SourceFile.of, source, KIND)
-        return _capture(export, described)
+        return _captures(export, described)
 
 
-def _capture(export: Export, source: Future[SourceFile]) -> Capture:
+def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
     diagnostics = Diagnostics()
     versions, version = about.schema_version(export)
     base_ns, time_base = about.clock(export, diagnostics)
     session = Session(export, read_names(export, diagnostics), base_ns, diagnostics)
-    raw = _raw_tables(session)
+    ranks = by_process(_raw_tables(session), diagnostics)
     about.check_version(version, diagnostics)
     about.note_losses(export, diagnostics)
-    tables = assemble(raw, diagnostics)
-    severe = {severity for severity, _ in diagnostics.counts} & {"loss", "error"}
-    capture = Capture(
-        KIND,
-        source.result(),
-        tables,
-        producer="Nsight Systems",
-        versions=versions,
-        time_base=time_base,
-        complete=not severe,
-        settings=about.settings(export),
-        reasons={name: why for name, why in _WHY_EMPTY.items() if name not in tables},
-        diagnostics=diagnostics,
-    )
-    clean(capture, about.owners(export))
-    return capture
+    captures = []
+    for at, raw in enumerate(ranks):
+        own = Diagnostics() if at else diagnostics  # what was lost of the file is told once
+        tables = assemble(_fitted(raw, own), own)
+        is_severe = not {severity for severity, _ in (*own.counts, *diagnostics.counts)}.isdisjoint({"loss", "error"})
+        file = source.result()
+        several = f"{file.name} (process {at + 1} of {len(ranks)})"
+        capture = Capture(
+            KIND,
+            file if len(ranks) == 1 else replace(file, name=several),
+            tables,
+            producer="Nsight Systems",
+            versions=versions,
+            time_base=time_base,
+            complete=not is_severe,
+            settings=about.settings(export),
+            reasons={name: why for name, why in _WHY_EMPTY.items() if name not in tables},
+            diagnostics=own,
+        )
+        clean(capture, about.owners(export))
+        captures.append(capture)
+    return captures
 
 
 def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
@@ -140,10 +147,14 @@ def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
     raw["counters"] = about.counters(session)
     raw["graph_nodes"] = events.graph_nodes(session)
     raw["spans"] = nvtx.spans(session, lambda: _last_moment(raw))
-    raw["devices"] = _one_numbering(raw, about.devices(session.export), session.diagnostics)
-    for name in raw.keys() & TABLES.keys():
-        raw[name] = fitting(TABLES[name], raw.pop(name), session.diagnostics)
+    raw["devices"] = about.devices(session.export)
     return raw
+
+
+def _fitted(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
+    """A rank's tables with one number for each device, and numbers that their columns can hold."""
+    raw["devices"] = _one_numbering(raw, raw["devices"], diagnostics)
+    return {name: fitting(TABLES[name], f, diagnostics) if name in TABLES else f for name, f in raw.items()}
 
 
 def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:

@@ -74,18 +74,19 @@ def run(
             _copy(report, keep)
         try:
             with exported(report, tool) as export:
-                capture = read_export(export, report)
+                captures = read_export(export, report)
         except TracelensError as error:
             if keep is not None:
                 raise
             kept = raw.with_suffix(report.suffix)
             _copy(report, kept)
             raise ToolError(f"{error}; the report is kept as {kept}") from error
-    if not any(frame.height for name, frame in capture.tables.items() if name != "devices"):
+    if not any(frame.height for name, frame in captures[0].tables.items() if name != "devices"):
         raise ToolError(_why_nothing(options, exit_code))
-    capture.settings["nsys_options"] = options.own()
-    capture.versions.setdefault("nsys", tool.version)
-    return Run([capture], exit_code, tuple(_remarks(capture, options)))
+    for capture in captures:
+        capture.settings["nsys_options"] = options.own()
+        capture.versions.setdefault("nsys", tool.version)
+    return Run(captures, exit_code, tuple(_remarks(captures[0], options)))
 
 
 def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Path) -> int:

@@ -7,6 +7,7 @@ import typer
 
 from tracelens.cli.collect.request import Force, Out, Rank, Request, read_or_run
 from tracelens.cli.io import Step
+from tracelens.collectors import nsys as nsys_collector
 from tracelens.collectors.nsys import live
 
 _OF_A_COMMAND = ("trace", "capture_range", "nsys_option", "nsys", "keep")
@@ -27,6 +28,14 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
     force: Force = False,
     rank: Rank = None,
     step: Step = None,
+    rank_by: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(nsys_collector.RANK_BY),
+            help="What a rank is, where a file has several processes: each process with kernels, or the whole file; "
+            "auto takes processes where they use different devices.",
+        ),
+    ] = nsys_collector.RANK_BY[0],
     trace: Annotated[
         str, typer.Option(metavar="APIS", help="COMMAND: what nsys traces, as its own --trace takes it.")
     ] = live.Options().trace,
@@ -60,4 +69,5 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
         recorded = live.Options(trace, capture_range, tuple(nsys_option or ()))
         return {"options": recorded, "nsys": nsys, "keep": keep, "raw": target.with_suffix(".qdstrm")}
 
-    read_or_run(context, files, Request(out, force, rank, step=step), _OF_A_COMMAND, options)
+    with nsys_collector.ranked_by(rank_by):
+        read_or_run(context, files, Request(out, force, rank, step=step), _OF_A_COMMAND, options)
