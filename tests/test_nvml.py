@@ -7,6 +7,7 @@ from types import ModuleType, SimpleNamespace
 import polars as pl
 import pytest
 
+import tracelens.collectors  # noqa: F401  # they say which of them are profilers
 from tracelens.running.nvml import Sampler, visible_indices
 from tracelens.trace.capture import Capture, SourceFile
 from tracelens.trace.combine import combine

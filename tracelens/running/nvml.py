@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import polars as pl
 
-from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 
 KIND = "nvml"
@@ -92,7 +91,7 @@ class Sampler:
             columns = {"name": pl.String, "time_ns": pl.Int64, "value": pl.Float64, "device_id": pl.Int32}
             rows = pl.DataFrame(self._rows, schema=columns, orient="row").sort("time_ns", maintain_order=True)
             rows = rows.with_columns(unit=pl.col("name").replace_strict(_UNITS, return_dtype=pl.String))
-            tables["counters"] = rows.select(TABLES["counters"].without("rank").names)
+            tables["counters"] = rows
         settings: dict[str, Any] = {"hertz": self.hertz, "n_devices": len(self._devices)}
         if self._wall_s:
             settings["cpu_frac"] = round(self._cpu_s / self._wall_s, 5)
