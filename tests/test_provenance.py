@@ -161,8 +161,28 @@ def test_library_calls_take_the_kernels_between_generated_ones(
     assert calls_in_gap(primitives, calls) == found
 
 
+def test_the_sum_over_parts_of_a_products_depth_belongs_to_the_product_before_it() -> None:
+    """Such kernels are products by their names: counted as calls of their own, they left a gap's calls unmatched."""
+    names = [
+        ("triton_poi_0", "fused"), ("fmha_cutlassF_f32_aligned_64x64_rf_sm80", "attention"), ("sgemm_64x64", "gemm"),
+        ("void cublasLt::splitKreduce_kernel<32, 16, int, float>(float*)", "gemm"), ("sgemm_64x64", "gemm"),
+        ("void cublasLt::splitKreduce_kernel<32, 16, int, float>(float*)", "gemm"), ("sgemm_32x32", "gemm"),
+        ("triton_poi_1", "fused"),
+    ]  # fmt: skip
+    calls = [
+        ("triton_poi_0", "a"), ("torch.ops.aten._scaled_dot_product_efficient_attention.default", "attend"),
+        ("extern_kernels.addmm", "out"), ("extern_kernels.addmm", "fc1"), ("extern_kernels.mm", "fc2"),
+        ("triton_poi_1", "b"),
+    ]  # fmt: skip
+    trace = make_trace(
+        spans=[GRAPH],
+        kernels=[kernel(name, 0, 1, primitive=primitive, link="graph") for name, primitive in names],
+        provenance=[node(at, call, module, 1) for at, (call, module) in enumerate(calls)],
+    )
+    assert [part[1] for part in parts(trace)] == ["a", "attend", "out", "out", "fc1", "fc1", "fc2", "b"]
+
+
 def test_layers_that_repeat_are_told_apart_though_library_calls_stand_between_their_generated_kernels() -> None:
-    """Alignment by the longest block of equal names found the two at the end first, and lost a layer."""
     names = [("triton_a", "fused"), ("g1", "gemm"), ("triton_b", "fused"), ("g2", "gemm"), ("g3", "gemm")] * 3
     names += [("triton_a", "fused"), ("triton_b", "fused")]
     kernels = [kernel(name, 0, 1, primitive=primitive, link="graph") for name, primitive in names]

@@ -19,7 +19,9 @@ _PREFIX = re.compile(r"^graph_\d+_")
 MAIN = ("conv", "gemm", "attention")
 """Primitives of which a library call runs exactly one kernel; its other kernels prepare or finish that one."""
 _FINISHES = ("reduction",)
-"""Primitives of kernels that finish a library call's work, such as a product's sum over parts of its depth."""
+"""Primitives of kernels that finish a library call's work."""
+_SUMS = r"(?i)split_?k_?reduce"
+"""Kernels that add up the parts of a product's depth: of primitive gemm, but after the one that multiplies."""
 PARTS = pl.Schema(
     {
         "rank": pl.Int32, "kernel_id": pl.Int64, "module_path": pl.String, "rule": pl.String,
@@ -86,6 +88,8 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
     Runs of a graph that launched the same kernels in the same order are aligned once.
     """
     run = ["rank", "graph_key", "run"]
+    finishes = pl.col("name").cast(pl.String).str.contains(_SUMS)
+    calls = calls.with_columns(primitive=pl.when(finishes).then(pl.lit(_FINISHES[0])).otherwise("primitive"))
     label = pl.coalesce("label", pl.lit("?") + pl.col("primitive")).cast(pl.Categorical)
     kernels = calls.with_columns(label=label, n=pl.int_range(pl.len()).over(run))
     kernels = kernels.with_columns(is_new=(pl.col("call") != pl.col("call").shift()).fill_null(True))
