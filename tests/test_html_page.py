@@ -295,14 +295,25 @@ const wait = setInterval(async () => {
   found.rising = cells("layers", 2);
   put(rank, "1");
   found.rank = [...new Set(cells("layers", 0))];
-  put(at("layers").querySelector("input"), "layer.1");
+  const limit = at("layers").querySelector("input.limit"), [, , where] = at("layers").querySelectorAll("select");
+  put(limit, "> 25");
+  found.above = cells("layers", 1);
+  put(limit, "29..30");
+  found.between = cells("layers", 1);
+  put(where, where.options[where.options.length - 1].value);
+  put(limit, "=1");
+  found.percent = cells("layers", 1).length;
+  put(limit, "many");
+  found.invalid = [limit.getAttribute("aria-invalid"), cells("layers", 1).length];
+  put(limit, "");
+  put(at("layers").querySelector("input[type=search]"), "layer.1");
   found.searched = cells("layers", 1);
-  put(at("layers").querySelector("input"), "=1");
+  put(at("layers").querySelector("input[type=search]"), "=1");
   let copied = "";
   Object.defineProperty(navigator, "clipboard", {value: {writeText: async (text) => { copied = text; }}});
   await button("layers", "Copy as CSV").click();
   found.copied = copied.split("\\n");
-  put(at("layers").querySelector("input"), "");
+  put(at("layers").querySelector("input[type=search]"), "");
   put(mode, "class");
   found.classes = cells("layers", 1).map((text, i) => [text, cells("layers", 2)[i]]);
   put(mode, "tree");
@@ -389,6 +400,10 @@ def test_tables_are_sorted_searched_selected_copied_and_grown_as_trees(tmp_path:
     assert len(found["next"]) == 16
     assert found["rising"][:3] == ["1", "11", "11"]
     assert found["rank"] == ["1"]
+    assert found["above"] == [f"net.layer.{i}" for i in (4, 3, 2, 1, 0)]
+    assert found["between"] == ["net.layer.1", "net.layer.0"]
+    assert found["percent"] == 20
+    assert found["invalid"] == ["true", 21]
     assert found["searched"] == [f"net.layer.{i}" for i in (19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 1)]
     assert found["copied"][:2] == ["rank,layer,duration_total_ns,share_frac", "1,'=1+2,1,0"]
     assert found["classes"] == [["=*+*", "1"], ["▾ net", "410"], ["▾ layer", "410"], ["* ×20", "410"]]

@@ -24,6 +24,18 @@ function columnOf(told) {
   return {...told, written, text, short: text, known: (row) => values[row] !== null, key: (row) => numeric(values[row])};
 }
 
+/** The condition on a column's stored number that a text such as ">100" or "2..5" is, in the unit shown; null for others. */
+function conditionOf(text, divisor) {
+  const number = "(-?[\\d.]+(?:e[+-]?\\d+)?)", plain = text.replace(/[,_\s]/g, "").toLowerCase();
+  const [, low, high] = plain.match(new RegExp(`^${number}\\.\\.${number}$`)) ?? [];
+  if (low !== undefined) return (value) => value >= low * divisor && value <= high * divisor;
+  const [, sign, said] = plain.match(new RegExp(`^(>=|<=|>|<|=)?${number}$`)) ?? [];
+  const limit = Number(said) * divisor;
+  if (said === undefined || Number.isNaN(limit)) return null;
+  return {">": (value) => value > limit, "<": (value) => value < limit, ">=": (value) => value >= limit,
+    "<=": (value) => value <= limit}[sign] ?? ((value) => Math.abs(value - limit) <= Math.abs(limit) * 1e-9);
+}
+
 /** A cell of a CSV file; as the CSV format does it, a quote stands before what a spreadsheet would compute. */
 function csvCell(column, row) {
   if (!column.known(row)) return "";
@@ -67,13 +79,13 @@ function drawTable(place, told) {
   const columns = told.columns.map(columnOf), more = (i) => (told.first[i] ? "" : " more");
   const perPage = Number(place.dataset.rows), {height, name} = told;
   const size = told.tree === null ? -1 : columns.findIndex((column) => column.summed && column.unit);
-  const state = {sorted: size < 0 ? null : size, falls: true, page: 0, search: "", chosen: new Map(), open: new Set(), focus: 0,
+  const state = {sorted: size < 0 ? null : size, falls: true, page: 0, search: "", limit: null, chosen: new Map(), open: new Set(), focus: 0,
     mode: told.tree === null ? "rows" : "tree"};
   const body = element("tbody"), status = element("span", {"aria-live": "polite"});
   const heads = columns.map((column, i) => headOf(column, i));
   const grid = element("table", {"aria-label": `Table of ${name}`}, element("thead", {}, element("tr", {}, ...heads)), body);
   const tools = element("div", {class: "tools"});
-  let shown = [];
+  let shown = [], limited = -1;
 
   function headOf(column, i) {
     const unit = column.unit ? [element("span", {class: "unit"}, ` ${column.unit}`)] : [];
@@ -96,6 +108,7 @@ function drawTable(place, told) {
     const rows = [];
     for (let row = 0; row < height; row++) {
       if ([...state.chosen].some(([i, text]) => columns[i].text(row) !== text)) continue;
+      if (state.limit && !(columns[limited].known(row) && state.limit(columns[limited].key(row)))) continue;
       if (!asked || texts.some((column, i) => hits[i][column.at[row]])) rows.push(row);
     }
     return rows;
@@ -241,6 +254,23 @@ function drawTable(place, told) {
       if (text) state.chosen.set(i, text); else state.chosen.delete(i);
       draw({page: 0});
     })));
+  }
+  const numbers = columns.map((column, i) => [i, column]).filter(([, column]) => column.values && column.number && column.written);
+  if (height > 8 && numbers.length) {
+    const first = numbers.find(([i]) => i === size) ?? numbers.find(([, column]) => column.unit) ?? numbers[0];
+    [limited] = first;
+    const asked = element("input", {type: "text", class: "limit", placeholder: "> 100", "aria-label": "only rows where the number is",
+      title: ">100, <=5, =3, or 2..5, in the unit of the column"});
+    const ask = () => {
+      state.limit = conditionOf(asked.value, columns[limited].divisor);
+      asked.setAttribute("aria-invalid", String(Boolean(asked.value) && !state.limit));
+      draw({page: 0});
+    };
+    asked.addEventListener("input", ask);
+    const which = select(numbers.map(([i, column]) => [i, column.unit ? `${column.label} (${column.unit})` : column.label]),
+      (i) => { limited = Number(i); ask(); });
+    which.value = limited;
+    tools.append(labelled("where", which), asked);
   }
   if (height > 8) {
     tools.append(labelled("search", element("input", {type: "search", oninput: (event) =>
