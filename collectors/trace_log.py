@@ -83,7 +83,9 @@ def read(path: Path) -> list[Capture]:
             log.n_records += 1
             _take(log, about, payload)
     except OSError as error:
-        raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise SourceError(
+            f"{path}: cannot be read: {error.strerror or error}; name a file that you may read"
+        ) from error
     if not log.n_records:
         raise SourceError(
             f"{path}: expected a structured log of torch, found none of its records; run the program with TORCH_TRACE "

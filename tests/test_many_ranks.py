@@ -13,6 +13,7 @@ from tests.many_ranks import many_ranks
 from tests.test_html_page import tables_of
 from tracelens import collect
 from tracelens.analyses import rank_quartiles, worst_ranks
+from tracelens.derive.rank_sentences import merge_rows
 from tracelens.derive.time.spread import heat_map, ranks_to_draw, same_moment
 from tracelens.errors import MissingTableError
 from tracelens.report import build_report
@@ -80,6 +81,14 @@ def test_cells_that_are_too_many_have_the_largest_value_of_any() -> None:
         (0, 0, 60, 40, 10, "unknown"), (1, 0, 0, 80, 10, "unknown"),
     ]  # fmt: skip
     assert heat_map(make_trace(kernels=[{}])) is None
+
+
+def test_what_was_lost_on_many_ranks_is_a_row() -> None:
+    rows = [{"rank": rank, "severity": "loss", "code": "torn", "text": "torn lines", "count": 2} for rank in range(6)]
+    merged = merge_rows(make_trace(diagnostics=rows).frame("diagnostics"))
+    assert merged.select("rank", "code", "count").rows() == [("ranks 0 to 5", "torn", 12)]
+    few = make_trace(diagnostics=rows[:4]).frame("diagnostics")
+    assert merge_rows(few).equals(few)
 
 
 def test_a_moment_is_the_same_on_clocks_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:

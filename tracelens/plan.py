@@ -162,7 +162,9 @@ def _check_paths(plan: Plan, modules: Mapping[str, Any]) -> None:
             continue
         close = get_close_matches(path, [name for name in modules if name], n=1, cutoff=0)
         closest = f"the closest is {close[0]}" if close else "it has no submodules"
-        raise UsageError(f"the plan names {path}, which the model does not have; {closest}: was it made of this model?")
+        raise UsageError(
+            f"the plan names {path}, which the model does not have; {closest}: make it anew with tracelens plan"
+        )
 
 
 def compile_module(module: Any, **options: Any) -> None:

@@ -43,7 +43,9 @@ class ByteSource:
                     yield from self._decompressed(stream, block_bytes)
         except OSError as error:
             self.failed = True
-            raise SourceError(f"{self.path}: cannot be read: {error.strerror or error}") from error
+            raise SourceError(
+                f"{self.path}: cannot be read: {error.strerror or error}; name a file that you may read"
+            ) from error
 
     def describe(self, kind: str) -> SourceFile:
         """The file's name, size and hash, for the manifest."""

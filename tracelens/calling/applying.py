@@ -52,7 +52,9 @@ def apply_calls(
             made = _Rewriting(torch, program, chosen).made()
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             said = f"{type(error).__name__}: {first_line(error)}"
-            raise UsageError(f"the plan does not fit the model's graph ({said}): was it made of it?") from error
+            raise UsageError(
+                f"the plan does not fit the model's graph ({said}): make it anew with tracelens advise"
+            ) from error
         _check(torch, (model, made), given, tolerance)
     return made
 
@@ -106,7 +108,8 @@ class _Rewriting:
         missing = {name for call in plan.calls for name in call.nodes} - set(self.nodes)
         if missing:
             raise UsageError(
-                f"the plan names {min(missing)}, which the model's graph does not have: was it made of it?"
+                f"the plan names {min(missing)}, which the model's graph does not have: "
+                "make it anew with tracelens advise"
             )
 
     def made(self) -> Any:
@@ -138,7 +141,7 @@ class _Rewriting:
         elif node.target is operator.getitem:  # the first result of an operator stands for the operator
             made = self._any(node.args[0].name, layout)
         else:
-            raise UsageError(f"the plan computes no {name}: was it made of this model?")
+            raise UsageError(f"the plan computes no {name}: make it anew with tracelens advise")
         self.have[name, layout] = made
         return made
 

@@ -28,6 +28,7 @@ from tracelens.cli import plan as cli_plan
 from tracelens.cli import query as cli_query
 from tracelens.cli import report as cli_report
 from tracelens.cli.io import OPENED, Sources, drop_output, emit, open_any, progress, screen, tell, write_report
+from tracelens.derive.rank_sentences import merge_rows
 from tracelens.errors import SourceError, TracelensError, UsageError, near
 from tracelens.report import build_report
 from tracelens.schemas import TABLES
@@ -197,7 +198,7 @@ def check(trace: Sources) -> None:
     diagnostics = opened.frame("diagnostics")
     emit(_plain(opened.summary().select("table", "n_rows", "empty because")))
     if diagnostics.height:
-        emit(f"\n{_plain(diagnostics)}")
+        emit(f"\n{_plain(merge_rows(diagnostics))}")
     bad = diagnostics.filter(pl.col("severity").is_in(["loss", "error"]))
     for text in wrong:
         emit(f"\n{printable(text)}: collect anew.\n")

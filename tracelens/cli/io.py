@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tracelens.collectors import collect
+from tracelens.derive.rank_sentences import merge_rows
 from tracelens.derive.time.completing import mark_anew
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report
@@ -120,7 +121,7 @@ def summary_line(trace: Trace) -> str:
 
 def losses(trace: Trace) -> list[str]:
     """A sentence for each loss and oddity: diagnostics above info, and an incomplete capture."""
-    rows = trace.frame("diagnostics").filter(pl.col("severity").is_in(["warning", "loss", "error"]))
+    rows = merge_rows(trace.frame("diagnostics").filter(pl.col("severity").is_in(["warning", "loss", "error"])))
     found = [
         f"{text} ({count:,} times)" if count > 1 else text for text, count in rows.select("text", "count").iter_rows()
     ]
@@ -215,7 +216,7 @@ def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> Non
     read = {path.resolve() for path in sources}
     for target in targets:
         if target is not None and target.resolve() in read:
-            raise UsageError(f"{target}: is a source of this report and would be replaced by it")
+            raise UsageError(f"{target}: is a source of this report and would be replaced by it; name another file")
 
 
 def write_report(report: Report, form: Format, out: Path | None = None, rows: int | None = None) -> None:

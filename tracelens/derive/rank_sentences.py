@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+import polars as pl
+
 MANY = 4
 """More ranks than this are put together."""
 _RANK = re.compile(r"Rank (\d+)\b")
@@ -26,6 +28,19 @@ def merge_ranks(sentences: Sequence[str]) -> list[str]:
         ranks, texts = zip(*own, strict=True)
         merged.append(sentence if -1 in ranks else _subject(ranks, texts[0][:1]) + join_numbers(texts))
     return merged
+
+
+def merge_rows(frame: pl.DataFrame) -> pl.DataFrame:
+    """Rows that differ in the rank and the count only as one, with the ranks as text and their counts' sum.
+
+    The frame itself where it is of at most MANY ranks.
+    """
+    if frame["rank"].n_unique() <= MANY:
+        return frame
+    same = [name for name in frame.columns if name not in {"rank", "count"}]
+    merged = frame.group_by(same, maintain_order=True).agg("rank", pl.col("count").sum())
+    ranks = pl.Series("rank", [list_ranks(found) for found in merged["rank"].to_list()], pl.String)
+    return merged.with_columns(ranks).select(frame.columns)
 
 
 def group_ranks(texts: Iterable[tuple[int, str]]) -> list[tuple[list[int], str]]:

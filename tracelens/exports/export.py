@@ -32,7 +32,9 @@ class Selection:
             missing = [number for number in wanted if number not in own]
             if missing:
                 there = ", ".join(map(str, own)) if own else "none"
-                raise UsageError(f"no {what} {missing[0]} in this trace; its {what}s are: {there}")
+                raise UsageError(
+                    f"no {what} {missing[0]} in this trace; its {what}s are: {there}; choose of these with --{what}s"
+                )
         return cls(trace, ranks or trace.manifest.ranks, steps or None)
 
     @cached_property

@@ -29,7 +29,10 @@ def measure_peaks(
     """
     torch = load_torch("measure-peaks")
     if device == "cuda" and not torch.cuda.is_available():
-        raise ToolError("measure-peaks measures a GPU, and torch finds none here (torch.cuda.is_available() is False)")
+        raise ToolError(
+            "measure-peaks measures a GPU, and torch finds none here (torch.cuda.is_available() is False); "
+            "run it where the GPU is"
+        )
     wait: Callable[[], Any] = torch.cuda.synchronize if device == "cuda" else lambda: None
     rates: dict[str, float] = {}
     missing: dict[str, str] = {}

@@ -116,7 +116,7 @@ def ask(command: Sequence[str | Path], timeout_s: float) -> subprocess.Completed
             timeout=timeout_s,
         )
     except subprocess.TimeoutExpired as error:
-        raise ToolError(f"{name} came to no end within {timeout_s:.0f} s") from error
+        raise ToolError(f"{name} came to no end within {timeout_s:.0f} s; give it less to do, or more time") from error
     except OSError as error:
         raise ToolError(f"{name} cannot be run: {error.strerror or error}") from error
 

@@ -34,7 +34,9 @@ def replacing(target: Path) -> Iterator[Path]:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise SourceError(f"{target}: cannot be written: {error.strerror or error}") from error
+        raise SourceError(
+            f"{target}: cannot be written: {error.strerror or error}; free space, or name another place"
+        ) from error
 
 
 def write_text(text: str, target: Path) -> None:

@@ -55,7 +55,9 @@ def build_folder(target: Path) -> Iterator[Path]:
         _clear_abandoned(target)
         folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.{os.getpid()}.", suffix=".part", dir=target.parent))
     except OSError as error:
-        raise SourceError(f"{target}: cannot be written: {error}") from error
+        raise SourceError(
+            f"{target}: cannot be written: {error}; free space, or name another place with --out"
+        ) from error
     try:
         yield folder
     finally:
@@ -77,7 +79,9 @@ def check_target(target: Path, *, force: bool) -> None:
     try:
         Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=above)).rmdir()
     except OSError as error:
-        raise SourceError(f"{target}: cannot be written: {above}: {error.strerror or error}") from error
+        raise SourceError(
+            f"{target}: cannot be written: {above}: {error.strerror or error}; name another place with --out"
+        ) from error
 
 
 def _is_trace(folder: Path) -> bool:
@@ -225,7 +229,7 @@ def swap_in(build: Path, target: Path, *, force: bool) -> None:
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a trace directory, checked."""
     if not folder.exists():
-        raise SourceError(f"{folder}: no such file or directory")
+        raise SourceError(f"{folder}: no such file or directory; make a trace with tracelens collect")
     try:
         content = (folder / "manifest.json").read_bytes()
     except OSError as error:

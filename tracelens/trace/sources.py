@@ -129,7 +129,9 @@ def _head(path: Path) -> bytes:
         with path.open("rb") as stream:
             return stream.read(HEAD_BYTES)
     except OSError as error:
-        raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise SourceError(
+            f"{path}: cannot be read: {error.strerror or error}; name a file that you may read"
+        ) from error
 
 
 def _expected() -> str:

@@ -44,7 +44,9 @@ def write_trace(
             with locked(target.parent):
                 swap_in(build, target, force=force)
     except OSError as error:
-        raise SourceError(f"{target}: cannot be written: {error}") from error
+        raise SourceError(
+            f"{target}: cannot be written: {error}; free space, or name another place with --out"
+        ) from error
 
 
 def _fill(folder: Path, manifest: Manifest, parts_of: Callable[[str], Iterable[RankPart]]) -> None:

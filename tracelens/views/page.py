@@ -19,6 +19,7 @@ import vl_convert
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from tracelens.derive.rank_sentences import merge_rows
 from tracelens.report import Report, Section
 from tracelens.views.card import card
 from tracelens.views.charts import draw
@@ -65,6 +66,7 @@ def to_html(report: Report, rows: int | None = 25) -> str:
             unanswered=[*report.unanswered(), *empty],
             unanswered_title=UNANSWERED,
             quantity=quantity,
+            merge_rows=merge_rows,
         )
     )
 

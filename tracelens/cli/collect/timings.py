@@ -94,7 +94,7 @@ def _function(subject: str) -> Callable[[], Any]:
 def _loaded(file: Path) -> Any:
     """The module in the file, which can import modules beside it, as when it is run."""
     if not file.is_file():
-        raise SourceError(f"{file}: no such file")
+        raise SourceError(f"{file}: no such file; name the file of the function that makes the model")
     sys.path.insert(0, str(file.resolve().parent))
     name = f"{file.stem}_of_timings" if file.stem in sys.modules else file.stem  # such as json.py
     spec = importlib.util.spec_from_file_location(name, file)

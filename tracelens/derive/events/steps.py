@@ -140,7 +140,10 @@ def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
     try:
         found = each_once(spans["name"], lambda name: _by_name(name, families)).struct.unnest()
     except pl.exceptions.ComputeError as error:
-        raise UsageError(f"{pattern!r} is no regular expression for the names of steps: {error}") from error
+        raise UsageError(
+            f"{pattern!r} is no regular expression for the names of steps: {error}; "
+            r"say one such as --step 'train_step (\d+)'"
+        ) from error
     columns = spans.select(
         pl.col("process_id", "thread_id", "start_ns").cast(pl.Int64),
         end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
