@@ -162,7 +162,7 @@ def test_report_speaks_every_format(run: Run, source: Path) -> None:
     assert run("report", source, "--format", "markdown").out.startswith("# run.pt.trace.json.gz\n")
     assert run("report", source, "--format", "html").out.startswith("<!DOCTYPE html>")
     sections = json.loads(run("report", source, "--format", "json").out)["sections"]
-    of_kernels = {name for name, analysis in ANALYSES.items() if not analysis.of_host}
+    of_kernels = {name for name, analysis in ANALYSES.items() if not (analysis.of_host or analysis.of_ranks)}
     assert set(sections) == {name for name in of_kernels if not ANALYSES[name].is_pair}
     pairs = json.loads(run("report", source, "--against", source, "--format", "json").out)["sections"]
     assert set(pairs) == of_kernels

@@ -60,10 +60,22 @@ def test_every_export_holds_hostile_names_as_escapes(name: str, run: Run) -> Non
     ("words", "code", "said"),
     [
         (["--to", "speedscop"], 2, "no export is called speedscop; near: speedscope, perfetto"),
-        (["--to", "folded", "--steps", "0,9"], 2, "no step 9 in this trace; its steps are: 0, 1"),
-        (["--to", "folded", "--ranks", "1"], 2, "no rank 1 in this trace; its ranks are: 0"),
+        (
+            ["--to", "folded", "--steps", "0,9"],
+            2,
+            "no step 9 in this trace; its steps are: 0, 1; choose of these with --steps",
+        ),
+        (
+            ["--to", "folded", "--ranks", "1"],
+            2,
+            "no rank 1 in this trace; its ranks are: 0; choose of these with --ranks",
+        ),
         (["--to", "folded", "--steps", "1-x"], 2, "--steps 1-x: expected numbers such as 0,2-4, found 1-x"),
-        (["--to", "folded", "--out", "none/x"], 1, "none/x: cannot be written: No such file or directory"),
+        (
+            ["--to", "folded", "--out", "none/x"],
+            1,
+            "none/x: cannot be written: No such file or directory; free space, or name another place",
+        ),
     ],
 )
 def test_an_export_that_cannot_be_is_a_line_and_leaves_nothing(
