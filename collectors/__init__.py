@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from tracelens.derive.ranks.settling import settle_ranks
 from tracelens.errors import UsageError
 from tracelens.running.nvml import Sampler
 from tracelens.trace import Trace
@@ -33,15 +34,18 @@ def collect(
     kind: str | None = None,
     ranks: Sequence[int] = (),
     events: str | None = None,
+    force_mix: bool = False,
 ) -> Trace:
     """Read sources of one program straight into a Trace in memory.
 
     `kind` (torch, nsys, gdb, provenance, graph, trace_log) is theirs; if null, it is detected by content. `ranks` are
     the sources' ranks, `events` the profiler whose events are kept where two captured the same rank (by default
-    torch).
+    torch). With `force_mix`, ranks that contradict each other are put together all the same, with a warning.
     Raises SourceError for a source that cannot be read, UsageError for a request that does not fit.
     """
-    return combine(read_captures(paths, kind), ranks=ranks, events=events)
+    trace = combine(read_captures(paths, kind), ranks=ranks, events=events, force_mix=force_mix)
+    settle_ranks(trace, force_mix=force_mix or bool(ranks))
+    return trace
 
 
 def run_program(kind: str, command: Sequence[str], *, ranks: Sequence[int] = (), **options: Any) -> tuple[Trace, Run]:
@@ -55,4 +59,6 @@ def run_program(kind: str, command: Sequence[str], *, ranks: Sequence[int] = (),
         raise UsageError(f"{kind} runs no program; give it files to read")
     with Sampler() as sampler:
         done = run(command, **options)
-    return combine([*done.captures, sampler.capture(done.captures[0].rank)], ranks=ranks, is_one_run=True), done
+    trace = combine([*done.captures, sampler.capture(done.captures[0].rank)], ranks=ranks, is_one_run=True)
+    settle_ranks(trace, force_mix=True)
+    return trace, done

@@ -237,7 +237,7 @@ RANKS = Table("ranks", "A rank of the job: where it runs, and its place in the j
     Column("device_id", I32, "The device that most of its work ran on.", nullable=True),
     *(Column(axis, I32, f"Place in {words} parallelism, from 0.", nullable=True) for axis, words in _AXES.items()),
     Column("clock_offset_ns", I64, "Its clock minus the job's, which is the lowest rank's, when the first matched "
-        "collective ended; 0 where all share a clock, null where it is unknown.", nullable=True),
+        "collective ended; null where it is unknown, and where all share a clock.", nullable=True),
     Column("clock_drift_ppm", F64, "How much the offset grows.", "ppm", nullable=True),
     Column("clock_uncertainty_ns", I64, "The offset is known to this, from the first matched collective to the last.",
         nullable=True),

@@ -100,7 +100,9 @@ class Schedule:
             {"rank": rank, "world_size": self.n_ranks, "node": self.nodes.get(rank), "device_id": 0}
             for rank in range(self.n_ranks)
         ]
-        return make_trace(kernels=kernels, collectives=collectives, ranks=ranks)
+        trace = make_trace(kernels=kernels, collectives=collectives, ranks=ranks)
+        trace.manifest.time_base = "unix_epoch"
+        return trace
 
     def _kernel(self, rank: int, kernel_id: int, name: str, begin: int, end: int) -> dict[str, Any]:
         start = self.shown(rank, begin)

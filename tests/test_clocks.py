@@ -1,11 +1,18 @@
 """Clocks of ranks, from collectives that cannot end before their last start."""
 
+from dataclasses import replace
+
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.cases import make_trace
+from tests.schedules import EPOCH_NS, Call, Schedule, schedules
+from tracelens import analyses
 from tracelens.derive.ranks.clocks import estimate_clocks, on_job_clock
 from tracelens.derive.ranks.matching import match_collectives
+from tracelens.report import build_report
 from tracelens.trace import Trace
 
 US = 1_000
@@ -153,3 +160,81 @@ def test_times_from_each_captures_own_begin_are_no_shared_clock() -> None:
     trace = with_reduces([0, 0])
     trace.manifest.time_base = "trace_start"
     assert match_collectives(trace).clocks["offset_ns"].to_list() == [0, 5_000 * US]
+
+
+@pytest.mark.parametrize(
+    ("n_even", "nodes", "bound"),
+    [(0, {0: 0, 1: 1}, "inconclusive"), (1, {0: 0, 1: 1}, "straggler"), (0, {0: 0, 1: 0}, "straggler")],
+)
+def test_waiting_that_clocks_leave_open_is_inconclusive(n_even: int, nodes: dict[int, int], bound: str) -> None:
+    """Rank 1 begins a call 1 ms late, by its clock, which may be ahead: on another host no end comes before a start.
+
+    A second call, which both begin at once and which takes 10 µs, shows that it is not.
+    """
+    late = Call("allreduce", 1024, 10**6, 10**4)
+    trace = Schedule(2, [late] * (1 + n_even), {(1, 0): 10**6}, nodes=nodes).trace()
+    assert analyses.job(trace).select("bound", "rank").rows() == [(bound, 1)]
+    known = {"inconclusive": 1_010, "straggler": 10 if n_even else 0}[bound] * US
+    calls = match_collectives(trace).calls.filter(call=0)
+    assert calls.select("rank", "uncertainty_ns").rows() == [(0, pytest.approx(known, abs=500)), (1, 0)]
+    for name in ("waiting", "waiting_for", "collectives_across"):
+        (section,) = build_report(trace, names=[name]).sections
+        assert any("nconclusive" in note for note in section.notes) == (bound == "inconclusive"), name
+
+
+@st.composite
+def apart(draw: st.DrawFn) -> tuple[Schedule, int]:
+    """A job on 1 to 4 hosts, whose clocks differ by up to 1 s and 50 ppm, and the rank that computes longest."""
+    job = draw(schedules())
+    n_nodes = draw(st.integers(1, min(4, job.n_ranks)))
+    random = draw(st.randoms(use_true_random=False))
+    of_node = [(random.uniform(-1e9, 1e9), random.uniform(-50, 50)) for _ in range(n_nodes)]
+    slow = random.randrange(job.n_ranks)
+    late = {(slow, at): random.randrange(call.compute_ns // 5, call.compute_ns) for at, call in enumerate(job.calls)}
+    nodes = {rank: rank * n_nodes // job.n_ranks for rank in range(job.n_ranks)}
+    clocks = {rank: of_node[node] for rank, node in nodes.items()}
+    return replace(job, late={**job.late, **late}, clocks=clocks, nodes=nodes), slow
+
+
+def differs(job: Schedule, rank: int, job_ns: int) -> float:
+    """How far a rank's clock is ahead of rank 0's, by what was planted, when the latter shows `job_ns`."""
+    (offset, drift), (own_offset, own_drift) = (job.clocks[number] for number in (0, rank))
+    moment = (job_ns - EPOCH_NS - offset) / (1 + drift / 1e6)
+    return moment * (1 + own_drift / 1e6) + own_offset + EPOCH_NS - job_ns
+
+
+def test_planted_clocks_lie_within_their_bounds_and_the_slow_rank_is_named() -> None:
+    """A rank on another host than rank 0's counts once a job: bounds where the line begins, uncertainty at its end.
+
+    A job counts as named or not where it is not inconclusive. One host is one clock, always.
+    """
+    within: list[bool] = []
+    named: list[bool] = []
+    n_jobs = 0
+
+    @given(apart())
+    def look(planted: tuple[Schedule, int]) -> None:
+        nonlocal n_jobs
+        n_jobs += 1
+        job, slow = planted
+        trace = job.trace()
+        matched = match_collectives(trace)
+        last = int(matched.calls.filter(rank=0)["end_ns"].to_list()[-1])
+        for row in matched.clocks.iter_rows(named=True):
+            if row["node"] == 0:
+                assert (row["offset_ns"], row["drift_ppm"], row["uncertainty_ns"]) == (0, 0, 0)
+                continue
+            if row["basis"] == "unknown":  # broadcasts alone, or nothing
+                continue
+            begin = row["low_ns"] <= differs(job, row["rank"], row["origin_ns"]) <= row["high_ns"]
+            line = row["offset_ns"] + row["drift_ppm"] * 1e-6 * (last - row["origin_ns"])
+            within.append(begin and abs(line - differs(job, row["rank"], last)) <= row["uncertainty_ns"])
+        (verdict,) = analyses.job(trace).iter_rows(named=True)
+        if verdict["bound"] != "inconclusive":
+            named.append(verdict["rank"] == slow)
+
+    look()
+    assert len(within) > n_jobs // 4
+    assert sum(within) >= 0.95 * len(within)
+    assert len(named) >= n_jobs // 2
+    assert sum(named) >= 0.99 * len(named)

@@ -193,7 +193,7 @@ def test_the_manifest_tells_the_worst_and_why_tables_are_empty() -> None:
     assert manifest.dropped == [{"rank": 1, "code": "event_cut", "count": 2, "text": "the file ends inside an event"}]
     assert manifest.empty_tables["kernels"] == "no GPU; not profiled"
     assert manifest.empty_tables["stacks"] == "a torch source does not hold it"
-    assert set(manifest.empty_tables) == set(TABLES) - {"spans", "diagnostics"}
+    assert set(manifest.empty_tables) == set(TABLES) - {"spans", "diagnostics", "ranks"}
     assert [source["complete"] for source in manifest.sources] == [True, False]
 
 

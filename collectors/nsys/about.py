@@ -181,6 +181,12 @@ def owners(export: Export) -> frozenset[str]:
     return frozenset(named.union(homes))
 
 
+def host(export: Export) -> str | None:
+    """The name of the machine, to tell captures of one host; it is never written."""
+    found = _values(export, "META_DATA_CAPTURE") | _values(export, "TARGET_INFO_SYSTEM_ENV")
+    return next((value for name, value in sorted(found.items()) if re.search(r"(?i)host_?name$", name)), None)
+
+
 def _values(export: Export, table: str) -> dict[str, str]:
     """A name-value table as a dict, from which single values are picked; it is never copied as a whole."""
     frame = export.frame(table, wanted(texts=["name", "value"])).drop_nulls()

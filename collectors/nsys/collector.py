@@ -15,7 +15,7 @@ from tracelens.collectors.nsys.sqlite import MAGIC, SqliteExport
 from tracelens.derive.assemble import assemble
 from tracelens.errors import SourceError, first_line
 from tracelens.schemas import TABLES
-from tracelens.trace.capture import Capture, Diagnostics, SourceFile
+from tracelens.trace.capture import Capture, Diagnostics, Place, SourceFile
 from tracelens.trace.cleaning import clean
 
 KIND = "nsys"
@@ -128,6 +128,7 @@ def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
             settings=about.settings(export),
             reasons={name: why for name, why in _WHY_EMPTY.items() if name not in tables},
             diagnostics=own,
+            place=Place.on(about.host(export) or file.sha256),
         )
         clean(capture, about.owners(export))
         captures.append(capture)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
-from tracelens.collectors.torch.distributed import describe_rank, distributed, rank_of, with_group_ranks
+from tracelens.collectors.torch.distributed import describe_rank, distributed, place_of, rank_of, with_group_ranks
 from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvents
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
 from tracelens.collectors.torch.reading import read_documents
@@ -31,7 +31,7 @@ from tracelens.limits import TRACES
 from tracelens.running.tools import package
 from tracelens.schemas import TABLES
 from tracelens.storage.store import Store
-from tracelens.trace.capture import Capture, Diagnostics
+from tracelens.trace.capture import Capture, Diagnostics, Place
 from tracelens.trace.collector import Collector, Tool
 from tracelens.trace.same_run import WORLD_SIZE
 
@@ -149,6 +149,7 @@ def _as_one_of(capture: Capture, number: int, n_traces: int) -> None:
     capture.source = replace(capture.source, name=f"{capture.source.name} (trace {number} of {n_traces})")
     if capture.rank_origin in {"file name", "launcher"}:
         capture.rank, capture.rank_origin = None, "input order"
+        capture.place = Place(capture.place.host)
     capture.diagnostics.add(
         "info", "several_traces", "traces that stand in one file, one after another; each is a rank"
     )
@@ -200,6 +201,7 @@ def _capture(
     )
     mark_rank(capture, beside)
     capture.tables["ranks"] = describe_rank(capture, path.name, facts, beside)
+    capture.place = place_of(path, facts)
     return capture
 
 

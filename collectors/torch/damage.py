@@ -19,7 +19,7 @@ from tracelens.trace.capture import Diagnostics
 KEYS = (
     "schemaVersion", "deviceProperties", "distributedInfo", "baseTimeNanoseconds", "cupti_version",
     "cuda_runtime_version", "cuda_driver_version", "hip_runtime_version", "hip_driver_version", "record_shapes",
-    "with_stack", "with_modules", "with_flops", "profile_memory",
+    "with_stack", "with_modules", "with_flops", "profile_memory", "host_name",
 )  # fmt: skip
 LONG = 1 << 20
 """Only `Recovery` reads an event longer than this."""
@@ -33,7 +33,7 @@ _EFFORT_FREE = 64 << 20
 _EFFORT_A_BYTE = 16
 _ENDS_TRIED = 4
 _PH_FIRST = re.compile(rb'\{\s*"ph"\s*:')
-_TAIL_KEYS = {key.encode() for key in (*KEYS, "traceName", "displayTimeUnit", "trace_id", "host_name")}
+_TAIL_KEYS = {key.encode() for key in (*KEYS, "traceName", "displayTimeUnit", "trace_id")}
 # The bracket that closes the event list, by what follows it; surely so where that is a key that stands there.
 _END = re.compile(rb'\](?<=[}\s]\])\s*(?:,\s*"\w+"\s*:|(\}?\s*(?:\Z|[\[{\0])))')
 _SURE_END = re.compile(rb'\](?<=[}\s]\])\s*,\s*"(?:' + b"|".join(sorted(_TAIL_KEYS)) + rb')"\s*:')

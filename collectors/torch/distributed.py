@@ -10,14 +10,17 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer
+from tracelens.collectors.torch.values import TIME_LIMIT_NS, integer, text
 from tracelens.derive.columns.distinct import each_once
 from tracelens.schemas.events import PARALLEL
-from tracelens.trace.capture import Capture
+from tracelens.trace.capture import Capture, Place
 from tracelens.trace.same_run import WORLD_SIZE
 
 _RANK_IN_NAME = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 _AXIS_IN_NAME = re.compile(rf"(?<![a-z])({'|'.join(PARALLEL)})[-_]?(\d{{1,6}})(?!\d)", re.IGNORECASE)
+_NODE_IN_NAME = re.compile(r"(?<![a-z])node[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
+# torch.profiler.tensorboard_trace_handler names files HOST_PID.TIME.pt.trace.json.
+_HANDLERS_NAME = re.compile(r"(.+)_\d+\.\d+\.pt\.trace\.json")
 # As DeviceMesh (mesh_tp) and Megatron (TENSOR_MODEL_PARALLEL_GROUP) describe their groups.
 _WORDS = {"tp": "tensor", "pp": "pipeline", "dp": "data", "ep": "expert", "cp": "context"}
 _AXIS_OF_GROUP = {
@@ -92,10 +95,24 @@ def _groups(facts: dict[str, Any]) -> list[tuple[str, str, list[int]]]:
     config = distributed(facts).get("pg_config")
     found = []
     for group in config if isinstance(config, list) else ():
-        if isinstance(group, dict) and (ranks := _numbers(group.get("ranks"))):
+        if isinstance(group, dict) and (ranks := _members(group, integer(distributed(facts).get(WORLD_SIZE)))):
             name, description = (str(group.get(key, "")) for key in ("pg_name", "pg_desc"))
             found.append((name, description, ranks))
     return found
+
+
+def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
+    """A group's ranks; PyTorch lists none of the group of all."""
+    ranks = _numbers(group.get("ranks"))
+    is_all = ranks == [] and size is not None and size <= _MOST_RANKS and integer(group.get("pg_size")) == size
+    return [*range(size or 0)] if is_all else ranks
+
+
+def place_of(path: Path, facts: dict[str, Any]) -> Place:
+    """What tells the captures of one host and one job from others': the host's name, and the ranks of groups."""
+    handlers = _HANDLERS_NAME.match(path.name)
+    host = text(facts.get("host_name")) or (handlers[1] if handlers else None)
+    return Place.on(host, {name: tuple(ranks) for name, _, ranks in _groups(facts)})
 
 
 def distributed(facts: dict[str, Any]) -> dict[str, Any]:
@@ -114,15 +131,11 @@ def rank_of(path: Path, facts: dict[str, Any]) -> tuple[int | None, str]:
 
 
 def describe_rank(capture: Capture, name: str, facts: dict[str, Any], beside: dict[str, Any]) -> pl.DataFrame:
-    """The capture's row of the table `ranks`: world size, node, device, and its place in the job's parallelism.
+    """The capture's row of the table `ranks`: world size, node, and its place in the job's parallelism.
 
-    The place is told by the file's name, else by the groups of distributedInfo. The node is what the launcher said,
-    else follows from the devices, where ranks are numbered node by node and each uses the device of its place there.
+    The place is told by the file's name, else by the groups of distributedInfo; the node by the launcher, else by the
+    file's name.
     """
-    kernels, devices = capture.table("kernels"), capture.tables.get("devices")  # kernels may be in a file already
-    mode = pl.col("device_id").mode().min()
-    used = None if kernels is None or not kernels.height else kernels.lazy().select(mode).collect().item()
-    device = used if isinstance(used, int) and used >= 0 else None
     places: dict[str, int | None] = dict.fromkeys(PARALLEL)
     for _, description, ranks in _groups(facts):
         for axis, pattern in _AXIS_OF_GROUP.items():
@@ -130,9 +143,8 @@ def describe_rank(capture: Capture, name: str, facts: dict[str, Any], beside: di
                 places[axis] = ranks.index(capture.rank)
     places |= {axis.lower(): int(place) for axis, place in _AXIS_IN_NAME.findall(name)}
     size = capture.settings.get(WORLD_SIZE)
-    node, n_devices = integer(beside.get("node")), 0 if devices is None else devices.height
-    if node is None and n_devices > 1 and capture.rank is not None and device == capture.rank % n_devices:
-        node = capture.rank // n_devices
-    row = {"world_size": size, "node": node, "device_id": device} | places
+    in_name = _NODE_IN_NAME.search(name)
+    node = integer(beside.get("node")) if "node" in beside else int(in_name[1]) if in_name else None
+    row = {"world_size": size, "node": node} | places
     fitting = {key: value if isinstance(value, int) and 0 <= value < 2**31 else None for key, value in row.items()}
     return pl.DataFrame([fitting], schema=dict.fromkeys(row, pl.Int32))

@@ -19,7 +19,7 @@ from tracelens.running.nvml import Sampler
 from tracelens.running.program import run_program
 from tracelens.storage.folders import OwnFolder
 from tracelens.trace import Trace
-from tracelens.trace.capture import Capture
+from tracelens.trace.capture import Capture, Place
 from tracelens.trace.collector import Run
 from tracelens.trace.combine import combine
 from tracelens.trace.directory import check_target
@@ -80,6 +80,7 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
     chosen = _one_a_rank(read)
     for report, capture in chosen:
         capture.settings |= _facts(report, settings)
+        capture.place = Place.on("here")
         if report.get("is_opening"):
             capture.diagnostics.add("warning", "opening_only", _OPENING)
         elif report["stage"] != DONE:

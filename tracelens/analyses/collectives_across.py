@@ -5,6 +5,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart
 from tracelens.derive.kernels.peaks import Peaks
+from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.requiring import require_matched
 from tracelens.schemas.results.ranks import COLLECTIVES_ACROSS
 from tracelens.trace import Trace
@@ -63,7 +64,8 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     said += [f"{text[:1].upper()}{text[1:]}: nothing after it in that group is compared." for text in stops[:_MOST]]
     if len(stops) > _MOST:
         said.append(f"In {len(stops) - _MOST:,} more groups a call does not pair.")
-    return said + found.remarks
+    doubt = doubt_of(found.calls)
+    return said + found.remarks + ([] if doubt is None else [f"Start skew is inconclusive: {doubt}."])
 
 
 _MOST = 3

@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Chart, SplitBars
+from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.requiring import require_matched
 from tracelens.derive.ranks.waiting import waiting_pairs, waits_by_step
 from tracelens.derive.time.breakdown import break_down
@@ -42,6 +43,9 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     pairs = pairs.sort("exposed_ns", "awaited_rank", descending=[True, False])
     if pairs.is_empty() or not pairs["exposed_ns"][0]:
         return ["No rank loses time by waiting for another."]
+    doubt = doubt_of(require_matched(trace, "waiting").calls)
+    if doubt is not None:
+        return [f"Inconclusive: {doubt}."]
     awaited, lost, n = pairs.row(0)
     total = int(frame["exposed_ns"].sum())
     lose = f"Together the ranks lose {total / 1e6:.2f} ms by waiting"

@@ -3,6 +3,7 @@
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis
+from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.requiring import require_matched
 from tracelens.derive.ranks.waiting import waiting_pairs
 from tracelens.schemas.results.ranks import WAITING_FOR
@@ -19,4 +20,10 @@ def waiting_for(trace: Trace) -> pl.DataFrame:
     return WAITING_FOR.conform(waiting_pairs(trace).sort(order, descending=[True, True, False, False]))
 
 
-ANALYSIS = Analysis("Who waits for whom?", WAITING_FOR, waiting_for, of_ranks=True)
+def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - every notes function takes both
+    """Whether the hosts' clocks allow to say."""
+    doubt = doubt_of(require_matched(trace, "waiting_for").calls)
+    return [] if doubt is None else [f"Inconclusive: {doubt}."]
+
+
+ANALYSIS = Analysis("Who waits for whom?", WAITING_FOR, waiting_for, notes=notes, of_ranks=True)

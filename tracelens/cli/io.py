@@ -18,6 +18,7 @@ from rich.text import Text
 
 from tracelens.collectors import collect
 from tracelens.derive.rank_sentences import merge_rows
+from tracelens.derive.ranks.settling import MISSING
 from tracelens.derive.time.completing import mark_anew
 from tracelens.errors import SourceError, UsageError
 from tracelens.report import Report
@@ -88,7 +89,7 @@ def _opened(paths: Sequence[Path]) -> Trace:
         return Trace.open(traces[0])
     with progress(f"reading {', '.join(path.name for path in paths)}"):
         trace = collect(paths)
-    for text in trace.diagnostics.filter(pl.col("code").is_in([SKIPPED, NOT_TOGETHER]))["text"]:
+    for text in trace.diagnostics.filter(pl.col("code").is_in([SKIPPED, NOT_TOGETHER, MISSING]))["text"]:
         warn(text)
     return trace
 

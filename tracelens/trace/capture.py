@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,22 @@ class Diagnostics:
         return pl.DataFrame(rows, schema=schema)
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What tells captures of one host, and of one job, from others; it is never written.
+
+    `host` is a digest of what the source calls its host; `groups` are the ranks of process groups, by their names.
+    """
+
+    host: str | None = None
+    groups: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def on(cls, host: str | None, groups: Mapping[str, tuple[int, ...]] | None = None) -> Place:
+        """A place on the host of that name, which is not kept."""
+        return cls(None if host is None else hashlib.sha256(host.encode()).hexdigest(), groups or {})
+
+
 @dataclass(slots=True)
 class Capture:
     """The tables of one source of one rank, without the rank column.
@@ -93,6 +110,7 @@ class Capture:
     reasons: dict[str, str] = field(default_factory=dict)
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
     stored: dict[str, Stored] = field(default_factory=dict)
+    place: Place = field(default_factory=Place)
 
     def table(self, name: str) -> pl.DataFrame | Stored | None:
         """The table's rows, in a file or in memory; null where the source did not fill it."""
@@ -105,7 +123,8 @@ class Manifest:
 
     It never names environment, host or user. `n_rows` counts the rows written, by table and rank, so that a missing
     file is noticed. `attempts` has, by rank or by TABLE/RANK, which goes first, the word in the names of the files,
-    `part-WORD.parquet`; 0 where neither is in it.
+    `part-WORD.parquet`; 0 where neither is in it. `clocks` says how the ranks' clocks were found to differ: `basis` as
+    in `derive.ranks.clocks`, and where they were estimated `origin_ns` and offset, drift and bounds by rank.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -119,6 +138,7 @@ class Manifest:
     attempts: dict[str, str] = field(default_factory=dict)
     dropped: list[dict[str, Any]] = field(default_factory=list)
     empty_tables: dict[str, str] = field(default_factory=dict)
+    clocks: dict[str, Any] = field(default_factory=dict)
 
     def unprofiled_step_ns(self, rank: int) -> int | None:
         """Median time of the rank's steps without the profiler, which a live capture measures around the profiled ones.

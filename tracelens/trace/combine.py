@@ -15,20 +15,27 @@ from tracelens.trace import Trace
 from tracelens.trace.capture import Capture, Manifest, is_rank
 from tracelens.trace.cleaning import clean
 from tracelens.trace.collector import COLLECTORS
+from tracelens.trace.places import places
 from tracelens.trace.same_run import refuse_unrelated
 from tracelens.trace.trace import Collected
 from tracelens.trace.writing import RankPart
 
 
 def combine(
-    captures: Sequence[Capture], *, ranks: Sequence[int] = (), events: str | None = None, is_one_run: bool = False
+    captures: Sequence[Capture],
+    *,
+    ranks: Sequence[int] = (),
+    events: str | None = None,
+    is_one_run: bool = False,
+    force_mix: bool = False,
 ) -> Trace:
     """One trace of all captures: events from one profiler a rank, stacks and counters from all.
 
     `ranks` are the ranks of the profiler captures, in order; a single one holds for all stack captures too. `events`
     names the profiler whose events are kept where several captured a rank. Raises SourceError when two captures of one
-    profiler claim the same rank, and when captures cannot be ranks of one program, unless `ranks` is given or
-    `is_one_run` says that one program wrote them; UsageError when `ranks` does not fit.
+    profiler claim the same rank, and when captures cannot be ranks of one program, unless `ranks` is given,
+    `is_one_run` says that one program wrote them, or `force_mix` makes a warning of it; UsageError when `ranks` does
+    not fit.
     """
     for capture in captures:
         clean(capture)
@@ -45,9 +52,10 @@ def combine(
                 "give the right one with --rank"
             )
     for kind in dict.fromkeys(capture.kind for capture in profiled) if not (ranks or is_one_run) else ():
-        refuse_unrelated([capture for capture in profiled if capture.kind == kind])
+        refuse_unrelated([capture for capture in profiled if capture.kind == kind], force_mix=force_mix)
     firsts = _first_ids(settled, chosen)
     parts = {name: _parts(name, settled, chosen, firsts) for name in TABLES}
+    parts["ranks"] = places([*chosen.items()] or settled)
     return Collected(_manifest(settled, parts), parts)
 
 

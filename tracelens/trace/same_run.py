@@ -1,6 +1,6 @@
 """Refusing captures that cannot be ranks of one program, by what they say of themselves."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import polars as pl
@@ -12,39 +12,95 @@ WORLD_SIZE = "world_size"
 """The setting that holds the number of ranks of the program, where the source knows it."""
 NOT_TOGETHER = "ranks_apart"
 """Code of the diagnostic that says that ranks did not run at the same time."""
-_FAR_NS = 3_600 * 10**9
-"""Ranks run at the same time, and clocks of two machines differ by less than this."""
-_TIMED = ("kernels", "api_calls", "spans")
-_NEXT = (
-    "collect each into a trace of its own and compare them (--against), or, where they are ranks all the same, say so: "
-    "tracelens collect files with --rank once for each file"
+FORCED = "forced_mix"
+"""Code of the diagnostic that says that ranks contradict each other and were put together nevertheless."""
+FAR_NS = 3_600 * 10**9
+"""Ranks run at the same time, and clocks of two machines mostly differ by less than this."""
+HOW_TO_FORCE = (
+    "collect each into a trace of its own and compare them (--against), or, where they are ranks all the same, add "
+    "--force-mix (from Python force_mix=True)"
 )
+_TIMED = ("kernels", "api_calls", "spans")
 
 
-def refuse_unrelated(captures: Sequence[Capture]) -> None:
+def refuse_unrelated(captures: Sequence[Capture], *, force_mix: bool = False) -> None:
     """Raise SourceError where captures of one profiler cannot be ranks of one program; add a warning where in doubt.
 
-    They cannot be where they state different numbers of ranks, or fewer than there are files, and where they lie hours
-    apart and not all of them state a number of ranks. It is in doubt where they did not run at the same time. Device
+    They cannot be where they state different numbers of ranks, or fewer than there are files, or groups of one name
+    with some ranks in common, and where they lie hours apart, neither state a number of ranks nor issue the same
+    collectives. With `force_mix` that becomes a warning. It is in doubt where they did not run at the same time. Device
     models may differ. Several traces in one file are taken as its ranks.
     """
+    for one, other, why in (*_sizes(captures), *_groups(captures), *_far(captures)):
+        if not force_mix:
+            raise SourceError(
+                f"{one.source.name} and {other.source.name} are not ranks of one program: {why}; {HOW_TO_FORCE}"
+            )
+        text = f"not ranks of one program with {one.source.name}, and put together nevertheless: {why}"
+        other.diagnostics.add("warning", FORCED, text)
+
+
+def _sizes(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
+    """The first two captures whose numbers of ranks contradict each other or the number of files, and why."""
     n_files = len({capture.source.sha256 for capture in captures})
     sizes = [(capture, capture.settings.get(WORLD_SIZE)) for capture in captures]
     stated = [(capture, size) for capture, size in sizes if isinstance(size, int) and size > 0]
     for (one, size), (other, other_size) in combinations(stated, 2):
         if size != other_size and one.source.sha256 != other.source.sha256:
-            raise _unrelated(one, other, f"one is of {size:,} ranks, the other of {other_size:,}")
+            yield one, other, f"one is of {size:,} ranks, the other of {other_size:,}"
+            return
     if stated and stated[0][1] < n_files:
         one = stated[0][0]
         other = next(capture for capture in captures if capture.source.sha256 != one.source.sha256)
-        raise _unrelated(one, other, f"{one.source.name} is of {stated[0][1]:,} ranks, and {n_files:,} were given")
+        yield one, other, f"{one.source.name} is of {stated[0][1]:,} ranks, and {n_files:,} were given"
+        return
+    for one, size in stated:
+        if one.rank is not None and one.rank >= size and n_files > 1:
+            other = next(capture for capture in captures if capture is not one)
+            yield one, other, f"{one.source.name} says that it is rank {one.rank:,} of {size:,}, counted from 0"
+            return
+
+
+def _groups(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
+    """The first two captures that have a group of one name with different ranks, some in both, and why.
+
+    Groups that share no rank may share a name: some libraries name groups by what they are for.
+    """
+    known: dict[str, dict[tuple[int, ...], Capture]] = {}
+    for other in captures:
+        for name, ranks in other.place.groups.items():
+            like = known.setdefault(name, {})
+            for of_one, one in like.items() if ranks not in like else ():
+                if not {*ranks}.isdisjoint(of_one):
+                    why = f"process group {name[:40]} has {_listed(of_one)} in one, {_listed(ranks)} in the other"
+                    yield one, other, why
+                    return
+            like.setdefault(ranks, other)
+
+
+def _listed(ranks: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ranks[:8]))
+    return f"ranks {shown}, … ({len(ranks):,} in all)" if len(ranks) > 8 else f"ranks {shown}"
+
+
+def _far(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
+    """The first two captures that lie hours apart and do not show otherwise that they belong together, and why.
+
+    Adds a warning to each capture that began after all before it had ended.
+    """
     extents = [(capture, extent) for capture in captures if (extent := extent_of(capture)) is not None]
     extents.sort(key=lambda pair: pair[1])
+    are_told = all(isinstance(capture.settings.get(WORLD_SIZE), int) for capture in captures)
+    is_refused = False
     for at, (other, (begins, _)) in enumerate(extents[1:], 1):
         one, ended = max(((capture, end) for capture, (_, end) in extents[:at]), key=lambda pair: pair[1])
         gap_ns = begins - ended
-        if gap_ns >= _FAR_NS and len(stated) < len(captures) and one.source.sha256 != other.source.sha256:
-            raise _unrelated(one, other, f"the second began {gap_ns / _FAR_NS:.1f} hours after the first had ended")
+        is_one_file = one.source.sha256 == other.source.sha256
+        if gap_ns >= FAR_NS and not (
+            are_told or is_refused or is_one_file or _kinds(one) == _kinds(other) != frozenset()
+        ):
+            is_refused = True
+            yield one, other, f"the second began {gap_ns / FAR_NS:.1f} hours after the first had ended"
         if gap_ns > 0:
             text = (
                 f"{one.source.name} ended {gap_ns / 1e9:.1f} s before {other.source.name} began; unless they are ranks "
@@ -53,8 +109,14 @@ def refuse_unrelated(captures: Sequence[Capture]) -> None:
             other.diagnostics.add("warning", NOT_TOGETHER, text)
 
 
-def _unrelated(one: Capture, other: Capture, why: str) -> SourceError:
-    return SourceError(f"{one.source.name} and {other.source.name} are not ranks of one program: {why}; {_NEXT}")
+def _kinds(capture: Capture) -> frozenset[tuple[object, ...]]:
+    """The kinds of collectives: name, element type and sizes."""
+    rows = capture.table("collectives")
+    columns = ("name", "dtype", "size_in_bytes", "size_out_bytes")
+    if rows is None:
+        return frozenset()
+    known = [pl.col(name).cast(pl.String) for name in columns if name in rows.lazy().collect_schema()]
+    return frozenset(rows.lazy().select(known).unique().collect().rows())
 
 
 def extent_of(capture: Capture) -> tuple[int, int] | None:

@@ -265,6 +265,14 @@ class Trace:
         with locked(target.parent):  # no other process moves it meanwhile
             return Trace.open(target)
 
+    def amend(self, manifest: Manifest, **tables: pl.DataFrame) -> None:
+        """Give a trace that was just made another manifest, and these frames in place of its tables of these names."""
+        self.manifest = manifest
+        for name, frame in tables.items():
+            self._tables[name], self._frames[name] = frame.lazy(), frame
+            self._files.pop(name, None)
+            self._columns.pop(name, None)
+
     def _parts_of(self, name: str) -> Iterable[RankPart]:
         """The table's rows, rank by rank, without the rank."""
         for (rank,), frame in self.frame(name).partition_by("rank", as_dict=True, include_key=False).items():
@@ -285,7 +293,13 @@ class Collected(Trace):
             ]
             tables[name] = pl.concat(frames) if frames else table.empty().lazy()
         super().__init__(manifest, tables)
-        self._parts = parts
+        self._parts = {**parts}
+
+    def amend(self, manifest: Manifest, **tables: pl.DataFrame) -> None:
+        """As of any trace; the other tables stay as collectors made them."""
+        super().amend(manifest, **tables)
+        for name in tables:
+            self._parts[name] = [*super()._parts_of(name)]
 
     def _parts_of(self, name: str) -> Iterable[RankPart]:
         """The table's rows, rank by rank, without the rank."""

@@ -17,9 +17,15 @@ def own_rank() -> int | None:
     return _number("RANK")
 
 
-def _number(name: str) -> int | None:
-    text = os.environ.get(name, "")
-    return int(text) if text.isdecimal() else None
+def own_node() -> int | None:
+    """The number that torchrun or Slurm gave this host; null without one."""
+    node = _number("GROUP_RANK")
+    return _number("SLURM_NODEID") if node is None else node
+
+
+def _number(variable: str) -> int | None:
+    value = os.environ.get(variable, "")
+    return int(value) if value.isdecimal() else None
 
 
 def write_whole(target: Path, content: bytes) -> None:
@@ -62,6 +68,6 @@ class Report:
 
     def write(self) -> None:
         """Write the facts; a reader sees the old file or the new one."""
-        self.facts |= {"rank": own_rank(), "node": _number("GROUP_RANK")}  # as torchrun numbers hosts
+        self.facts |= {"rank": own_rank(), "node": own_node()}
         with suppress(OSError):
             write_whole(Path(f"{self.stem}{SUFFIX}"), json.dumps(self.facts).encode())

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.collect.request import Force, MaxMemory, Out, Rank, Request, read_or_run, write_files
+from tracelens.cli.collect.request import Force, ForceMix, MaxMemory, Out, Rank, Request, read_or_run, write_files
 from tracelens.cli.io import Step
 from tracelens.errors import UsageError
 from tracelens.trace.collector import COLLECTORS
@@ -23,6 +23,7 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
     out: Out = None,
     force: Force = False,
     rank: Rank = None,
+    force_mix: ForceMix = False,
     max_memory: MaxMemory = None,
     step: Step = None,
     events: Annotated[
@@ -37,16 +38,17 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
         raise UsageError(f"standard input is read by tracelens collect {stdin_kind()} only")
     if events not in _PROFILERS:
         raise UsageError(f"--events {events}: the profilers are {', '.join(_PROFILERS)}")
-    write_files(paths, None, Request(out, force, rank, events, max_memory, step))
+    write_files(paths, None, Request(out, force, rank, events, max_memory, step, force_mix))
 
 
-def collect_one_kind(
+def collect_one_kind(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     files: Annotated[list[Path] | None, typer.Argument(metavar="FILES", help="What to read.")] = None,
     *,
     out: Out = None,
     force: Force = False,
     rank: Rank = None,
+    force_mix: ForceMix = False,
 ) -> None:
     """Collect sources of one kind, or run a program under their collector."""
-    read_or_run(context, files, Request(out, force, rank))
+    read_or_run(context, files, Request(out, force, rank, force_mix=force_mix))

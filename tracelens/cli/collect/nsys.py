@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tracelens.cli.collect.request import Force, Out, Rank, Request, read_or_run
+from tracelens.cli.collect.request import Force, ForceMix, Out, Rank, Request, read_or_run
 from tracelens.cli.io import Step
 from tracelens.collectors import nsys as nsys_collector
 from tracelens.collectors.nsys import live
@@ -27,6 +27,7 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
     out: Out = None,
     force: Force = False,
     rank: Rank = None,
+    force_mix: ForceMix = False,
     step: Step = None,
     rank_by: Annotated[
         str,
@@ -70,4 +71,4 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
         return {"options": recorded, "nsys": nsys, "keep": keep, "raw": target.with_suffix(".qdstrm")}
 
     with nsys_collector.ranked_by(rank_by):
-        read_or_run(context, files, Request(out, force, rank, step=step), _OF_A_COMMAND, options)
+        read_or_run(context, files, Request(out, force, rank, step=step, force_mix=force_mix), _OF_A_COMMAND, options)

@@ -10,6 +10,7 @@ import typer
 
 from tracelens.cli.io import default_target, losses, progress, summary_line, tell, warn
 from tracelens.collectors import run_program
+from tracelens.derive.ranks.settling import settle_ranks
 from tracelens.derive.time.completing import mark_anew
 from tracelens.errors import SourceError, UsageError
 from tracelens.jobs.job import Job, collect_job, in_turn
@@ -41,8 +42,10 @@ Rank = Annotated[
         min=0, metavar="N", help="Rank of the source, where it does not say; repeat for each source, in order."
     ),
 ]
-
-
+ForceMix = Annotated[
+    bool,
+    typer.Option("--force-mix", help="Put ranks together although they contradict each other; the trace says so."),
+]
 MaxMemory = Annotated[
     str | None,
     typer.Option(
@@ -63,6 +66,7 @@ class Request:
     events: str | None = None
     max_memory: str | None = None
     step: str | None = None
+    force_mix: bool = False
 
 
 def read_or_run(
@@ -127,7 +131,8 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
         except OSError as error:
             raise SourceError(f"{target}: cannot be written: {error}") from error
         note_skipped(captures, skipped)
-        trace = combine(captures, ranks=request.ranks or (), events=request.events)
+        trace = combine(captures, ranks=request.ranks or (), events=request.events, force_mix=request.force_mix)
+        settle_ranks(trace, force_mix=request.force_mix or bool(request.ranks))
         if request.step is not None:
             trace = mark_anew(trace, request.step)
         trace = trace.write(target, force=request.force)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tracelens.cli.collect.request import Force, MaxMemory, Out, Rank, Request, read_or_run, refuse_options
+from tracelens.cli.collect.request import Force, ForceMix, MaxMemory, Out, Rank, Request, read_or_run, refuse_options
 from tracelens.cli.io import Step
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.collectors.torch.running import COMPILE_PROVENANCE, GRAPH
@@ -29,6 +29,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
     out: Out = None,
     force: Force = False,
     rank: Rank = None,
+    force_mix: ForceMix = False,
     max_memory: MaxMemory = None,
     step: Step = None,
     wait: Annotated[int, typer.Option(min=0, metavar="N", help="COMMAND: steps to leave out first.")] = 2,
@@ -79,7 +80,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         )  # fmt: skip
         return {"settings": settings, "keep": keep}
 
-    request = Request(out, force, rank, max_memory=max_memory, step=step)
+    request = Request(out, force, rank, max_memory=max_memory, step=step, force_mix=force_mix)
     read_or_run(context, files, request, _OF_A_COMMAND, options)
 
 

@@ -82,6 +82,39 @@ def on_job_clock(
     return joined.with_columns(moved).select(frame.columns)
 
 
+def with_uncertainty(calls: pl.DataFrame, clocks: pl.DataFrame) -> pl.DataFrame:
+    """The calls with uncertainty_ns, of the time between rank and awaited_rank: 0 on one clock, null where unknown."""
+    own = clocks.select("rank", "clock", "uncertainty_ns")
+    awaited = own.rename({"rank": "awaited_rank", "clock": "_clock", "uncertainty_ns": "_uncertainty_ns"})
+    both = calls.join(own, on="rank", how="left", maintain_order="left")
+    both = both.join(awaited, on="awaited_rank", how="left", maintain_order="left")
+    apart = pl.col("uncertainty_ns") + pl.col("_uncertainty_ns")
+    both = both.with_columns(uncertainty_ns=pl.when(pl.col("clock") == pl.col("_clock")).then(0).otherwise(apart))
+    return both.drop("clock", "_clock", "_uncertainty_ns")
+
+
+def doubt_of(calls: pl.DataFrame, awaited: int | None = None) -> str | None:
+    """Why clocks do not allow to say which rank was waited for; null where they do.
+
+    Of all matched calls, or of those in which one rank is waited for. They do where most of the time from each start to
+    the last one is of calls in which it is longer than the clocks leave open.
+    """
+    wait = pl.col("last_start_ns") - pl.col("start_ns")
+    waits = calls.filter(wait > 0, True if awaited is None else pl.col("awaited_rank") == awaited)
+    waits = waits.select("uncertainty_ns", wait=wait)
+    sure = waits.filter(pl.col("wait") > pl.col("uncertainty_ns"))
+    if 2 * int(sure["wait"].sum()) >= int(waits["wait"].sum()):
+        return None
+    begin = f"ranks begin collectives {waits.select(pl.col('wait').mean()).item() / 1e3:,.1f} us apart in the mean, and"
+    least = waits.select(pl.col("uncertainty_ns").median()).item()
+    known = (
+        "how the hosts' clocks differ is not known"
+        if least is None
+        else (f"how the hosts' clocks differ is known to {least / 1e3:,.1f} us")
+    )
+    return f"{begin} {known}: which one is waited for cannot be told"
+
+
 def _bounds(calls: pl.DataFrame) -> pl.DataFrame:
     """The calls that bound clocks: no end of one may come before any of its starts.
 
@@ -134,7 +167,8 @@ def _estimated(bounds: pl.DataFrame, clock: Mapping[int, int], origin_ns: int) -
         others = placed.group_by(_CALL).agg(
             last_start_ns=(pl.col("start_ns") - pl.col("uncertainty_ns")).max(),
             first_end_ns=(pl.col("end_ns") + pl.col("uncertainty_ns")).min(),
-            near_ns=pl.col("end_ns").median().cast(pl.Int64),
+            # Medians are floats, which hold times since 1970 to 256 ns only.
+            near_ns=pl.col("end_ns").min() + (pl.col("end_ns") - pl.col("end_ns").min()).median().cast(pl.Int64),
         )
         both = left.join(others, on=_CALL)
         new = _lines(both, origin_ns, until / 1e9)

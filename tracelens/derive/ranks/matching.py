@@ -10,7 +10,7 @@ import polars as pl
 
 from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.rank_sentences import list_ranks
-from tracelens.derive.ranks.clocks import CLOCKS, clocks_of, on_job_clock
+from tracelens.derive.ranks.clocks import CLOCKS, clocks_of, on_job_clock, with_uncertainty
 from tracelens.trace import Trace
 
 _CALL = ["group_key", "call"]
@@ -19,7 +19,7 @@ CALLS = {
     "group_size": pl.Int32, "name": pl.String, "dtype": pl.String, "size_in_bytes": pl.Int64,
     "size_out_bytes": pl.Int64, "device_id": pl.Int32, "step": pl.Int64, "own_start_ns": pl.Int64,
     "start_ns": pl.Int64, "end_ns": pl.Int64, "first_start_ns": pl.Int64, "last_start_ns": pl.Int64,
-    "awaited_rank": pl.Int32, "least_ns": pl.Int64, "n_ranks": pl.Int64,
+    "awaited_rank": pl.Int32, "least_ns": pl.Int64, "n_ranks": pl.Int64, "uncertainty_ns": pl.Int64,
 }  # fmt: skip
 STOPS = {"group_key": pl.String, "call": pl.Int64, "text": pl.String}
 _PAIR = ("send", "recv")
@@ -36,7 +36,8 @@ class Matched:
     `calls`: a row a rank's call, columns as in CALLS. `group_key` tells groups apart, `group` is for people; `call`
     counts the group's calls from 0; times are on the job's clock, but for own_start_ns, on the rank's own.
     first_start_ns and last_start_ns are the first and last start of any rank, awaited_rank the one that began last,
-    least_ns the least duration, n_ranks the number of captured ranks, group_size of all where it is known.
+    least_ns the least duration, n_ranks the number of captured ranks, group_size of all where it is known. The two
+    ranks' starts can be compared to uncertainty_ns, for their clocks' sake; null where nothing tells.
     `stops`: a row a group with a call that does not pair: its index and a sentence; nothing after it is in `calls`.
     `clocks`: as from `clocks_of`. `remarks`: sentences on how calls were matched, and which were left out.
     """
@@ -70,7 +71,7 @@ def _match(trace: Trace) -> Matched:
     numbered, more = _numbered(found)
     paired, stops = _paired(numbered)
     clocks = clocks_of(trace, paired)
-    calls = _with_starts(on_job_clock(paired, clocks)) if paired.height else empty
+    calls = with_uncertainty(_with_starts(on_job_clock(paired, clocks)), clocks) if paired.height else empty
     return Matched(_typed(calls), stops, clocks, remarks + more)
 
 

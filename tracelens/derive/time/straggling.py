@@ -9,7 +9,8 @@ from statistics import mean, median
 import polars as pl
 
 from tracelens.derive.rank_sentences import list_ranks
-from tracelens.derive.ranks.matching import Matched, match_collectives
+from tracelens.derive.ranks.clocks import doubt_of
+from tracelens.derive.ranks.matching import match_collectives
 from tracelens.derive.ranks.waiting import waiting_pairs
 from tracelens.derive.time.judging import PARTS, RankTime, judged_ranks
 from tracelens.trace import Trace
@@ -79,7 +80,7 @@ def judge_job(trace: Trace) -> dict[str, object]:
     lost = f"the others lose {found.share:.1%} of their time waiting for rank {found.rank}, which {found.why}"
     shared, shares = _shared_loss(found, judged)
     if found.share > shares[0]:
-        doubt = _doubt(match_collectives(trace))
+        doubt = doubt_of(match_collectives(trace).calls, found.rank)
         return row | {"bound": "inconclusive" if doubt else "straggler", "evidence": doubt or lost}
     evidence = f"{shared} takes {shares[0]:.1%} to {shares[1]:.1%} of the ranks' time; {lost}"
     return row | {"bound": shared, "value": shares[0], "evidence": evidence}
@@ -93,20 +94,6 @@ def _shared_loss(found: Straggler, judged: list[RankTime]) -> tuple[str, list[fl
     shares = {part: sorted((own.share(part), median(time.share(part) for time in others))) for part in parts}
     first = max(parts, key=lambda part: shares[part][0])
     return first, shares[first]
-
-
-def _doubt(matched: Matched) -> str | None:
-    """Why the clocks do not allow to name a rank; null where they do."""
-    skew = (matched.calls["last_start_ns"] - matched.calls["first_start_ns"]).median()
-    if (matched.clocks["basis"] == "unknown").any():
-        return "the hosts' clocks cannot be compared, as they share too few collectives: which rank is late is unknown"
-    unsure = matched.clocks["uncertainty_ns"].max()
-    if isinstance(skew, int | float) and isinstance(unsure, int | float) and unsure > skew:
-        return (
-            f"the hosts' clocks are known to {unsure / 1e3:,.1f} us, and ranks begin collectives {skew / 1e3:,.1f} us "
-            "apart: which one is waited for cannot be told"
-        )
-    return None
 
 
 def _most(judged: list[RankTime]) -> dict[str, object]:
