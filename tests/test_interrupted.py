@@ -112,6 +112,17 @@ def test_interrupted_while_modules_are_imported(module: str) -> None:
     assert (process.returncode, process.stdout, process.stderr) == (130, b"", b"interrupted\n")
 
 
+def test_an_interrupt_that_is_ignored_stays_so_in_the_program(tmp_path: Path) -> None:
+    """As behind a script's `&`; importing Polars has it caught, which a program then inherits as not ignored."""
+    code = "import signal; print(signal.getsignal(signal.SIGINT) is signal.SIG_IGN)"
+    words = [sys.executable, "-m", "tracelens", "collect", "torch", "--", sys.executable, "-I", "-c", code]
+    shell = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh", *words]
+    done = subprocess.run(
+        shell, capture_output=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, check=False
+    )
+    assert done.stdout == b"True\n"
+
+
 def test_the_command_begins_where_that_is_answered() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["scripts"] == {"tracelens": "tracelens.__main__:main"}

@@ -64,7 +64,7 @@ def test_an_event_whose_name_is_no_text_hides_no_module(tmp_path: Path) -> None:
     class Event(SimpleNamespace):
         @property
         def name(self) -> str:
-            return self.text.decode()
+            return str(self.text, "utf-8")
 
     module = SimpleNamespace(module=SimpleNamespace(self_ptr=7))
     inner = Event(text=b"nn.Module: Linear_0", tag=modules._EventType.PyCall, typed=(None, module), children=[])

@@ -112,6 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit; on SIGTERM clean up first, and exit with the code of a signal."""
     gc.freeze()  # imported modules stay to the end; collecting among them takes a tenth of the time of `--help`
     signal.signal(signal.SIGTERM, _terminate)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # Polars (1.3x) catches it when imported, and so unknown here
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     words, command = split_command(sys.argv[1:] if arguments is None else arguments)
     words = repeat_against(words)
     for stream in (sys.stdout, sys.stderr):
