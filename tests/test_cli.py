@@ -392,3 +392,20 @@ def test_an_ending_of_no_format_is_a_usage_error_that_lists_the_endings(run: Run
     assert not Path(name).exists()
     assert run("report", source, "--section", "top_kernels", "--out", "r.xlsx", "--format", "csv").code == 0
     assert run("report", source, "--section", "top_kernels", "--out", "plain").code == 0
+
+
+NOT_UTF8 = os.fsdecode(b"t\xff")
+
+
+def test_names_of_files_that_are_no_utf8(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A source may have one; a trace may not, for Parquet's writer takes none."""
+    log, trace = tmp_path / f"{NOT_UTF8}.txt", tmp_path / f"{NOT_UTF8}.pt.trace.json"
+    log.write_text("#0  0x00007f01 in f () from libf.so\n#1  0x00007f02 in main () from app\n")
+    trace.write_bytes(_document())
+    for words in (["gdb", log], ["torch", trace]):
+        done = command_line(capsys, "collect", *words, "--out", tmp_path / "t.tracelens", "--force")
+        assert done.code == 0, done.err
+        assert tl.open(tmp_path / "t.tracelens").manifest.sources[0]["name"].startswith("t\ufffd.")
+    done = command_line(capsys, "collect", "torch", trace, "--out", tmp_path / NOT_UTF8)
+    assert done.code == 1
+    assert done.err.endswith("/t\\udcff: cannot be written: the name is no UTF-8; give another --out\n")

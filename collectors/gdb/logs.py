@@ -3,6 +3,7 @@
 Formats by gdb 8 to 15 and cuda-gdb 13.0.
 """
 
+import os
 import re
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -73,7 +74,7 @@ def read(path: Path, *, implementation: str | None = None) -> list[Capture]:
         "info", "doubled_stop", "stops at the second export of a symbol, in the same call", len(stops) - len(kept)
     )
     count_losses(kept, diagnostics)
-    tables = stack_tables(kept, implementation or path.stem, log.process_id)
+    tables = stack_tables(kept, implementation or os.fsencode(path.stem).decode(errors="replace"), log.process_id)
     version = next((match[1] for line in lines if (match := _VERSION.match(line))), None)
     return [
         Capture(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -40,7 +41,8 @@ class SourceFile:
             with file.open("rb") as stream:
                 while chunk := stream.read(1 << 20):
                     digest.update(chunk)
-        return cls(path.name, kind, sum(f.stat().st_size for f in files), digest.hexdigest())
+        name = os.fsencode(path.name).decode(errors="replace")
+        return cls(name, kind, sum(f.stat().st_size for f in files), digest.hexdigest())
 
 
 @dataclass(slots=True)

@@ -70,6 +70,10 @@ def check_target(target: Path, *, force: bool) -> None:
     if url is not None:
         check_url(url, force=force)
         return
+    try:
+        str(target).encode()
+    except UnicodeEncodeError as error:
+        raise SourceError(f"{target}: cannot be written: the name is no UTF-8; give another --out") from error
     if os.path.lexists(target):
         if not force:
             raise SourceError(f"{target}: exists already; give another --out, or --force to replace it")
