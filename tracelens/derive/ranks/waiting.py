@@ -7,17 +7,13 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import by_value, last_before
+from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.ranks.matching import match_collectives
 from tracelens.schemas.results.ranks import WAITING_FOR
 from tracelens.trace import Trace
 
 WAITS = {
     "rank": pl.Int32, "step": pl.Int64, "wait_ns": pl.Int64, "hidden_ns": pl.Int64, "exposed_ns": pl.Int64,
-}  # fmt: skip
-_PIECES = {
-    "rank": pl.Int32, "group_key": pl.String, "call": pl.Int64, "awaited_rank": pl.Int32, "start_ns": pl.Int64,
-    "end_ns": pl.Int64, "hidden_ns": pl.Int64,
 }  # fmt: skip
 _made: WeakKeyDictionary[Trace, Waits] = WeakKeyDictionary()
 
@@ -28,11 +24,12 @@ class Waits:
 
     A row of `pieces`: rank, group_key, call, awaited_rank, start_ns and end_ns on the rank's own clock, and hidden_ns,
     the time in it during which the rank computed. Where two collectives wait at once, the time is that of the one
-    begun first. `computing` has for each rank its time with a kernel that does not communicate, as disjoint intervals.
+    begun first. `computing` has each rank's time with a kernel that does not communicate, as disjoint intervals. Both
+    are sorted by rank and start.
     """
 
     pieces: pl.DataFrame
-    computing: dict[int, pl.DataFrame]
+    computing: pl.DataFrame
 
 
 def waits_of(trace: Trace) -> Waits:
@@ -44,12 +41,9 @@ def waits_of(trace: Trace) -> Waits:
             "rank", "group_key", "call", "awaited_rank", start_ns="own_start_ns", end_ns=pl.col("own_start_ns") + wait
         )
         pieces = _disjoint(waits.filter(pl.col("end_ns") > pl.col("start_ns")))
-        computing = dict(_computing(trace, pieces["rank"].unique().to_list()))
-        parts = [
-            own.with_columns(hidden_ns=time_in(computing.get(rank), own["start_ns"], own["end_ns"]))
-            for rank, own in by_value(pieces, "rank")
-        ]
-        _made[trace] = Waits(pl.concat([pl.DataFrame(schema=_PIECES), *parts]), computing)
+        computing = _computing(trace, pieces["rank"].unique())
+        hidden = _covered(computing, pieces, "end_ns") - _covered(computing, pieces, "start_ns")
+        _made[trace] = Waits(pieces.with_columns(hidden_ns=hidden), computing)
     return _made[trace]
 
 
@@ -60,29 +54,20 @@ def waits_by_step(trace: Trace, steps: pl.DataFrame | None = None) -> pl.DataFra
     hidden_ns the part of it in which the rank computes, exposed_ns the rest. Time counts in the step in which it
     passes. Steps are the trace's own unless some are given, with start_ns and duration_ns.
     """
-    steps = trace.frame("steps") if steps is None else steps
     found = waits_of(trace)
-    own_steps = dict(by_value(steps, "rank"))
-    own_pieces = dict(by_value(found.pieces, "rank"))
-    made = []
-    for rank in match_collectives(trace).calls["rank"].unique().sort():
-        pieces = own_pieces.get(rank, found.pieces.clear())
-        windows = own_steps.get(rank, steps.clear()).select(
-            "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")
-        )
-        wait = pieces["end_ns"] - pieces["start_ns"]
-        whole = pl.DataFrame(
-            {"step": [None], "wait_ns": [wait.sum()], "hidden_ns": [pieces["hidden_ns"].sum()]},
-            schema_overrides={"step": pl.Int64},
-        )
-        before = [_before(pieces, found.computing.get(rank), windows[edge]) for edge in ("start_ns", "end_ns")]
-        each = windows.select("step", **{name: before[1][name] - before[0][name] for name in ("wait_ns", "hidden_ns")})
-        made.append(
-            pl.concat([whole, each]).select(
-                pl.lit(rank, pl.Int32).alias("rank"), pl.all(), exposed_ns=pl.col("wait_ns") - pl.col("hidden_ns")
-            )
-        )
-    return pl.concat([pl.DataFrame(schema=WAITS), *made])
+    ranks = match_collectives(trace).calls.select("rank").unique()
+    length = pl.col("end_ns") - pl.col("start_ns")
+    sums = found.pieces.group_by("rank").agg(length.sum().alias("wait_ns"), pl.col("hidden_ns").sum())
+    whole = ranks.join(sums, on="rank", how="left").with_columns(
+        pl.col("wait_ns", "hidden_ns").fill_null(0), step=pl.lit(None, pl.Int64)
+    )
+    steps = (trace.frame("steps") if steps is None else steps).join(ranks, on="rank", how="semi")
+    steps = steps.select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
+    first, last = (_until(found, steps, edge) for edge in ("start_ns", "end_ns"))
+    each = steps.select("rank", "step").with_columns(last[name] - first[name] for name in last.columns)
+    both = pl.concat([whole.select(each.columns), each]).sort("rank", "step", nulls_last=False)
+    both = both.with_columns(exposed_ns=pl.col("wait_ns") - pl.col("hidden_ns"))
+    return both.select(pl.col(name).cast(dtype) for name, dtype in WAITS.items())
 
 
 def waiting_pairs(trace: Trace) -> pl.DataFrame:
@@ -97,29 +82,38 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
     return WAITING_FOR.conform(found.with_columns(pl.col("exposed_ns").fill_null(0)).sort(pair))
 
 
-def time_in(intervals: pl.DataFrame | None, starts: pl.Series, ends: pl.Series) -> pl.Series:
-    """For each time from start to end the part of it in the disjoint intervals, which are sorted."""
-    if intervals is None:
-        return pl.zeros(len(starts), pl.Int64, eager=True)
-    return _covered(intervals, ends) - _covered(intervals, starts)
+def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
+    """The waiting of a window's rank before one of its edges, and the hidden part: wait_ns, hidden_ns."""
+    pieces = waits.pieces.with_columns(before_ns=_sum_before("hidden_ns"))
+    last = _last_begun(pieces, windows, edge).with_columns(end_ns=pl.min_horizontal("end_ns", "moment"))
+    in_last = _covered(waits.computing, last, "end_ns") - _covered(waits.computing, last, "start_ns")
+    hidden = (last["before_ns"] + in_last).fill_null(0).alias("hidden_ns")
+    return pl.DataFrame([_covered(waits.pieces, windows, edge).alias("wait_ns"), hidden])
 
 
-def _covered(intervals: pl.DataFrame, moments: pl.Series) -> pl.Series:
-    """The length of the disjoint intervals before each moment."""
-    at = last_before(intervals["start_ns"], moments)
-    length = intervals["end_ns"] - intervals["start_ns"]
-    inside = pl.DataFrame({"moment": moments, "end": intervals["end_ns"].gather(at)}).min_horizontal()
-    found = (length.cum_sum() - length).gather(at) + inside - intervals["start_ns"].gather(at)
-    return found.fill_null(0)
+def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.Series:
+    """The length of a rank's disjoint intervals before each of its moments; null where the moment is null."""
+    length = pl.col("end_ns") - pl.col("start_ns")
+    last = _last_begun(intervals.with_columns(before_ns=_sum_before(length)), moments, column)
+    inside = pl.min_horizontal("end_ns", "moment") - pl.col("start_ns")
+    return last.select((pl.col("before_ns") + inside).fill_null(0)).to_series()
 
 
-def _before(pieces: pl.DataFrame, computing: pl.DataFrame | None, moments: pl.Series) -> pl.DataFrame:
-    """The waiting before each moment, and the hidden part of it."""
-    at = last_before(pieces["start_ns"], moments)
-    start = pieces["start_ns"].gather(at)
-    end = pl.DataFrame({"moment": moments, "end": pieces["end_ns"].gather(at)}).min_horizontal()
-    hidden = (pieces["hidden_ns"].cum_sum() - pieces["hidden_ns"]).gather(at) + time_in(computing, start, end)
-    return pl.DataFrame({"wait_ns": _covered(pieces, moments), "hidden_ns": hidden.fill_null(0)})
+def _sum_before(values: pl.Expr | str) -> pl.Expr:
+    """The sum of a rank's values in earlier rows."""
+    values = pl.col(values) if isinstance(values, str) else values
+    return values.cum_sum().over("rank") - values
+
+
+def _last_begun(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.DataFrame:
+    """For each moment its rank's last interval that begins no later; in the moments' order."""
+    asked = moments.select("rank", moment=column).with_row_index("_row").drop_nulls("moment").sort("rank", "moment")
+    intervals = intervals.with_columns(begun=pl.col("start_ns")).sort("rank", "begun")
+    last = asked.join_asof(
+        intervals, left_on="moment", right_on="begun", by="rank", strategy="backward", check_sortedness=False
+    )
+    rows = pl.DataFrame({"_row": pl.int_range(moments.height, dtype=pl.get_index_type(), eager=True)})
+    return rows.join(last, on="_row", how="left", maintain_order="left")
 
 
 def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
@@ -130,11 +124,16 @@ def _disjoint(waits: pl.DataFrame) -> pl.DataFrame:
     return cut.filter(pl.col("end_ns") > pl.col("start_ns"))
 
 
-def _computing(trace: Trace, ranks: list[int]) -> list[tuple[int, pl.DataFrame]]:
-    """The times of each rank with at least one kernel running that does not communicate."""
+def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
+    """The times of each rank with at least one kernel running that does not communicate: rank, start_ns, end_ns."""
     kernels = trace.select("kernels", "rank", "start_ns", "duration_ns", "is_communication")
-    kernels = kernels.filter(~pl.col("is_communication").fill_null(value=False), pl.col("rank").is_in(ranks))
-    return [(rank, _union(own)) for rank, own in by_value(kernels, "rank")]
+    kernels = kernels.filter(
+        ~pl.col("is_communication").fill_null(value=False), pl.col("rank").is_in(ranks.implode())
+    )  # fmt: skip
+    # Rank by rank, which takes a fraction of the memory.
+    parts = [_union(own).with_columns(rank=pl.lit(rank, pl.Int32)) for rank, own in by_value(kernels, "rank")]
+    empty = pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64, "rank": pl.Int32})
+    return pl.concat([empty, *parts])
 
 
 def _union(work: pl.DataFrame) -> pl.DataFrame:
