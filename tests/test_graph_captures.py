@@ -111,6 +111,8 @@ def test_a_capture_with_another_number_of_launches_is_refused() -> None:
         # Nothing tells.
         ("[[4, 64, 8, 8], [64]]", "some_kernel", (64, 2, 1), True),
         (None, "void at::native::elementwise_kernel<128, 2, F>(int, F)", (34, 1, 1), True),
+        ("[[2, 17", "void at::native::elementwise_kernel<128, 2, F>(int, F)", (34, 1, 1), True),
+        ("7", "void at::native::elementwise_kernel<128, 2, F>(int, F)", (34, 1, 1), True),
         ("[[0, 17]]", "void at::native::elementwise_kernel<128, 2, F>(int, F)", (34, 1, 1), True),
     ],
 )

@@ -190,7 +190,9 @@ def _blocks(shapes: list[list[int]], of_a_block: int) -> int:
 
 def _shapes(text: object) -> list[list[int]]:
     """The shapes of an op's tensors; the other inputs, and tensors without dimensions, are left out."""
-    found = json.loads(str(text)) if text else []
-    return [
-        shape for shape in found if isinstance(shape, list) and shape and all(type(n) is int and n > 0 for n in shape)
-    ]
+    try:
+        found = json.loads(str(text or "[]"))
+    except (ValueError, RecursionError):
+        return []
+    lists = (shape for shape in found if isinstance(shape, list)) if isinstance(found, list) else ()
+    return [shape for shape in lists if shape and all(type(n) is int and n > 0 for n in shape)]
