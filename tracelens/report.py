@@ -12,6 +12,7 @@ from tracelens.derive.comparing.gate import Verdict
 from tracelens.derive.comparing.judging import DEFAULT, Rules
 from tracelens.derive.comparing.same_work import unrelated
 from tracelens.derive.kernels.peaks import Peaks
+from tracelens.derive.layers.replays import tools
 from tracelens.derive.rank_sentences import MANY, merge_ranks
 from tracelens.errors import MissingTableError, UsageError, near
 from tracelens.schemas import TABLES
@@ -153,6 +154,8 @@ def build_query(trace: Trace, sql: str) -> Report:
 def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
     """Whether a report has the section when none are named."""
     if (analysis.of_host and trace.has("kernels")) or (analysis.of_ranks and len(trace.manifest.ranks) == 1):
+        return False
+    if analysis.of_profilers and (base is None or tools(base) == tools(trace)):
         return False
     return base is not None or not analysis.is_pair
 

@@ -83,3 +83,23 @@ COMPARE_GRIDS = Table("compare_grids", "A kernel that both traces ran, with the 
         nullable=True),
     Column("n_blocks_ratio", F64, "Blocks of a launch in base over those in other.", "1", nullable=True),
 ))  # fmt: skip
+
+RECONCILE = Table("reconcile", "Kernels that two captures of one run have in common, by layer, op, name and grid, "
+    "with their time under each profiler; or kernels of one capture only.", (
+    RANK,
+    Column("match", STR, "aligned: in both captures, at the same place of the same step; only_base, only_other: in one "
+        "of them only.", values=("aligned", "only_base", "only_other")),
+    Column("layer", STR, "Layer; of a fused kernel all, joined by commas.", nullable=True),
+    Column("op", STR, "Innermost op around the launch.", nullable=True),
+    Column("input_shapes", STR, "That op's input shapes as JSON.", nullable=True),
+    Column("evidence", STR, "other capture: only one of the two tells layer or op, and the other takes them from it; "
+        "both captures: each tells some, and other's count; none.",
+        values=("other capture", "both captures", "none")),
+    _NAME, *_shape(),
+    Column("registers_per_thread", I32, "Registers a thread uses.", nullable=True),
+    Column("n_kernels", I64, "Kernels."),
+    Column("base_duration_total_ns", I64, "Sum of their durations in base."),
+    Column("other_duration_total_ns", I64, "Sum of their durations in other."),
+    Column("other_over_base", F64, "Time in other over that in base: what other's profiler costs, or other's run.", "1",
+        nullable=True),
+))  # fmt: skip

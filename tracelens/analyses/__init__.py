@@ -34,6 +34,7 @@ from tracelens.analyses.stack_alignment import stack_alignment as stack_alignmen
 from tracelens.analyses.kernel_grids import kernel_grids as kernel_grids
 from tracelens.analyses.roofline import roofline as roofline
 from tracelens.analyses.compare_grids import compare_grids as compare_grids
+from tracelens.analyses.reconcile import reconcile as reconcile
 from tracelens.analyses.copy_cost import copy_cost as copy_cost
 from tracelens.analyses.compare_copies import compare_copies as compare_copies
 from tracelens.analyses.memory_timeline import memory_timeline as memory_timeline

@@ -23,7 +23,8 @@ class Analysis:
     `of_host`: it reads all spans, for what a trace without kernels is asked; a report on one with kernels has it where
     it is named. `of_one_program`: it matches what two runs of one program have in common, and is not run on others.
     `is_judged`: it takes `rules`. `takes_peaks`: it takes a device's `peaks`, where some are given. `of_ranks`: it
-    compares ranks, and a report of one has it only where it is named.
+    compares ranks, and a report of one has it only where it is named. `of_profilers`: it joins captures by two
+    profilers, and a report on any others has it only where it is named.
     """
 
     question: str
@@ -39,6 +40,7 @@ class Analysis:
     is_judged: bool = False
     takes_peaks: bool = False
     of_ranks: bool = False
+    of_profilers: bool = False
 
     @property
     def name(self) -> str:

@@ -14,6 +14,8 @@ from tracelens.trace import Trace
 
 BASE_EVIDENCE = "base capture"
 UNATTRIBUTED = "(unattributed)"
+BARE_NAME = pl.col("name").cast(pl.String).str.extract(r"^(?:void )?([^<(]+)")
+"""A kernel's name up to what tools write in different ways: template arguments, parameters, unnamed namespaces."""
 _LEAST_ALIKE = 0.5
 """With a smaller part of a sequence matched, the base ran another program, and nothing is placed.
 
@@ -103,15 +105,14 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
 def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The kernels of both in order, without replays in the base; equal names have equal codes."""
     mine, theirs = _sequences(trace), _sequences(base).filter(pl.col("link") != "graph")
-    if _tools(trace) != _tools(base):
-        # Tools write template arguments and unnamed namespaces in different ways.
-        bare = pl.col("name").cast(pl.String).str.extract(r"^(?:void )?([^<(]+)")
-        mine, theirs = mine.with_columns(bare), theirs.with_columns(bare)
+    if tools(trace) != tools(base):
+        mine, theirs = mine.with_columns(BARE_NAME), theirs.with_columns(BARE_NAME)
     names = pl.concat([mine["name"], theirs["name"]]).cast(pl.Categorical).to_physical().cast(pl.Int64).fill_null(-1)
     return mine.with_columns(code=names.head(mine.height)), theirs.with_columns(code=names.slice(mine.height))
 
 
-def _tools(trace: Trace) -> set[object]:
+def tools(trace: Trace) -> set[object]:
+    """The profilers whose captures the trace was made of."""
     return {source.get("producer") for source in trace.manifest.sources} & {"torch.profiler", "Nsight Systems"}
 
 
