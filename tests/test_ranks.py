@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 import tracelens as tl
 from tests.cases import make_trace
 from tests.schedules import Call, Schedule, schedules
+from tests.sources import SAMPLES
 from tests.torch_files import CAPTURES, needs_captures
 from tracelens.analyses.collectives_across import notes
 from tracelens.derive.kernels.peaks import Peaks
@@ -79,6 +80,16 @@ def test_overlap_of_communication_as_hta_counts_it(ddp: Trace) -> None:
     whole = tl.analyses.time_breakdown(ddp).filter(pl.col("step").is_null()).sort("rank")
     hidden = 1 - whole["exposed_communication_ns"] / whole["communication_ns"]
     assert [round(100 * share, 2) for share in hidden] == [1.79, 74.02]
+
+
+def test_a_live_capture_names_the_rank_that_was_made_to_load_data_slowly() -> None:
+    trace = tl.collect(SAMPLES / "ranks")
+    row = tl.analyses.job(trace).row(0, named=True)
+    assert (row["bound"], row["rank"], row["cause"]) == ("straggler", 0, "input")
+    verdicts = tl.analyses.verdict(trace)
+    assert verdicts["bound"].to_list() == ["input", "waiting"]
+    assert verdicts["evidence"][1].startswith("the device waits in collectives for rank 0 ")
+    assert trace.ranks.select("world_size", "node", "device_id").rows() == [(2, 0, 0), (2, 0, 1)]
 
 
 def work(rank: int, start: int, end: int, **more: Any) -> dict[str, Any]:
