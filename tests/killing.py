@@ -109,8 +109,9 @@ def main() -> None:
         whole = tl.collect(Path(folder, "runs"))
         takes_s = seconds_of_one(runs, "s3://killed/first.tracelens")
         for number in range(n_kills):
-            after_s = chance.uniform(0, 1.1 * takes_s)
-            found[kill_and_go_on(runs, f"s3://killed/run{number}.tracelens", whole, after_s)] += 1
+            was = kill_and_go_on(runs, f"s3://killed/run{number}.tracelens", whole, chance.uniform(0, takes_s))
+            takes_s *= {"whole": 0.9, "no rank": 1.1}.get(was, 1)  # what else the machine does changes meanwhile
+            found[was] += 1
             print(f"{number + 1} of {n_kills}: {dict(found)}", flush=True)  # noqa: T201
 
 
