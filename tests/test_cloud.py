@@ -16,7 +16,8 @@ import tracelens as tl
 from tests.command_line import command_line
 from tests.killing import EPOCH_US, kill_and_go_on, put, same_tables, seconds_of_one, write_ranks
 from tests.object_store import SECRET, make_bucket, object_store
-from tests.torch_files import span, write
+from tests.torch_files import call, kernel, span, write
+from tracelens.cli.app import main
 from tracelens.errors import SourceError
 from tracelens.jobs.job import Job, collect_job, in_turn
 from tracelens.jobs.ranks import Options, collect_rank
@@ -233,6 +234,45 @@ def test_sources_that_change_are_noticed(tmp_path: Path, bucket: str) -> None:
         collect_job(Job(runs, target), in_turn, print)
     trace, _ = collect_job(Job(runs, target, force=True), in_turn, print)
     assert trace.spans["name"].to_list() == ["later", "later"]
+
+
+def test_hosts_and_clocks_are_told_of_all_ranks(tmp_path: Path, bucket: str) -> None:
+    """Two hosts of two ranks each, told by their devices: each task knows its own host only."""
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    devices = [{"id": number, "name": "GPU", "numSms": 4} for number in range(2)]
+    for rank in range(4):
+        start_us = EPOCH_US + (rank >= 2) * 10**6  # the second host's clock is a second ahead
+        reduced = {
+            "Collective name": "allreduce",
+            "In msg nelems": 8,
+            "Out msg nelems": 8,
+            "Group size": 4,
+            "dtype": "Float",
+            "Process Group Name": "0",
+            "Process Group Ranks": "[0, 1, 2, 3]",
+            "Seq": 1,
+        }
+        events = [
+            call("cudaLaunchKernel", start_us + 5, 4, 1),
+            kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", start_us + 20 + rank, 40 - rank, 1, **reduced),
+        ]
+        for event in events:
+            if event["cat"] == "kernel":
+                event["args"] |= {"device": rank % 2}
+        facts = {"rank": rank, "world_size": 4}
+        write(folder / f"rank{rank}.json", events, distributedInfo=facts, deviceProperties=devices)
+    tl.collect(folder)
+    here = Path(tmp_path, "here.tracelens")
+    with pytest.raises(SystemExit, match="0"):
+        main(["collect", "torch", str(folder), "--out", str(here)])
+    trace, _ = collect_job(Job(put(folder, f"{bucket}/runs"), f"{bucket}/run.tracelens"), in_turn, print)
+    assert trace.ranks["node"].to_list() == [0, 0, 1, 1]
+    same_tables(trace, tl.open(here))
+    assert trace.manifest.clocks == tl.open(here).manifest.clocks
+    assert trace.manifest.clocks["basis"] == "estimated"
+    assert clean(f"{bucket}/run.tracelens", 0) == 0
+    same_tables(tl.open(f"{bucket}/run.tracelens"), trace)
 
 
 def test_two_files_that_claim_a_rank(tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from tracelens.errors import SourceError
 from tracelens.jobs.ranks import Options, RankRecord, TargetError, collect_rank, made_by, sources_told
-from tracelens.jobs.target import commit_trace, finished_ranks, prepare
+from tracelens.jobs.target import Terms, commit_trace, finished_ranks, prepare
 from tracelens.jobs.tasks import Task, tasks_of
 from tracelens.storage.addresses import shown
 from tracelens.trace import Trace
@@ -33,6 +33,7 @@ class Job:
     options: Options = field(default_factory=Options)
     force: bool = False
     min_ranks: int = 0
+    force_mix: bool = False
 
 
 def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, list[RankRecord] | SourceError]]:
@@ -73,7 +74,8 @@ def collect_job(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, 
             failed[task.name] = str(result)
         else:
             records |= {record.rank: record for record in result}
-    commit_trace(job.target, [*records.values()], failed, job.min_ranks, force=job.force)
+    terms = Terms(job.min_ranks, job.force, job.force_mix or bool(job.ranks))
+    commit_trace(job.target, [*records.values()], failed, terms)
     return Trace.open(job.target), failed
 
 

@@ -1,5 +1,6 @@
 """One task of a job: its sources fetched, read, and written as the files and the record of each rank in them."""
 
+import hashlib
 import secrets
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -42,6 +43,8 @@ class RankRecord(msgspec.Struct, frozen=True):
     `beside` are all ranks in the same sources. `sources` has name, size and ETag of each; `made_by` the version, the
     schema's version and the options; `sizes` the bytes of each table's file, whose rows are counted in `manifest`, the
     manifest of a trace of this rank alone. `first_ns` and `last_ns` say when its events began and ended, by its clock.
+    `host` is a digest of this target's own by which ranks of one host are known, `node` the number that a launcher gave
+    it, `groups` are the ranks of its process groups.
     """
 
     rank: int
@@ -53,6 +56,9 @@ class RankRecord(msgspec.Struct, frozen=True):
     manifest: dict[str, Any]
     first_ns: int | None = None
     last_ns: int | None = None
+    host: str | None = None
+    node: int | None = None
+    groups: dict[str, list[int]] = {}
 
     @property
     def keys(self) -> list[str]:
@@ -89,13 +95,13 @@ def collect_rank(task: Task, target: str, options: Options, attempt: str | None 
         try:
             captures = _read(task, folder, files)
             bounds = [bound for bound in map(extent_of, captures) if bound is not None]
-            trace = combine(captures, ranks=task.ranks, events=options.events)
+            trace = combine(captures, ranks=task.ranks, events=options.events, is_one_run=True)  # judged with all
             if options.step is not None:
                 trace = mark_anew(trace, options.step)
             trace = trace.write(folder / "made" / "trace")  # the folder itself is locked
         except TracelensError as error:
             raise type(error)(addressed(str(error), files | {folder: task.name})) from None
-        made = _Made(task, trace, bounds, options, attempt)
+        made = _Made(task, trace, captures, bounds, options, attempt)
         try:
             objects = Objects(target)
             sizes = upload(objects, folder / "made" / "trace", attempt)
@@ -143,6 +149,7 @@ class _Made:
 
     task: Task
     trace: Trace
+    captures: Sequence[Capture]
     bounds: Sequence[tuple[int, int]]
     options: Options
     attempt: str
@@ -166,6 +173,7 @@ def _recorded(objects: Objects, made: _Made, rank: int, sizes: dict[str, dict[st
         manifest=about,
         first_ns=min((first for first, _ in made.bounds), default=None),
         last_ns=max((last for _, last in made.bounds), default=None),
+        **_place(made, rank, objects.place),
     )
     key = key_of_record(rank)
     if objects.create(key, json_bytes(msgspec.to_builtins(record))):
@@ -181,6 +189,20 @@ def _recorded(objects: Objects, made: _Made, rank: int, sizes: dict[str, dict[st
             f"for each file, in their order, or {BEGIN_ANEW}"
         )
     return other
+
+
+def _place(made: _Made, rank: int, target: str) -> dict[str, Any]:
+    """The rank's host, node and groups, as far as the capture of it tells; of several the first one."""
+    captures = made.captures if len(made.captures) == 1 else [one for one in made.captures if one.rank == rank]
+    if not captures:
+        return {}
+    first = captures[0]
+    host, told = first.place.host, first.tables.get("ranks")
+    return {
+        "host": None if host is None else hashlib.sha256(f"{target} {host}".encode()).hexdigest()[:16],
+        "node": None if told is None or not told.height else told["node"][0],
+        "groups": {name: list(ranks) for name, ranks in first.place.groups.items()},
+    }
 
 
 BEGIN_ANEW = "another --out, or --force to begin anew"

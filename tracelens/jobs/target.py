@@ -4,25 +4,32 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
-
-import polars as pl
 
 from tracelens.errors import SourceError
 from tracelens.jobs.ranks import RankRecord, read_record
+from tracelens.jobs.settling import settled
 from tracelens.storage.addresses import url_of
 from tracelens.storage.objects import Objects
-from tracelens.trace.capture import SOURCE_UNREAD, Capture, Manifest, SourceFile, manifest_of
+from tracelens.trace.capture import SOURCE_UNREAD, Manifest, manifest_of
 from tracelens.trace.combine import installed_version
 from tracelens.trace.directory import check_target
 from tracelens.trace.objects import MANIFEST, RANKS, commit, keys_of
-from tracelens.trace.same_run import WORLD_SIZE, refuse_unrelated
 
 _REQUESTS = 16
 _OURS = re.compile(r"\w+/rank=\d+/part-\w+\.parquet|trial-[0-9a-f]{16}")
 """Keys of files that a job writes besides manifests and records."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The fewest ranks that make a trace, and whether it replaces one that is there and may mix foreign ranks."""
+
+    min_ranks: int = 0
+    force: bool = False
+    force_mix: bool = False
 
 
 def prepare(target: str, *, force: bool) -> None:
@@ -56,27 +63,21 @@ def _record_keys(objects: Objects) -> list[str]:
 
 
 def commit_trace(
-    target: str,
-    records: Sequence[RankRecord],
-    failed: Mapping[str, str] | None = None,
-    min_ranks: int = 0,
-    *,
-    force: bool = False,
+    target: str, records: Sequence[RankRecord], failed: Mapping[str, str] | None = None, terms: Terms | None = None
 ) -> Manifest:
     """Write the manifest of the ranks, with which they are a trace; `failed` are messages by the name of their task.
 
-    With failed tasks the manifest's `complete` is false. Raises SourceError for fewer than `min_ranks` ranks, or none,
-    for ranks that cannot be of one program, and where another job wrote a manifest meanwhile.
+    With failed tasks the manifest's `complete` is false. Raises SourceError for fewer ranks than the terms demand, or
+    none, for ranks that cannot be of one program, and where another job wrote a manifest meanwhile.
     """
-    failed = failed or {}
-    if len(records) < max(1, min_ranks):
-        wanted = f", fewer than the {min_ranks:,} of --min-ranks" if min_ranks > 1 else ""
+    failed, terms = failed or {}, terms or Terms()
+    if len(records) < max(1, terms.min_ranks):
+        wanted = f", fewer than the {terms.min_ranks:,} of --min-ranks" if terms.min_ranks > 1 else ""
         why = f": {next(iter(failed.values()))}" if failed else ""
         raise SourceError(f"{target}: {len(records):,} ranks could be collected{wanted}; no trace was written{why}")
     ordered = sorted(records, key=lambda record: record.rank)
-    _refuse_unrelated(ordered)
-    manifest = merged(ordered, failed)
-    commit(Objects(target), manifest.as_dict(), force=force)
+    manifest = settled(target, ordered, merged(ordered, failed), force_mix=terms.force_mix)
+    commit(Objects(target), manifest.as_dict(), force=terms.force)
     return manifest
 
 
@@ -105,27 +106,6 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
         dropped=[row for manifest in manifests for row in manifest.dropped] + lost,
         empty_tables={table: "; ".join(reasons) for table, reasons in empty.items() if table not in n_rows},
     )
-
-
-def _refuse_unrelated(records: Sequence[RankRecord]) -> None:
-    """Raise SourceError where the ranks cannot be of one program, by what their records say of them."""
-    captures = []
-    for record in records:
-        about: dict[str, Any] = record.manifest["sources"][0]
-        extent = pl.DataFrame({"start_ns": [record.first_ns, record.last_ns], "duration_ns": [0, 0]})
-        source = SourceFile(*(about[key] for key in ("name", "kind", "size_bytes", "sha256")))
-        is_timed = record.first_ns is not None
-        captures.append(
-            Capture(
-                about["kind"],
-                source,
-                {"spans": extent} if is_timed else {},
-                about["producer"],
-                settings={WORLD_SIZE: about["settings"].get(WORLD_SIZE)},
-                time_base="unix_epoch" if is_timed else "trace_start",
-            )
-        )
-    refuse_unrelated(captures)
 
 
 def clean(target: str, hours: float = 1) -> int:

@@ -29,16 +29,20 @@ def keys_of(manifest: Manifest) -> list[str]:
     return [manifest.key_of(table, rank) for table, counts in manifest.n_rows.items() for rank in counts]
 
 
-def open_objects(url: str) -> tuple[Manifest, dict[str, pl.LazyFrame]]:
-    """The manifest and the tables of a trace in an object store; only the manifest is read.
+def manifest_at(url: str) -> Manifest:
+    """The manifest of a trace in an object store.
 
     Raises SourceError where there is none, SchemaError where a newer version wrote it.
     """
     content = Objects(url).read(MANIFEST)
     if content is None:
         raise SourceError(f"{url}: expected a trace with a manifest.json, found none; make one with --out {url}")
-    manifest = manifest_of(content, url)
-    return manifest, {name: _scanned(url, table, manifest) for name, table in TABLES.items()}
+    return manifest_of(content, url)
+
+
+def scanned_objects(url: str, manifest: Manifest) -> dict[str, pl.LazyFrame]:
+    """The tables of a trace in an object store, which nothing is read of yet."""
+    return {name: _scanned(url, table, manifest) for name, table in TABLES.items()}
 
 
 def is_trace(path: Path) -> bool:

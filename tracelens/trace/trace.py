@@ -24,7 +24,7 @@ from tracelens.trace.asking import ask
 from tracelens.trace.capture import Manifest
 from tracelens.trace.collector import how_to_fill
 from tracelens.trace.directory import Part, parts_of, read_manifest, read_part, refuse_expansion, scanned
-from tracelens.trace.objects import open_objects
+from tracelens.trace.objects import manifest_at, scanned_objects
 from tracelens.trace.writing import RankPart, write_trace
 
 SUFFIX = ".tracelens"
@@ -56,12 +56,17 @@ class Trace:
 
         Raises SourceError when it is none, SchemaError when a newer version wrote it.
         """
+        url = url_of(path)
+        return cls.of_manifest(path, read_manifest(Path(path)) if url is None else manifest_at(url))
+
+    @classmethod
+    def of_manifest(cls, path: str | os.PathLike[str], manifest: Manifest) -> Trace:
+        """The trace of the files that a manifest names, which need not be there itself yet. Raises SourceError."""
         folder, url = Path(path), url_of(path)
         if url is not None:
-            found = cls(*open_objects(url), folder)
-            found._counts = found.manifest.n_rows
+            found = cls(manifest, scanned_objects(url, manifest), folder)
+            found._counts = manifest.n_rows
             return found
-        manifest = read_manifest(folder)
         files = {name: parts_of(folder, table, manifest) for name, table in TABLES.items()}
         tables = {
             name: pl.concat([scanned(part, table) for part in files[name]]) if files[name] else table.empty().lazy()
