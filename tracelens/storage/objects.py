@@ -154,8 +154,8 @@ def reason(error: BaseException) -> str:
     text = str(error)
     code = next((match[1] or match[2] for match in reversed([*_CODE.finditer(text)])), "")
     kind = type(error).__name__
-    if any(host in text for host in _CREDENTIAL_HOSTS):
-        return "no credentials were found in the environment"
+    if any(host in text for host in _CREDENTIAL_HOSTS) or "must be specified" in text:
+        return "no account and credentials for it were found in the environment"
     if isinstance(error, FileNotFoundError) or code in _ABSENT:
         return "there is no such bucket or object"
     if (
