@@ -20,7 +20,9 @@ from tracelens.views.columns import PROSE, useful
 from tracelens.views.values import Shown, printable, shorten_apart, show
 
 BUDGET = 3_500_000
-"""Characters of all embedded tables together; of larger ones the first rows are embedded."""
+"""Characters of all that is embedded; of tables that would be larger the first rows are embedded."""
+_LEAST = 500_000
+"""Characters that tables have, whatever else is embedded."""
 LONGEST = 4_000
 """Characters of one text; of a longer one the middle is left out."""
 NAME_WIDTH = 60
@@ -48,10 +50,13 @@ def clip(text: str) -> str:
     return printable(text)
 
 
-def embed(sections: Sequence[tuple[Section, Sequence[str]]]) -> list[tuple[str, int]]:
-    """Each section's named columns, packed, and how many of its rows that holds: all, where the budget allows."""
+def embed(sections: Sequence[tuple[Section, Sequence[str]]], used: int = 0) -> list[tuple[str, int]]:
+    """Each section's named columns, packed, and how many of its rows that holds: all, where the budget allows.
+
+    `used`: characters of the budget that drawings take.
+    """
     made = [packed(table_data(section, names)) for section, names in sections]
-    limit = _share([len(text) for text in made])
+    limit = _share([len(text) for text in made], max(BUDGET - used, min(_LEAST, BUDGET)))
     found = []
     for (section, names), whole in zip(sections, made, strict=True):
         n_rows, part = section.frame.height, whole
@@ -62,9 +67,9 @@ def embed(sections: Sequence[tuple[Section, Sequence[str]]]) -> list[tuple[str, 
     return found
 
 
-def _share(sizes: Sequence[int]) -> int:
+def _share(sizes: Sequence[int], budget: int) -> int:
     """The most that one table may take, so that all stay within the budget and small ones are whole."""
-    left, limit = BUDGET, BUDGET
+    left, limit = budget, budget
     for rest, size in enumerate(sorted(sizes)):
         limit = left // (len(sizes) - rest)
         if size > limit:

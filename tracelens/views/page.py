@@ -47,6 +47,7 @@ def to_html(report: Report, rows: int | None = 25) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     names = {section.analysis.name for section in sections}
+    drawings = [*draw_events(report)]
     return (
         _environment(names)
         .from_string(_file("page.html"))
@@ -58,9 +59,9 @@ def to_html(report: Report, rows: int | None = 25) -> str:
             report=report,
             traces=[report.trace] if report.base is None else [report.trace, report.base],
             card=card,
-            parts=_parts(sections),
+            parts=_parts(sections, sum(len(view.data) for one in drawings for view in one.views)),
             n_first=sum(one.analysis.name in _FIRST for one in sections),
-            drawings=[*draw_events(report)],
+            drawings=drawings,
             stacks=list_stacks(report),
             rows=rows or sys.maxsize,
             unanswered=[*report.unanswered(), *empty],
@@ -128,10 +129,13 @@ def _hash(code: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
 
 
-def _parts(sections: list[Section]) -> list[dict[str, Any]]:
-    """Each section for the template: notes that no section before has, cards, charts with titles, and its table."""
+def _parts(sections: list[Section], used: int) -> list[dict[str, Any]]:
+    """Each section for the template: notes that no section before has, cards, charts with titles, and its table.
+
+    `used`: characters that drawings take of what may be embedded.
+    """
     tables = [(one, ordered(one)) for one in sections if one.frame.height > (one.analysis.name in _IN_CARDS)]
-    data = ((Markup(text), n_rows) for text, n_rows in embed(tables))  # noqa: S704 - base64
+    data = ((Markup(text), n_rows) for text, n_rows in embed(tables, used))  # noqa: S704 - base64
     packed = {id(one): table for (one, _), table in zip(tables, data, strict=True)}
     first = {note: one.analysis.name for one in reversed(sections) for note in one.notes}
     return [
