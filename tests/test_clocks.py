@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 
 from tests.cases import make_trace
 from tests.schedules import EPOCH_NS, Call, Schedule, schedules
+from tests.torch_files import CAPTURES, needs_captures
 from tracelens import analyses
+from tracelens.collectors import collect
 from tracelens.derive.ranks.clocks import estimate_clocks, on_job_clock
 from tracelens.derive.ranks.matching import match_collectives
 from tracelens.report import build_report
+from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 
 US = 1_000
@@ -238,3 +241,24 @@ def test_planted_clocks_lie_within_their_bounds_and_the_slow_rank_is_named() -> 
     assert sum(within) >= 0.95 * len(within)
     assert len(named) >= n_jobs // 2
     assert sum(named) >= 0.99 * len(named)
+
+
+@needs_captures
+def test_a_real_jobs_rank_with_its_clock_set_ahead_waits_as_long() -> None:
+    """Two GPUs of one host; rank 1's times are given 1 s and 40 ppm more, as another host's might have them.
+
+    Ends come 46 µs or more after all-reduces' last starts, here for the one rank and there for the other: both bounds
+    within twice that. Waits, of 21 collectives, stay to it.
+    """
+    trace = collect(CAPTURES / "ddp_resnet50_2gpu")
+    first = int(trace.kernels["start_ns"].to_list()[0])
+    start = pl.col("start_ns")
+    drift = ((start - first) * 40e-6).round().cast(pl.Int64)
+    ahead = trace.kernels.with_columns(pl.when(pl.col("rank") == 1).then(start + 10**9 + drift).otherwise(start))
+    tables = {name: trace.frame(name).lazy() for name in TABLES} | {"kernels": ahead.lazy()}
+    moved = Trace(trace.manifest, tables | {"ranks": trace.ranks.with_columns(node="rank").lazy()})
+    (clock,) = match_collectives(moved).clocks.filter(rank=1).iter_rows(named=True)
+    assert clock["low_ns"] <= 10**9 + 40e-6 * (clock["origin_ns"] - first) <= clock["high_ns"]
+    assert clock["uncertainty_ns"] < 92 * US
+    waits = analyses.waiting(moved).sort("rank")["wait_ns"].to_list()
+    assert waits == pytest.approx([13_619_417, 21_935_349], abs=21 * 92 * US)

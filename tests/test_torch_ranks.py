@@ -226,6 +226,12 @@ def test_contradicting_ranks_are_refused_in_one_line_unless_forced(
     assert any(why in text for text in section.frame.filter(check="forced_mix")["text"])
 
 
+def test_ranks_are_not_forced_together_in_an_object_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, said = command(capsys, "collect", "files", job_file(tmp_path, 0), "--out", "s3://b/t", "--force-mix")
+    assert code == 2
+    assert "--force-mix is for traces in a folder" in said
+
+
 def test_groups_that_share_ranks_under_other_names_are_sound(tmp_path: Path) -> None:
     """Rank 1 is in both: tensor parallel with 0, data parallel with 2. Groups without shared ranks may share a name."""
     groups = {0: [("tp", [0, 1]), ("x", [0])], 1: [("tp", [0, 1]), ("dp", [1, 2]), ("x", [1])], 2: [("dp", [1, 2])]}

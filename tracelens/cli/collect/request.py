@@ -141,6 +141,8 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
 
 def _write_job(paths: list[Path], target: Path, kind: str | None, request: Request) -> None:
     """Collect the sources rank by rank; one that cannot be read costs its ranks, and the command exits with 1."""
+    if request.force_mix:
+        raise UsageError("--force-mix is for traces in a folder; give --out a path that is no URL")
     options = Options(request.events, request.step)
     job = Job(paths, shown(target), kind, request.ranks or (), options, request.force, force_mix=request.force_mix)
     with progress(f"reading {', '.join(path.name for path in paths)}"):
