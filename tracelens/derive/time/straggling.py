@@ -12,6 +12,8 @@ from tracelens.derive.rank_sentences import list_ranks
 from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.matching import match_collectives
 from tracelens.derive.ranks.waiting import waiting_pairs
+from tracelens.derive.time.activities import PROFILER
+from tracelens.derive.time.completing import activities_of, steps_of
 from tracelens.derive.time.judging import PARTS, RankTime, judged_ranks
 from tracelens.trace import Trace
 
@@ -60,12 +62,34 @@ def find_straggler(trace: Trace, judged: list[RankTime]) -> Straggler | None:
     if waits.is_empty() or int(waits["awaited_rank"][0]) not in known or len(known) < 2:
         return None
     rank, exposed, n = waits.row(0)
-    own = known.pop(rank).parts
-    others = {part: median(time.parts[part] for time in known.values()) for part in PARTS}
-    cause = max(_CAUSES, key=lambda part: own[part] - others[part])
-    more = own[cause] - others[cause] >= _EXPLAINS * exposed / n
+    own = known.pop(rank).recorded
+    others = {part: median(time.recorded[part] for time in known.values()) for part in PARTS}
+    hosts = _host_times(trace)
+
+    def excess(part: str) -> float:
+        """How much more of a part the rank has; on a rank that waits, waiting hides what its host does."""
+        more = own[part] - others[part]
+        if part not in hosts:
+            return more
+        return min(more, hosts[part].get(rank, 0) - median(hosts[part].get(other, 0) for other in known))
+
+    cause = max(_CAUSES, key=excess)
+    more = excess(cause) >= _EXPLAINS * exposed / n
     share = exposed / max(sum(sum(time.parts.values()) for time in known.values()), 1)
     return Straggler(rank, exposed, share, cause if more else None, own[cause], round(others[cause]))
+
+
+def _host_times(trace: Trace) -> dict[str, dict[int, int]]:
+    """By cause and rank the time that hosts spent so during the steps, without the profiler's own work."""
+    end = pl.col("start_ns") + pl.col("duration_ns")
+    steps = steps_of(trace).group_by("rank").agg(begin=pl.col("start_ns").min(), last=end.max())
+    did = activities_of(trace).filter(pl.col("what").ne_missing(PROFILER)).join(steps, on="rank", how="left")
+    length = pl.min_horizontal(end, "last") - pl.max_horizontal("start_ns", "begin")
+    sums = did.group_by("cause", "rank").agg(length.clip(0).sum())
+    found: dict[str, dict[int, int]] = {}
+    for cause, rank, ns in sums.iter_rows():
+        found.setdefault(cause, {})[rank] = ns
+    return found
 
 
 def judge_job(trace: Trace) -> dict[str, object]:
