@@ -125,6 +125,9 @@ def test_what_is_over_the_budget_is_cut_and_said_and_small_tables_stay_whole(mon
     assert 0 < first["height"] < 500
     assert second["height"] == 3
     assert f"The page holds the first {first['height']} of 500 rows; --format csv has all." in page
+    monkeypatch.undo()
+    monkeypatch.setattr("tracelens.views.embedding.MOST_ROWS", 100)
+    assert [table["height"] for table in tables_of(to_html(report(*sections)))] == [100, 3]
 
 
 def test_long_names_keep_what_differs() -> None:

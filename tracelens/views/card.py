@@ -1,7 +1,5 @@
 """The facts that a page opens with: the program, where it ran, its steps, and what the profiler cost."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The charts of a section, as Altair specifications."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The parts of a report that people read as text: of many ranks the job and its worst ranks, not a sentence each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from tracelens.report import Report, Section

@@ -1,7 +1,5 @@
 """What a page draws of events themselves: a step as a timeline, kernel time as an icicle, and stacks by frame."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 A script of the page inflates them (DecompressionStream); base64 has no character that could end its element.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -23,6 +21,8 @@ BUDGET = 3_500_000
 """Characters of all that is embedded; of tables that would be larger the first rows are embedded."""
 _LEAST = 500_000
 """Characters that tables have, whatever else is embedded."""
+MOST_ROWS = 100_000
+"""Rows of one table that are tried: of 3 million kernel names all rows took 4.5 GB, to embed a hundredth of them."""
 LONGEST = 4_000
 """Characters of one text; of a longer one the middle is left out."""
 NAME_WIDTH = 60
@@ -55,11 +55,11 @@ def embed(sections: Sequence[tuple[Section, Sequence[str]]], used: int = 0) -> l
 
     `used`: characters of the budget that drawings take.
     """
-    made = [packed(table_data(section, names)) for section, names in sections]
+    made = [packed(table_data(section, names, min(section.frame.height, MOST_ROWS))) for section, names in sections]
     limit = _share([len(text) for text in made], max(BUDGET - used, min(_LEAST, BUDGET)))
     found = []
     for (section, names), whole in zip(sections, made, strict=True):
-        n_rows, part = section.frame.height, whole
+        n_rows, part = min(section.frame.height, MOST_ROWS), whole
         while len(part) > limit and n_rows > 1:
             n_rows = max(int(n_rows * min(0.95 * limit / len(part), 0.9)), 1)
             part = packed(table_data(section, names, n_rows))

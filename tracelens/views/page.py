@@ -4,8 +4,6 @@ The page is page.html. Whatever it shows is escaped there by jinja2, after `clip
 that tables.js draws, see embedding.py.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

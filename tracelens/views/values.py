@@ -1,7 +1,5 @@
 """Showing values to people: labels, units and numbers. Nothing here is an API; the columns are."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

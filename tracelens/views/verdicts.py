@@ -1,7 +1,5 @@
 """The verdicts on ranks, those of which the same can be said together."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tracelens.derive.rank_sentences import group_ranks, list_ranks
