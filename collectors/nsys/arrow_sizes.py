@@ -3,8 +3,6 @@
 A message's header is a FlatBuffers table, which Arrow has verified: Message and RecordBatch of Message.fbs.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 

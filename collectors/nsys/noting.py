@@ -3,8 +3,6 @@
 `python -I -S noting.py FILE COMMAND...`; uses only the standard library, as it stands between nsys and the program.
 """
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

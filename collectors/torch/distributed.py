@@ -1,7 +1,5 @@
 """Facts of a trace on the job that it is one rank of: its collectives' groups, and the rank's place in the job."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

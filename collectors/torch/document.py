@@ -1,7 +1,5 @@
 """A Chrome trace as a document: the beginning and end of its event list, and the few top-level facts worth keeping."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which library calls would compute the model faster: a search over the legal sequences (Tang and Zhai, SC '19)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

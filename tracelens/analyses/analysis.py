@@ -1,7 +1,5 @@
 """The declaration of an analysis: its question, result, function, notes, and how its result is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

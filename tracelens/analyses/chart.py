@@ -1,7 +1,5 @@
 """Declarations of charts: the data that each kind shows; `views` draws them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias

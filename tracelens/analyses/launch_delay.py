@@ -1,7 +1,5 @@
 """The time that work waits between the call that starts it and the device."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

@@ -1,7 +1,5 @@
 """Allocated memory over time, its peak, and what was alive then."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import polars as pl

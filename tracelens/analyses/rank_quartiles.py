@@ -1,7 +1,5 @@
 """How each part of a step is spread over the ranks of a job."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

@@ -1,7 +1,5 @@
 """The roofline: how near each op comes to what the device can compute or move."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

@@ -1,7 +1,5 @@
 """The calls between a framework call and the library in two programs, and how many of them are the same."""
 
-from __future__ import annotations
-
 import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping

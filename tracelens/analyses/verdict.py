@@ -1,7 +1,5 @@
 """The bound of the program: what limits it, and the number that shows it."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

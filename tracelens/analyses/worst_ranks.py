@@ -1,7 +1,5 @@
 """The ranks that cost a job most, first."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis

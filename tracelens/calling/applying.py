@@ -1,7 +1,5 @@
 """A model rewritten to make exactly the calls of a plan."""
 
-from __future__ import annotations
-
 import operator
 import os
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The functions of the library description in torch. Each takes the layouts of its tensors as they come."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """Calls of library functions, each timed alone on the device."""
 
-from __future__ import annotations
-
 import json
 import statistics
 import time

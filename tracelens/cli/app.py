@@ -1,7 +1,5 @@
 """The command line: parse, call, print. Standard output holds results only; everything else goes to standard error."""
 
-from __future__ import annotations
-
 import gc
 import io
 import signal

@@ -1,7 +1,5 @@
 """`tracelens export`: a trace for other programs' viewers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

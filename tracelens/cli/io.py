@@ -1,7 +1,5 @@
 """Parts that the commands share: reading a trace, showing progress, and writing results."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

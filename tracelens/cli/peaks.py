@@ -1,7 +1,5 @@
 """`tracelens measure-peaks`: what this machine's GPU reaches at most."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated

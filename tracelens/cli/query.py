@@ -1,7 +1,5 @@
 """`tracelens query`: SQL over the tables of a trace."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """One sentence for the many ranks of a job of which the same can be said, with ranges in place of numbers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

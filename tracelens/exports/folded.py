@@ -3,8 +3,6 @@
 A line a stack: its frames from the outermost on between semicolons, a space, and nanoseconds of kernels.
 """
 
-from __future__ import annotations
-
 from typing import BinaryIO
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The order in which a track's slices begin and end, and lanes of their own for those that overlap."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Kernels by call stack, and what host threads did, for https://www.speedscope.app."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Call stacks of kernels: the spans around the calls that launched them, outermost first, and the kernel."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

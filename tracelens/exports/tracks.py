@@ -1,7 +1,5 @@
 """The tracks of a timeline: host threads, streams, steps and idle time, each a frame of slices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ What slices share is encoded once, by protobuf's own library; only times and num
 must not depend on them, so that these are varints of a fixed width (padded, which protobuf's readers take).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

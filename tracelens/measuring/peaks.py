@@ -1,7 +1,5 @@
 """Measuring what a GPU reaches at most: products of large matrices by element type, and copies in its own memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial

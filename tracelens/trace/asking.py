@@ -1,7 +1,5 @@
 """SQL over a trace's tables: one query, which reads nothing but these tables and writes nothing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The advice for one rank of a trace: its graph, the calls that are advised, and what the search took."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Costs of calls by function, shapes and layout, each with its evidence."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """What a library's function is, as data: the operators that it covers, what it demands, how torch makes the call."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tracelens.derive.calls.terms import NCHW, NHWC, Term

@@ -1,7 +1,5 @@
 """The graph of a model's calls with the kernel time of each: as recorded, or guessed from what follows what."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The cheapest sequence of calls that covers a graph, best first, and what the search took."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import json

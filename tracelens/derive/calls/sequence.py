@@ -1,7 +1,5 @@
 """A whole graph: cut where one tensor alone is handed on, each part searched, the parts joined over their layouts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ of the function: in0, in1, weight, out, view. With Z3 the properties are uninter
 that are not known are tried one layout after the other. Both give the same layouts.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The expression of a gate, as in `--fail-on "gpu_time > +5%"`, parsed."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias

@@ -1,7 +1,5 @@
 """Gates: limits on how much worse than its base a run may be."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """The values of a run's rows, a step each, from which a comparison knows how much they vary by themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Rows that two runs share, and those that one has alone: calls and time of each, judged."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Whether two runs are of one program and did the same work: what differs, and what that invalidates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Floating-point operations of an op's call, as torch.utils.flop_counter (2.13) counts them, and its least bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod

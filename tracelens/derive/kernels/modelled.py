@@ -1,7 +1,5 @@
 """Calls of ops whose floating-point operations are known, each counted once, with the kernels that ran in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a device reaches at most: measured on it, else as its maker's datasheet states."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite

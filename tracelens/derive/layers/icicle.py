@@ -1,7 +1,5 @@
 """A rank's kernel time from layers over ops down to kernels."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.layers.attribution import name_layers

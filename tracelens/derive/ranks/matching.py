@@ -1,7 +1,5 @@
 """Matching the collectives of all ranks: which kernels of different ranks are one call of their group."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary

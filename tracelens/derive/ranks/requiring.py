@@ -1,7 +1,5 @@
 """Refusing what needs several ranks on a trace that has not got them."""
 
-from __future__ import annotations
-
 from tracelens.derive.ranks.matching import Matched, match_collectives
 from tracelens.errors import MissingTableError
 from tracelens.trace import Trace

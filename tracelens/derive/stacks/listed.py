@@ -1,7 +1,5 @@
 """Stacks to be read frame by frame."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import polars as pl

@@ -1,7 +1,5 @@
 """Activities of the host threads that launch device work: stretches of time with one cause each."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Splitting each device's time into computing, communicating, copying and idle by cause, step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary

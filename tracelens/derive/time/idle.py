@@ -1,7 +1,5 @@
 """Idle time of a device: each nanosecond gets the cause of what the thread that launches the next work did."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

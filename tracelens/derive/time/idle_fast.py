@@ -1,7 +1,5 @@
 """The breakdown of `idle.by_columns` in C: one pass over sorted columns. See `struct idle` in native.h."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Mapping
 from itertools import accumulate

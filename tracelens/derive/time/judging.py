@@ -1,7 +1,5 @@
 """The judged time of each rank: whole steps, without the time that the profiler adds, and the places it goes to."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

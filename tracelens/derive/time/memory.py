@@ -1,7 +1,5 @@
 """The allocator's events: their step, and each allocation with what freed it."""
 
-from __future__ import annotations
-
 import polars as pl
 
 from tracelens.derive.time.completing import steps_of

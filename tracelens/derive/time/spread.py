@@ -1,7 +1,5 @@
 """Each rank's time beside that of the others: by step, and for a step on average."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import polars as pl

@@ -1,7 +1,5 @@
 """The bound of a whole job: whether its ranks lose most of their time waiting for one, and why that one is late."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from statistics import mean, median

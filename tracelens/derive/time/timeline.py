@@ -1,7 +1,5 @@
 """One step as bars: what each stream ran, what the host's threads did, and why the device was idle."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
