@@ -97,7 +97,7 @@ $(VENV)/torch: $(VENV)/made
 	touch $@
 
 $(VENV)/installed-for-tests: pyproject.toml $(NATIVE) $(VENV)/torch
-	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' --group dev --group hta --group readers --group store
+	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS),cluster]' --group dev --group hta --group readers --group store
 	touch $(VENV)/installed $@
 
 $(VENV)-lowest/installed: pyproject.toml tests/lowest.txt $(VENV)-lowest/made

@@ -44,8 +44,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 # Files that start many programs or read many traces. The last one to begin should be short: it ends alone, on one core.
 LONGEST = (
-    "compile_provenance", "gdb_", "hta", "interrupted", "live_", "measuring", "nsys_live", "planted", "schedules",
-    "study_workloads", "torch_fast",
+    "compile_provenance", "engines", "gdb_", "hta", "interrupted", "live_", "measuring", "nsys_live", "planted",
+    "schedules", "study_workloads", "torch_fast",
 )  # fmt: skip
 
 

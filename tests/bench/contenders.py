@@ -12,6 +12,7 @@ import gzip
 import importlib
 import importlib.util
 import json
+import resource
 import sys
 import tempfile
 import time
@@ -52,6 +53,32 @@ def hta_handed(trace: str) -> Said:
     begin = time.perf_counter()
     analysis = hta(tl.open(trace))
     return {"seconds": time.perf_counter() - begin, "rows": sum(map(len, analysis.t.traces.values()))}
+
+
+def job(sources: str, out: str) -> Said:
+    """A job in processes of this machine, and the memory that its driver takes."""
+    from tracelens.jobs.engines import engine_of
+    from tracelens.jobs.job import Job, collect_job
+
+    begin = time.perf_counter()
+    trace, failed = collect_job(Job(sources, out), engine_of("local"), lambda _: None)
+    seconds = time.perf_counter() - begin
+    driver = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"seconds": seconds, "ranks": len(trace.manifest.ranks), "failed": len(failed), "driver_mb": driver / 1024}
+
+
+def page(trace: str) -> Said:
+    """The page of a trace, and its size."""
+    from tracelens.report import build_report
+    from tracelens.trace import Trace
+    from tracelens.views.formats import FORMATS
+    from tracelens.views.formats.format import Screen
+
+    begin = time.perf_counter()
+    written = FORMATS["html"].write(build_report(Trace.open(trace)), Screen(rows=FORMATS["html"].rows))
+    seconds = time.perf_counter() - begin
+    assert isinstance(written, str)
+    return {"seconds": seconds, "page_mb": len(written.encode()) / 1e6}
 
 
 def json_loads(trace: str) -> Said:
@@ -194,8 +221,8 @@ def installed(*modules: str) -> bool:
 CONTENDERS: dict[str, Callable[..., Said]] = {
     function.__name__: function
     for function in (
-        hta, hta_ranks, hta_handed, json_loads, orjson_loads, wanted_columns, connectorx_columns, polars_rewrite,
-        analysis_names, analysis, nesting, nvml_sampler,
+        hta, hta_ranks, hta_handed, job, page, json_loads, orjson_loads, wanted_columns, connectorx_columns,
+        polars_rewrite, analysis_names, analysis, nesting, nvml_sampler,
     )
 }  # fmt: skip
 

@@ -11,13 +11,13 @@ from tests.bench.bench import Bench, Contender, peer
 from tests.bench.contenders import installed
 from tests.bench.results import Row
 
-HANDED, PARSED = "tl.interop.hta of a collected trace", "HTA TraceAnalysis"
-_CAPTURE = Path(__file__).resolve().parents[3] / "shared" / "data" / "torch" / "ddp_resnet50_2gpu"
+GROUP, HANDED, PARSED = "ranks for HTA", "tl.interop.hta of a collected trace", "HTA TraceAnalysis"
+CAPTURE = Path(__file__).resolve().parents[3] / "shared" / "data" / "torch" / "ddp_resnet50_2gpu"
 
 
 def hta_ranks(bench: Bench) -> None:
     """Two ranks of a real capture, and 64 made of them; collecting is timed by other parts."""
-    if not installed("hta") or not _CAPTURE.is_dir():
+    if not installed("hta") or not CAPTURE.is_dir():
         bench.leave_out(HANDED, "HTA, or the capture of two ranks beside the checkout, is not there")
         return
     for n in (2, 64):
@@ -29,7 +29,7 @@ def hta_ranks(bench: Bench) -> None:
             Contender(PARSED, peer("hta_ranks", str(folder)), is_slow=n > 2),
         ]
         size = sum(file.stat().st_size for file in folder.iterdir()) / 1e6
-        bench.race(contenders, Row("ranks for HTA", "", f"{n} ranks", size, "MB of gzip"))
+        bench.race(contenders, Row(GROUP, "", f"{n} ranks", size, "MB of gzip"))
         shutil.rmtree(folder)
         shutil.rmtree(trace)
 
@@ -37,7 +37,7 @@ def hta_ranks(bench: Bench) -> None:
 def copies(folder: Path, n: int) -> None:
     """A folder of `n` ranks, copies of the capture's two in turn, each with its own number."""
     folder.mkdir()
-    texts = [gzip.decompress((_CAPTURE / f"rank{rank}.pt.trace.json.gz").read_bytes()) for rank in (0, 1)]
+    texts = [gzip.decompress((CAPTURE / f"rank{rank}.pt.trace.json.gz").read_bytes()) for rank in (0, 1)]
     for rank in range(n):
         text = re.sub(rb'("distributedInfo": \{[^}]*?"rank": )\d+', rb"\g<1>%d" % rank, texts[rank % 2], count=1)
         text = re.sub(rb'("distributedInfo": \{[^}]*?"world_size": )\d+', rb"\g<1>%d" % n, text, count=1)

@@ -15,6 +15,7 @@ from tests.bench.suite_compile import compile_provenance
 from tests.bench.suite_gdb import gdb_hits
 from tests.bench.suite_hta import hta_ranks
 from tests.bench.suite_live import live_capture
+from tests.bench.suite_ranks import many_ranks
 from tests.bench.suite_shapes import odd_shapes
 from tests.bench.suite_sizes import installed_sizes
 from tracelens.native import LIBRARY
@@ -186,6 +187,7 @@ SUITES = {
         collect_torch,
         layouts,
         several_files,
+        many_ranks,
         collect_nsys,
         analyses,
         report,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.bench import suite_compile, suite_gdb, suite_live, suites
+from tests.bench import suite_compile, suite_gdb, suite_hta, suite_live, suite_ranks, suites
 from tests.bench.results import Results, Row, Target
 
 NOT_MEASURED = "not measured in this run"
@@ -14,7 +14,7 @@ COMPARED_MB = 530
 
 def judge(results: Results) -> list[Target]:
     """Every target, with what was measured at the largest size there is and whether it was reached there."""
-    parts = (_peers, _twin, _flat, _files_and_layouts, _nesting, _nsys, _analyses, _attribution, _live, _gdb)
+    parts = (_peers, _twin, _flat, _files_and_layouts, _nesting, _nsys, _analyses, _attribution, _live, _gdb, _ranks)
     return [target for part in parts for target in part(results)]
 
 
@@ -145,6 +145,40 @@ def _gdb(results: Results) -> Iterator[Target]:
         return
     said = f"{row.median_s * 1e3:.0f} ms (a stack of {row.said['depth_median']:g} frames, {row.input})"
     yield Target(target, said, row.median_s <= 0.1)
+
+
+def _ranks(results: Results) -> Iterator[Target]:
+    """What many ranks take (issue 18, "Past one machine")."""
+    rows = [row for row in results.rows if row.group == suite_ranks.GROUP]
+    ours = next((row for row in rows if row.contender == suite_ranks.COLLECT), None)
+    theirs = results.find(suite_hta.GROUP, suite_hta.PARSED, f"{suite_ranks.COMPARED} ranks")
+    yield _at_most("collect torch of 64 ranks no slower than HTA's TraceAnalysis", ours, theirs, 1)
+    job = max((row for row in rows if row.contender == suite_ranks.DRIVER), key=lambda row: row.size, default=None)
+    target = "collecting 1,024 ranks takes less than 500 MB in the driver"
+    if job is None:
+        yield Target(target, NOT_MEASURED, None)
+    else:
+        driver_mb = float(job.said["driver_mb"])
+        yield Target(target, f"{driver_mb:.0f} MB ({job.input})", driver_mb < 500, _of_all_ranks(job))
+    for name in suite_ranks.SECTIONS:
+        row = results.find(suite_ranks.ASKED, name)
+        target = f"{name} of 1,024 ranks in under 30 s and 1.5 GB, on two cores"
+        if row is None:
+            yield Target(target, NOT_MEASURED, None)
+            continue
+        said = f"{row.median_s:.1f} s, {row.median_peak_mb:.0f} MB ({row.input})"
+        yield Target(target, said, row.median_s < 30 and row.median_peak_mb < 1500, _of_all_ranks(row))
+    row = results.find(suite_ranks.ASKED, suite_ranks.PAGE)
+    target = "the page of 1,024 ranks at most 5 MB"
+    if row is None:
+        yield Target(target, NOT_MEASURED, None)
+    else:
+        page_mb = float(row.said["page_mb"])
+        yield Target(target, f"{page_mb:.1f} MB ({row.input})", page_mb <= 5, _of_all_ranks(row))
+
+
+def _of_all_ranks(row: Row) -> bool:
+    return row.input == f"{suite_ranks.MANY:,} ranks"
 
 
 def _largest(results: Results, contender: str, form: str, beside: str | None = None) -> Row | None:

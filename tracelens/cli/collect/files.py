@@ -5,7 +5,19 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.collect.request import Force, ForceMix, MaxMemory, Out, Rank, Request, read_or_run, write_files
+from tracelens.cli.collect.request import (
+    Address,
+    Force,
+    ForceMix,
+    MaxMemory,
+    MinRanks,
+    OnEngine,
+    Out,
+    Rank,
+    Request,
+    read_or_run,
+    write_files,
+)
 from tracelens.cli.io import Step
 from tracelens.errors import UsageError
 from tracelens.trace.collector import COLLECTORS
@@ -26,6 +38,9 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
     force_mix: ForceMix = False,
     max_memory: MaxMemory = None,
     step: Step = None,
+    engine: OnEngine = None,
+    address: Address = None,
+    min_ranks: MinRanks = 0,
     events: Annotated[
         str,
         typer.Option(
@@ -38,7 +53,7 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
         raise UsageError(f"standard input is read by tracelens collect {stdin_kind()} only")
     if events not in _PROFILERS:
         raise UsageError(f"--events {events}: the profilers are {', '.join(_PROFILERS)}")
-    write_files(paths, None, Request(out, force, rank, events, max_memory, step, force_mix))
+    write_files(paths, None, Request(out, force, rank, events, max_memory, step, force_mix, engine, address, min_ranks))
 
 
 def collect_one_kind(  # noqa: PLR0913 - one parameter an option

@@ -13,7 +13,7 @@ from tracelens.collectors import run_program
 from tracelens.derive.ranks.settling import settle_ranks
 from tracelens.derive.time.completing import mark_anew
 from tracelens.errors import SourceError, UsageError
-from tracelens.jobs.job import Job, collect_job, in_turn
+from tracelens.jobs.job import Engine, Job, collect_job, in_turn
 from tracelens.jobs.ranks import Options
 from tracelens.running.program import script_name
 from tracelens.storage.addresses import shown, url_of
@@ -56,6 +56,28 @@ MaxMemory = Annotated[
 ]
 
 
+OnEngine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="local|ray",
+        help="Collect each rank as a task, and keep what is finished: in processes of this machine, or on a Ray "
+        "cluster. So is a trace in an object store, by default locally.",
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Head of a running Ray cluster, or auto for one that runs here; by default Ray starts on this machine.",
+    ),
+]
+MinRanks = Annotated[
+    int,
+    typer.Option(min=0, metavar="N", help="Fail, and write no trace, where fewer ranks can be read; implies --engine."),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """The target, and facts that the sources may not contain."""
@@ -67,6 +89,9 @@ class Request:
     max_memory: str | None = None
     step: str | None = None
     force_mix: bool = False
+    engine: str | None = None
+    address: str | None = None
+    min_ranks: int = 0
 
 
 def read_or_run(
@@ -117,11 +142,11 @@ def refuse_options(context: typer.Context, names: Sequence[str], where: str) -> 
 def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     """Collect the sources into a trace directory and report on standard error what is in it."""
     target = request.out or default_target(paths)
-    if url_of(target) is not None:
-        _write_job(paths, target, kind, request)
+    limit = None if request.max_memory is None else bytes_of(request.max_memory)
+    if url_of(target) is not None or request.engine or request.address or request.min_ranks:
+        _write_job(paths, target, kind, request, _engine(kind, request, limit))
         return
     check_target(target, force=request.force)
-    limit = None if request.max_memory is None else bytes_of(request.max_memory)
     skipped: list[Path] = []
     reading = progress(f"reading {', '.join(path.name for path in paths)}")
     with reading, fetched(paths) as local, build_folder(target) as folder:
@@ -139,14 +164,32 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     tell_of(trace, target)
 
 
-def _write_job(paths: list[Path], target: Path, kind: str | None, request: Request) -> None:
+def _engine(kind: str | None, request: Request, limit_bytes: int | None) -> Engine:
+    """The engine that is asked for. Raises UsageError, and ToolError where it is not to be had."""
+    if kind == "nsys":  # whose --rank-by holds in this process only
+        return in_turn
+    from tracelens.jobs.engines import engine_of  # noqa: PLC0415 - processes take time to import, and few need them
+
+    return engine_of(request.engine, request.address, limit_bytes)
+
+
+def _write_job(paths: list[Path], target: Path, kind: str | None, request: Request, engine: Engine) -> None:
     """Collect the sources rank by rank; one that cannot be read costs its ranks, and the command exits with 1."""
     if request.force_mix:
         raise UsageError("--force-mix is for traces in a folder; give --out a path that is no URL")
     options = Options(request.events, request.step)
-    job = Job(paths, shown(target), kind, request.ranks or (), options, request.force, force_mix=request.force_mix)
+    job = Job(
+        paths,
+        shown(target),
+        kind,
+        request.ranks or (),
+        options,
+        request.force,
+        request.min_ranks,
+        force_mix=request.force_mix,
+    )
     with progress(f"reading {', '.join(path.name for path in paths)}"):
-        trace, failed = collect_job(job, in_turn, tell)
+        trace, failed = collect_job(job, engine, tell)
     tell_of(trace, target)
     for text in failed.values():
         tell(f"error: {text}")

@@ -5,7 +5,19 @@ from typing import Annotated, Any
 
 import typer
 
-from tracelens.cli.collect.request import Force, ForceMix, MaxMemory, Out, Rank, Request, read_or_run, refuse_options
+from tracelens.cli.collect.request import (
+    Address,
+    Force,
+    ForceMix,
+    MaxMemory,
+    MinRanks,
+    OnEngine,
+    Out,
+    Rank,
+    Request,
+    read_or_run,
+    refuse_options,
+)
 from tracelens.cli.io import Step
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.collectors.torch.running import COMPILE_PROVENANCE, GRAPH
@@ -32,6 +44,9 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
     force_mix: ForceMix = False,
     max_memory: MaxMemory = None,
     step: Step = None,
+    engine: OnEngine = None,
+    address: Address = None,
+    min_ranks: MinRanks = 0,
     wait: Annotated[int, typer.Option(min=0, metavar="N", help="COMMAND: steps to leave out first.")] = 2,
     warmup: Annotated[
         int, typer.Option(min=0, metavar="N", help="COMMAND: steps to run under the profiler without keeping them.")
@@ -80,7 +95,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         )  # fmt: skip
         return {"settings": settings, "keep": keep}
 
-    request = Request(out, force, rank, max_memory=max_memory, step=step, force_mix=force_mix)
+    request = Request(out, force, rank, None, max_memory, step, force_mix, engine, address, min_ranks)
     read_or_run(context, files, request, _OF_A_COMMAND, options)
 
 

@@ -1,0 +1,190 @@
+"""Engines, which run a job's tasks: processes of this machine, or a Ray cluster."""
+
+import logging
+import os
+import pickle
+import socket
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from typing import Any, TypeAlias
+
+from tracelens.collectors.torch.apart import needs_of_size, plan, processes
+from tracelens.errors import SourceError, ToolError, TracelensError, UsageError, first_line
+from tracelens.jobs.job import Engine, Work, attempted
+from tracelens.jobs.ranks import RankRecord
+from tracelens.jobs.tasks import Task
+
+Result: TypeAlias = tuple[Task, list[RankRecord] | SourceError]
+LOCAL, RAY = "local", "ray"
+ENGINES = (LOCAL, RAY)
+_RETRIES = 3
+_POOLS = 2
+"""Pools of processes that are begun anew where one is killed, before each task gets a process of its own."""
+_CONNECT_S = 5
+_GET_RAY = "--engine ray needs Ray, which is not installed: pip install 'tracelens-toolkit[cluster]'"
+
+
+def engine_of(name: str | None, address: str | None = None, limit_bytes: int | None = None) -> Engine:
+    """The engine of a name, by default processes; `address` is that of a running Ray cluster.
+
+    `limit_bytes` is the memory that the processes of this machine may take. Raises UsageError, and ToolError where Ray
+    is not installed or nothing listens at the address.
+    """
+    if name not in (None, *ENGINES):
+        raise UsageError(f"--engine {name}: the engines are {', '.join(ENGINES)}")
+    if name == RAY:
+        ray = _imported()
+        if address is not None:
+            _check_address(address)
+        return partial(_on_ray, ray=ray, address=address)
+    if address is not None:
+        raise UsageError(f"--address is that of a Ray cluster: give --engine {RAY} too")
+    return partial(_in_processes, limit_bytes=limit_bytes)
+
+
+def _needs(task: Task) -> int:
+    """The memory that a task may take, estimated from the sizes of its sources."""
+    return sum(needs_of_size(one.size_bytes, one.name) for one in task.sources)
+
+
+def _in_processes(tasks: Sequence[Task], work: Work, limit_bytes: int | None = None) -> Iterator[Result]:
+    """Run tasks in processes, as many at a time as memory and cores allow.
+
+    Where a process is killed, all that were at work are lost: their tasks run again, in the end each by itself, so that
+    only a task that has its process killed every time is given up.
+    """
+    left = list(tasks)
+    for _ in range(_POOLS if left else 0):
+        begun, left = left, []
+        with processes(plan([*map(_needs, begun)], limit_bytes).n_workers) as pool:
+            futures = {pool.submit(attempted, task, work): task for task in begun}
+            for future in as_completed(futures):
+                try:
+                    yield futures[future], future.result()
+                except BrokenProcessPool:
+                    left.append(futures[future])
+        if not left:
+            return
+    for task in left:
+        try:
+            with processes(1) as pool:
+                result = pool.submit(attempted, task, work).result()
+        except BrokenProcessPool:
+            result = SourceError(f"{task.name}: the process that read it was killed, perhaps for want of memory")
+        yield task, result
+
+
+def _on_ray(tasks: Sequence[Task], work: Work, ray: Any, address: str | None) -> Iterator[Result]:
+    """Run tasks on a Ray cluster, each with a core and the memory that it needs, or that the largest node has.
+
+    A task whose process or node is lost runs again, three times. Raises ToolError for a node with other versions.
+    """
+    if not tasks:
+        return
+    with _connected(ray, address):
+        ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # so that `_on_node` can say what a node lacks
+        most = max((node["Resources"].get("memory", 0) for node in ray.nodes() if node["Alive"]), default=0)
+        run = ray.remote(max_retries=_RETRIES, num_cpus=1, scheduling_strategy="SPREAD")(_on_node)
+        begun = {
+            run.options(memory=min(_needs(task), most)).remote(
+                _versions(), pickle.dumps(partial(attempted, task, work))
+            ): task
+            for task in tasks
+        }
+        while begun:
+            (done,), _ = ray.wait([*begun], num_returns=1)
+            task = begun.pop(done)
+            result = _awaited(ray, done, task)
+            if isinstance(result, str):
+                raise ToolError(f"a node of the cluster has {result}, here is {_versions()}; install the same on all")
+            yield task, result
+
+
+def _awaited(ray: Any, done: Any, task: Task) -> list[RankRecord] | SourceError | str:
+    """The result of a task that ended, or the versions of a node that cannot run it."""
+    try:
+        result: list[RankRecord] | SourceError | str = ray.get(done)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, TracelensError):
+            raise error.cause from None
+        return SourceError(f"{task.name}: cannot be read: {type(error.cause).__name__}: {first_line(error.cause)}")
+    except ray.exceptions.RayError as error:
+        why = type(error).__name__
+        return SourceError(f"{task.name}: its process or node was lost {_RETRIES + 1} times ({why})")
+    return result
+
+
+def _versions() -> str:
+    """The versions of Python and tracelens, in words. It runs on nodes without tracelens, too."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+    from platform import python_version_tuple  # noqa: PLC0415
+
+    try:
+        found = version("tracelens-toolkit")
+    except PackageNotFoundError:
+        found = "that is not installed"
+    return f"Python {'.'.join(python_version_tuple()[:2])} and tracelens {found}"
+
+
+def _on_node(expected: str, task: bytes) -> Any:
+    """The result of a pickled task, or the node's versions where they are others. Sent as code: it imports nothing."""
+    import pickle  # noqa: PLC0415
+
+    found = _versions()
+    if found != expected:
+        return found
+    run: Callable[[], Any] = pickle.loads(task)  # noqa: S301 - written by the driver
+    return run()
+
+
+def _imported() -> Any:
+    """The package ray. Raises ToolError where it is not installed."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray 2.60 warns about it
+    try:
+        return import_module("ray")
+    except ImportError as error:
+        raise ToolError(_GET_RAY) from error
+
+
+@contextmanager
+def _connected(ray: Any, address: str | None) -> Iterator[None]:
+    """Be connected to the cluster at the address, else to one of this machine that ends with the body.
+
+    Raises ToolError where no cluster could be joined.
+    """
+    os.environ.pop("RAY_ADDRESS", None)  # Ray prefers it to what it is told
+    try:
+        ray.init(
+            address=address or "local",
+            include_dashboard=None if address else False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+        )
+    except (OSError, RuntimeError, ValueError) as error:
+        said = " ".join(str(error).split())
+        raise ToolError(f"--engine ray: no cluster could be joined: {said}") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _check_address(address: str) -> None:
+    """Raise UsageError for another form than HOST:PORT, and ToolError where nothing listens: Ray waits for minutes."""
+    if address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or "/" in host:
+        raise UsageError(f"--address {address}: expected HOST:PORT of a running cluster's head, or auto")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()
+    except (OSError, OverflowError) as error:
+        raise ToolError(
+            f"--address {address}: no Ray cluster answers there ({first_line(error)}); start one with ray start --head"
+        ) from error
