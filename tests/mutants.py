@@ -96,9 +96,9 @@ MUTANTS = (
            "print frame-arguments none", "print frame-arguments all", "gdb_live gdb_limits gdb_ends"),
     Mutant("a call that jumped to another library counts once", "collectors/gdb/stops.py",
            "not (jumped or called)", "not called", "gdb_live"),
-    Mutant("as many files at a time as the limit allows", "collectors/torch/apart.py",
+    Mutant("as many files at a time as the limit allows", "tracelens/running/apart.py",
            "limit // each))", "limit // each + 1))", "apart"),
-    Mutant("a reading process ends with its parent", "collectors/torch/apart.py",
+    Mutant("a reading process ends with its parent", "tracelens/running/apart.py",
            "threading.Thread(target=_end_with_parent, daemon=True).start()", "pass", "apart"),
     Mutant("a limit is no 0", "tracelens/limits.py", "len(text) < 19 and int(text)", "len(text) < 19", "torch_limits"),
     # Traces as they lie in a folder.

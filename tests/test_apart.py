@@ -14,9 +14,9 @@ import tracelens as tl
 from tests.torch_files import kernel, span, write
 from tracelens.cli.collect.request import Request, bytes_of, write_files
 from tracelens.collectors import torch
-from tracelens.collectors.torch import apart
-from tracelens.collectors.torch.apart import chosen_files, needs_bytes, plan, read_apart
 from tracelens.errors import SourceError, UsageError
+from tracelens.running import apart
+from tracelens.running.apart import chosen_files, needs_bytes, plan, read_apart
 from tracelens.schemas import TABLES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -104,7 +104,7 @@ STARTED = """
 import sys
 from pathlib import Path
 from tracelens.collectors.torch import read
-from tracelens.collectors.torch.apart import read_apart
+from tracelens.running.apart import read_apart
 
 if __name__ == "__main__":
     read_apart(read, [Path(name) for name in sys.argv[2:]], Path(sys.argv[1]), 2)

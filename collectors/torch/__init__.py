@@ -209,7 +209,7 @@ def read_several(
     files: Sequence[Path], folder: Path, limit_bytes: int | None, tell: Callable[[str], None]
 ) -> list[list[Capture]]:
     """The captures of each file, their large tables stored in the folder; several large files in processes."""
-    from tracelens.collectors.torch import apart  # noqa: PLC0415 - processes take time to import, and few need them
+    from tracelens.running import apart  # noqa: PLC0415 - processes take time to import, and few need them
 
     return apart.read_several(read, files, folder, limit_bytes, tell)
 

@@ -13,11 +13,11 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from tracelens.collectors.torch.apart import needs_of_size, plan, processes
 from tracelens.errors import SourceError, ToolError, TracelensError, UsageError, first_line
 from tracelens.jobs.job import Engine, Work, attempted
 from tracelens.jobs.ranks import RankRecord
 from tracelens.jobs.tasks import Task
+from tracelens.running.apart import needs_of_size, plan, processes
 
 Result: TypeAlias = tuple[Task, list[RankRecord] | SourceError]
 LOCAL, RAY = "local", "ray"
