@@ -62,7 +62,7 @@ OnEngine = Annotated[
         "--engine",
         metavar="local|ray",
         help="Collect each rank as a task, and keep what is finished: in processes of this machine, or on a Ray "
-        "cluster. So is a trace in an object store, by default locally.",
+        "cluster. A trace in an object store is collected so anyway, by default one rank after another.",
     ),
 ]
 Address = Annotated[
@@ -74,7 +74,7 @@ Address = Annotated[
 ]
 MinRanks = Annotated[
     int,
-    typer.Option(min=0, metavar="N", help="Fail, and write no trace, where fewer ranks can be read; implies --engine."),
+    typer.Option(min=0, metavar="N", help="Fail, and write no trace, where fewer ranks can be read."),
 ]
 
 
@@ -144,7 +144,7 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     target = request.out or default_target(paths)
     limit = None if request.max_memory is None else bytes_of(request.max_memory)
     if url_of(target) is not None or request.engine or request.address or request.min_ranks:
-        _write_job(paths, target, kind, request, _engine(kind, request, limit))
+        _write_job(paths, target, kind, request, _engine(request, limit))
         return
     check_target(target, force=request.force)
     skipped: list[Path] = []
@@ -164,9 +164,9 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     tell_of(trace, target)
 
 
-def _engine(kind: str | None, request: Request, limit_bytes: int | None) -> Engine:
-    """The engine that is asked for. Raises UsageError, and ToolError where it is not to be had."""
-    if kind == "nsys":  # whose --rank-by holds in this process only
+def _engine(request: Request, limit_bytes: int | None) -> Engine:
+    """The engine that is asked for, else this process. Raises UsageError, and ToolError where it is not to be had."""
+    if request.engine is None and request.address is None:
         return in_turn
     from tracelens.jobs.engines import engine_of  # noqa: PLC0415 - processes take time to import, and few need them
 
