@@ -226,10 +226,18 @@ def test_contradicting_ranks_are_refused_in_one_line_unless_forced(
     assert any(why in text for text in section.frame.filter(check="forced_mix")["text"])
 
 
-def test_ranks_are_not_forced_together_in_an_object_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, said = command(capsys, "collect", "files", job_file(tmp_path, 0), "--out", "s3://b/t", "--force-mix")
-    assert code == 2
-    assert "--force-mix is for traces in a folder" in said
+def test_a_job_of_ranks_that_contradict_goes_on_where_it_is_forced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("obstore")
+    files = [job_file(tmp_path, 0, name="a.json"), job_file(tmp_path, 1, name="b.json", size=8)]
+    words = ["collect", "files", *files, "--out", tmp_path / "t.tracelens", "--min-ranks", "2"]
+    code, said = command(capsys, *words)
+    assert code == 1
+    assert "one is of 2 ranks, the other of 8" in said
+    code, said = command(capsys, *words, "--force-mix")
+    assert code == 0
+    assert Trace.open(tmp_path / "t.tracelens").manifest.ranks == [0, 1]
 
 
 def test_groups_that_share_ranks_under_other_names_are_sound(tmp_path: Path) -> None:

@@ -175,8 +175,6 @@ def _engine(request: Request, limit_bytes: int | None) -> Engine:
 
 def _write_job(paths: list[Path], target: Path, kind: str | None, request: Request, engine: Engine) -> None:
     """Collect the sources rank by rank; one that cannot be read costs its ranks, and the command exits with 1."""
-    if request.force_mix:
-        raise UsageError("--force-mix is for traces in a folder; give --out a path that is no URL")
     options = Options(request.events, request.step)
     job = Job(
         paths,
