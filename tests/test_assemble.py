@@ -55,7 +55,7 @@ def test_nothing_gives_no_tables() -> None:
 
 def test_tables_without_rows_are_left_out_and_have_a_reason(tmp_path: Path) -> None:
     capture = read(write(tmp_path / "t.json", [span("a", 1, 1)]))
-    assert set(capture.tables) == {"spans", "activities"}
+    assert set(capture.tables) == {"spans", "activities", "ranks"}
     assert "ProfilerActivity.CUDA" in capture.reasons["kernels"]
     assert "with_modules=True" in capture.reasons["layers"]
 

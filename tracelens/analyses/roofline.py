@@ -25,8 +25,8 @@ def roofline(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
     """
     found = modelled(trace)
     limits = _limits(trace, peaks)
-    calls = found.calls.join(limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True)
-    ops = calls.group_by(*_DEVICE, *_OP).agg(
+    calls = found.calls.join(limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True, maintain_order="left")
+    ops = calls.group_by(*_DEVICE, *_OP, maintain_order=True).agg(
         # A call that ran a kernel named for TF32 shows how the others ran, whose kernels are not.
         pl.col("precision").sort_by(pl.col("precision") == "tf32").last(),
         pl.col(*_SUMS, "duration_ns", "n_kernels").sum(),
@@ -98,7 +98,7 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
     """A row for each step that launched kernels: all its modelled calls together."""
     key = [*_DEVICE, "step"]
     at_peak = 1e9 * pl.col("needed_flops") / pl.col("peak_flops_per_s")
-    sums = calls.drop_nulls("step").group_by(key).agg(
+    sums = calls.drop_nulls("step").group_by(key, maintain_order=True).agg(
         pl.col(*_SUMS).sum(), pl.len().cast(pl.Int64).alias("n_calls"), _all("least_bytes"),
         at_peak=pl.when(at_peak.null_count() == 0).then(at_peak.sum()),
     )  # fmt: skip

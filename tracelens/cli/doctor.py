@@ -61,6 +61,8 @@ _GENERAL = (
         package,
     ),
     Tool("obstore", "traces and sources in object stores", "pip install 'tracelens-toolkit[cloud]'", package),
+    Tool("ray", "tracelens collect --engine ray", "pip install 'tracelens-toolkit[cluster]'", package),
+    Tool("traceinsight", "HTA's analyses: tl.interop.hta", "pip install 'tracelens-toolkit[hta]'", package),
     Tool("perfetto", "tracelens export --to perfetto", "pip install 'tracelens-toolkit[perfetto]'", package),
     Tool(
         "native library",

@@ -65,7 +65,7 @@ def modelled(trace: Trace) -> Modelled:
 
 def _works(found: pl.DataFrame) -> pl.DataFrame:
     """rank, span_id and work of the spans whose work is known; each distinct input is looked at once."""
-    distinct = found.lazy().group_by(_INPUTS).agg("rank", "span_id").collect()
+    distinct = found.lazy().group_by(_INPUTS, maintain_order=True).agg("rank", "span_id").collect()
     rows: list[tuple[object, ...]] = []
     for inputs in distinct.select(_INPUTS).cast(pl.String).iter_rows():
         work = work_of(*inputs)
@@ -96,6 +96,6 @@ def _of_ranks(
             own.drop_nulls("call")
             .group_by("rank", "device_id", "call", maintain_order=True)
             .agg(pl.col("step").first(), pl.col("duration_ns").sum(), pl.col("is_tf32").any(), n_kernels=n)
-            .join(of_rank.drop("rank"), left_on="call", right_on="span_id")
+            .join(of_rank.drop("rank"), left_on="call", right_on="span_id", maintain_order="left")
         )
         yield calls, own.filter(pl.col("call").is_null()).select("rank", "device_id", "step", "duration_ns")

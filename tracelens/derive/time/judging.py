@@ -135,7 +135,7 @@ def idle_places(trace: Trace) -> pl.DataFrame:
 
 
 def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
-    """By rank and part (compute, communication, copy) the kernel, kind of copy or op that takes most of it."""
+    """By rank and part (compute, communication, waiting, copy) the kernel, kind of copy or op that takes most of it."""
     kernels = trace.select("kernels", "rank", "name", "is_communication", "duration_ns")
     sums = kernels.lazy().group_by("rank", "name", "is_communication").agg(pl.col("duration_ns").sum()).collect()
     most = sums.sort("duration_ns", "name", descending=[True, False]).unique(
@@ -143,7 +143,8 @@ def busy_places(trace: Trace) -> dict[tuple[int, str], str]:
     )
     found: dict[tuple[int, str], str] = {}
     for rank, name, is_communication, _ in most.iter_rows():
-        found[rank, "communication" if is_communication else "compute"] = _short_kernel(name)
+        parts = ("communication", "waiting") if is_communication else ("compute",)
+        found |= dict.fromkeys(((rank, part) for part in parts), _short_kernel(name))
     copies = trace.select("memcpys", "rank", "direction", "source_memory", "destination_memory", "duration_ns")
     by_kind = copies.group_by(pl.exclude("duration_ns")).agg(pl.col("duration_ns").sum())
     for rank, direction, source, destination, _ in by_kind.sort("duration_ns", "direction").iter_rows():
