@@ -139,7 +139,7 @@ def _bare(frame: Any) -> Any:
 
 
 def differences(theirs: list[Any], ours: list[Any]) -> list[str]:
-    """What differs between two outcomes, numbers to a float's last digits."""
+    """The differences between two outcomes, numbers compared to a float's last digits."""
     testing = importlib.import_module("pandas").testing
     found = [] if len(theirs) == len(ours) else [f"{len(theirs)} results against {len(ours)}"]
     for they, we in zip(theirs, ours, strict=False):

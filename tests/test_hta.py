@@ -306,7 +306,7 @@ def made(tmp_path: Path, events: list[dict[str, Any]]) -> tuple[Any, Any]:
 
 
 def test_counters_of_kernels(tmp_path: Path) -> None:
-    """What CUPTI counted over each kernel stands beside the ops that launched it."""
+    """Counts of CUPTI over each kernel stand beside the ops that launched it."""
     counted = [{"smsp__inst_executed.sum": 1024, "dram__bytes.sum": 7}, {"smsp__inst_executed.sum": 32}]
     events = [
         {"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "ts": 0.0, "args": {"name": "python"}},

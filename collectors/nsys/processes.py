@@ -11,7 +11,7 @@ from tracelens.schemas import TABLES
 from tracelens.trace.capture import Diagnostics
 
 RANK_BY = ("auto", "process", "file")
-"""What a rank is: auto takes processes where those with kernels sit on different devices, else the file."""
+"""Choices of what is a rank: auto takes processes where those with kernels sit on different devices, else the file."""
 _chosen: ContextVar[str] = ContextVar("rank_by", default="auto")
 
 _EVERY = -2

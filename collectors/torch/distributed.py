@@ -107,7 +107,7 @@ def _members(group: dict[str, Any], size: int | None) -> list[int] | None:
 
 
 def place_of(path: Path, facts: dict[str, Any]) -> Place:
-    """What tells the captures of one host and one job from others': the host's name, and the ranks of groups."""
+    """The host's name and the ranks of groups, by which captures of one host and one job are known."""
     handlers = _HANDLERS_NAME.match(path.name)
     host = text(facts.get("host_name")) or (handlers[1] if handlers else None)
     return Place.on(host, {name: tuple(ranks) for name, _, ranks in _groups(facts)})

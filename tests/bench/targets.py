@@ -148,7 +148,7 @@ def _gdb(results: Results) -> Iterator[Target]:
 
 
 def _ranks(results: Results) -> Iterator[Target]:
-    """What many ranks take (issue 18, "Past one machine")."""
+    """Time and memory allowed for many ranks."""
     rows = [row for row in results.rows if row.group == suite_ranks.GROUP]
     ours = next((row for row in rows if row.contender == suite_ranks.COLLECT), None)
     theirs = results.find(suite_hta.GROUP, suite_hta.PARSED, f"{suite_ranks.COMPARED} ranks")
