@@ -28,6 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("inputs", type=int)
     parser.add_argument("--compiler", default=shutil.which("clang") or shutil.which("gcc") or "cc")
+    parser.add_argument("--seed", type=int, default=1, help="another one changes inputs in other ways")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -41,11 +42,12 @@ def main() -> None:
         command = [given.compiler, *flags, *own, f"-I{_NATIVE}", *map(str, _SOURCES), "-o", str(program)]
         subprocess.run(command, check=True)
         if is_clang:
-            limits = [f"-runs={given.inputs}", f"-max_len={2 * _LONGEST}", "-print_final_stats=1", "-verbosity=0"]
+            amount = [f"-runs={given.inputs}", f"-seed={given.seed}", f"-max_len={2 * _LONGEST}"]
+            limits = [*amount, "-print_final_stats=1", "-verbosity=0"]
             words = write_dictionary(folder / "words")
             run = [str(program), *limits, f"-dict={words}", f"-artifact_prefix={Path.cwd()}/", str(seeds[0].parent)]
         else:
-            run = [str(program), str(given.inputs), *map(str, seeds)]
+            run = [str(program), str(given.inputs), str(given.seed), *map(str, seeds)]
         raise SystemExit(subprocess.run(run, check=False).returncode)
 
 

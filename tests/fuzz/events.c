@@ -86,9 +86,10 @@ int main(int argc, char **argv)
                                   "\\ud800", "\xc3\xa9", "\xed\xa0\x80", "\xff", "\0", "\"ts\":", "\"ph\":\"X\"",
                                   "\"args\":{", "\"pid\":\"a7\"", "999999999999999999", "\"cat\":\"kernel\"", "\"name\":"};
     size_t n_inputs = argc > 1 ? (size_t)strtoull(argv[1], NULL, 10) : 0, n_seeds = 0;
+    state += argc > 2 ? strtoull(argv[2], NULL, 10) * 0xD1B54A32D192ED03u : 0;
     static uint8_t seeds[4096][1024], text[4096];
     static size_t sizes[4096];
-    for (int i = 2; i < argc; i++) {
+    for (int i = 3; i < argc; i++) {
         FILE *file = fopen(argv[i], "rb");
         must(file != NULL, "a seed can be read");
         while (n_seeds < 4096 && (sizes[n_seeds] = fread(seeds[n_seeds], 1, 1 + chance(1023), file)))

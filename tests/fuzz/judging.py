@@ -11,9 +11,11 @@ import contextlib
 import faulthandler
 import io
 import json
+import os
 import random
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -42,6 +44,8 @@ from tracelens.trace.checking import blame_rows, problems
 from tracelens.views.formats.json import to_json
 
 FAILED = "FAILED"
+KEEP = "TRACELENS_FUZZ_KEEP"
+"""Names a folder, where there is one, for copies of the inputs that failed."""
 _DETAIL = ": "
 _OWN = re.compile(re.escape(str(Path(__file__).resolve().parents[2])) + "/(?!.venv)")
 _BATCH = 250
@@ -59,13 +63,14 @@ class Source:
     """A kind of input: `make` puts an undamaged one into a folder, each of `changes` damages it and says how.
 
     `kind`: the collector to name for every second input; None of what is opened, not collected. `uses` are what is
-    done with the trace, each of which may end in a TracelensError.
+    done with the trace, each of which may end in a TracelensError. `holds` fails where the input is read wrongly.
     """
 
     kind: str | None
     make: Callable[[Path, random.Random], Path]
     changes: Sequence[Callable[[Path, random.Random], str]]
     uses: Sequence[Callable[[Trace], object]] = ()
+    holds: Callable[[Path], object] | None = None
 
 
 def report(trace: Trace) -> None:
@@ -150,11 +155,23 @@ def _try_here(sources: dict[str, Source], name: str, first: int, n_inputs: int) 
             what = chance.choice(sources[name].changes)(path, chance)
             kind = sources[name].kind
             uses = sources[name].uses or ([report] if kind is None or number % 3 == 0 else [])
-            end = judged(path, kind, uses, is_named=number % 2 == 1)
+            end = broken(path, sources[name].holds) or judged(path, kind, uses, is_named=number % 2 == 1)
+            if end.startswith(FAILED) and KEEP in os.environ:
+                shutil.copytree(place, Path(os.environ[KEEP], f"{name}-{number}"))
         if end.startswith(FAILED):
             sys.stdout.write(f"# {number} {what}: {end}\n")
         sys.stdout.write(f"{number} {end.split(_DETAIL)[0]}\n")
         sys.stdout.flush()
+
+
+def broken(path: Path, holds: Callable[[Path], object] | None) -> str | None:
+    """How `holds` failed, in a few words; None where it did not."""
+    try:
+        if holds is not None:
+            holds(path)
+    except Exception as error:  # noqa: BLE001 - what is looked for
+        return _failure(error)
+    return None
 
 
 def judged(path: Path, kind: str | None, uses: Sequence[Callable[[Trace], object]], *, is_named: bool) -> str:
@@ -182,12 +199,16 @@ def _end(path: Path, kind: str | None, uses: Sequence[Callable[[Trace], object]]
     except TracelensError as error:
         return f"{FAILED} no single line{_DETAIL}{error!r}" if "\n" in str(error) else "refused"
     except (Exception, pl.exceptions.PanicException) as error:  # noqa: BLE001 - what is looked for
-        where = [at for at in traceback.extract_tb(error.__traceback__) if _OWN.match(at.filename)]
-        places = " ".join(f"{Path(at.filename).name}:{at.lineno}" for at in where[-3:])
-        return f"{FAILED} {type(error).__name__} at {places}{_DETAIL}{first_line(error)[:100]}"
+        return _failure(error)
     if wrong and kind is not None:
         return f"{FAILED} written, but check says{_DETAIL}{wrong[0]}"
     return "read, and check finds what is wrong" if wrong else "read"
+
+
+def _failure(error: BaseException) -> str:
+    where = [at for at in traceback.extract_tb(error.__traceback__) if _OWN.match(at.filename)]
+    places = " ".join(f"{Path(at.filename).name}:{at.lineno}" for at in where[-3:])
+    return f"{FAILED} {type(error).__name__} at {places}{_DETAIL}{first_line(error)[:100]}"
 
 
 def _collected(path: Path, kind: str | None) -> Path:

@@ -12,6 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from tests.fast_and_slow import same_of_file
 from tests.fuzz import traces
 from tests.fuzz.changes import change_bytes, change_lines, change_values
 from tests.fuzz.exports import change_columns, change_database, change_end, change_pages
@@ -34,7 +35,9 @@ from tests.nsys_exports import (
 )
 from tests.test_gdb import SIMPLE
 from tests.test_live_sidecar import BESIDE, MODULES
+from tests.test_torch_cuts import completes, n_read, whole_events
 from tests.test_trace_log import LOG
+from tracelens.native import LIBRARY
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 _REAL = [file for folder in (SAMPLES, SAMPLES.parents[1] / "shared" / "data") for file in folder.glob("nsys/*.sqlite")]
@@ -66,6 +69,27 @@ def torch_text(folder: Path, chance: random.Random) -> Path:
     path = folder / "run.pt.trace.json"
     path.write_bytes(gzip.decompress(sample.read_bytes()))
     return path
+
+
+def cut(path: Path, chance: random.Random) -> str:
+    """A cut after the first few events, and of every other text as gzip."""
+    content = path.read_bytes()
+    first = content.index(b'"traceEvents"') + 1000
+    content = content[: chance.randrange(first, len(content) - 1)]
+    if chance.random() < 0.5:
+        content = gzip.compress(content, 1)
+    path.write_bytes(content)
+    return f"cut to {len(content)} bytes"
+
+
+def keeps_whole_events(path: Path) -> None:
+    """Every event that is whole before the cut, told by json alone, is read, and the cut is said."""
+    content = path.read_bytes()
+    content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+    n_kept, is_complete, codes = n_read(path)
+    assert n_kept == completes(whole_events(content))
+    assert not is_complete
+    assert codes["trace_cut"] == 1
 
 
 def gzipped(path: Path, chance: random.Random) -> str:
@@ -159,7 +183,8 @@ def compile_log(folder: Path, _: random.Random) -> Path:
 
 _TEXT = (change_bytes, change_values, change_values, change_lines, gzipped)
 SOURCES = {
-    "torch": Source("torch", torch_text, _TEXT),
+    "torch": Source("torch", torch_text, _TEXT, holds=same_of_file if LIBRARY else None),
+    "cuts": Source("torch", torch_text, (cut,), holds=keeps_whole_events),
     "live": Source("torch", live, (beside,)),
     "sqlite": Source("nsys", database, (change_bytes, change_database, change_database)),
     "parquetdir": Source("nsys", parquetdir, (change_bytes, change_columns, change_columns, change_end, change_pages)),
