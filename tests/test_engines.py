@@ -1,12 +1,15 @@
 """Jobs in processes and on a Ray cluster of two nodes: the same tables, whatever is killed meanwhile."""
 
 import fcntl
+import json
 import os
+import re
 import select
 import signal
 import socket
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -17,18 +20,22 @@ import pytest
 import tracelens as tl
 from tests.command_line import Result, command_line
 from tests.object_store import make_bucket, object_store
+from tests.sources import SAMPLES
 from tests.torch_files import call, kernel, span, write
-from tracelens.errors import SourceError, ToolError
+from tracelens.analyses import ANALYSES
+from tracelens.derive.time import breakdown
+from tracelens.errors import SourceError, UsageError
 from tracelens.jobs import engines
+from tracelens.jobs.asking import ask_ranks
 from tracelens.jobs.engines import engine_of
 from tracelens.jobs.job import Engine, Job, Work, collect_job, in_turn
-from tracelens.jobs.ranks import Options, RankRecord, collect_rank
+from tracelens.jobs.ranks import Options, collect_rank
 from tracelens.jobs.tasks import Task, tasks_of
+from tracelens.report import build_report
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 
 N_RANKS = 16
-_TRIES = 2
 pytestmark = pytest.mark.filterwarnings("ignore:::ray")
 
 
@@ -58,52 +65,65 @@ def store(sources: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def cluster(store: str) -> Iterator[Any]:
-    """A Ray cluster on this machine with two nodes of one core each, which know the store."""
-    pytest.importorskip("ray")
-    if not os.environ.get("TRACELENS_RAY"):
-        pytest.skip("a Ray cluster takes minutes where the machine is busy; TRACELENS_RAY=1 does not mind")
+def cluster(store: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A Ray cluster on this machine with two nodes of one core each, which know the store; connected to."""
+    ray: Any = pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
-        made = _started()
-        yield made
-        made.shutdown()
-
-
-def _started() -> Any:
-    """The cluster. Ray gives a node half a minute to start, which is not enough on a machine that is busy otherwise."""
-    small = {"num_cpus": 1, "object_store_memory": 80 << 20, "memory": 4 << 30}
-    quick = {"health_check_period_ms": 1000, "health_check_failure_threshold": 8}
-    made: Any = import_module("ray.cluster_utils").Cluster()
-    made.small = small
-    for at in range(_TRIES):
+        _without_agents(patch, tmp_path_factory.mktemp("ray"))
+        made: Any = import_module("ray.cluster_utils").Cluster()
+        made.small = {"num_cpus": 1, "object_store_memory": 80 << 20, "memory": 4 << 30, "include_log_monitor": False}
+        # A node that is gone refuses connections, so that a few quick checks tell; one that is slow has 10 s for each.
+        quick = {"health_check_period_ms": 300, "health_check_failure_threshold": 5}
         try:
-            made.add_node(**small, include_dashboard=False, _system_config=quick)
-            made.add_node(**small)
-        except Exception as error:  # noqa: BLE001 - Ray raises no other for it
+            made.add_node(**made.small, include_dashboard=False, no_monitor=True, _system_config=quick)
+            made.add_node(**made.small)
+            with engines._connected(ray, made.address):
+                yield made
+        finally:
             made.shutdown()
-            if at == _TRIES - 1:
-                pytest.skip(f"no Ray cluster could be started here: {error}")
-        else:
-            return made
-    return None
 
 
-@pytest.mark.parametrize("name", ["local", "ray"])
+def _without_agents(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Have nodes start without the agents of Ray's dashboard and runtime environments, which no task here needs.
+
+    Each imports for 4 s, and Ray 2.60 gives them 15 s, whatever its settings say: on a busy machine nodes died of it.
+    In their place stand programs that end with their node, and files with the ports that the node waits for.
+    """
+    node: Any = import_module("ray._private.node").Node
+    raylet: Any = import_module("ray._raylet")
+    begin = node.start_raylet
+    for name in ("dashboard/agent.py", "_private/runtime_env/agent/main.py"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text("import sys\nsys.stdin.read()\n")
+
+    def begun(self: Any, *given: Any, **named: Any) -> None:
+        for name in ("METRICS_AGENT", "METRICS_EXPORT", "DASHBOARD_AGENT_LISTEN", "RUNTIME_ENV_AGENT"):
+            raylet.persist_port(self._session_dir, self._node_id, getattr(raylet, f"{name}_PORT_NAME"), 1)
+        begin(self, *given, **named)
+
+    patch.setattr(node, "start_raylet", begun)
+    patch.setattr(node, "start_api_server", lambda self, **_: setattr(self, "_webui_url", None))
+    patch.setattr("ray._private.services.RAY_PATH", str(folder))
+
+
+@pytest.fixture(scope="module", params=["local", "ray"])
+def engine(request: pytest.FixtureRequest) -> tuple[str, str | None]:
+    """Each engine's name and the address of its cluster, which is the module's: what a test starts ends with it."""
+    return request.param, str(request.getfixturevalue("cluster").address) if request.param == "ray" else None
+
+
 def test_ranks_collected_by_an_engine_are_those_collected_here(
-    name: str, sources: Path, store: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
+    engine: tuple[str, str | None], sources: Path, store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    more = ("--address", _address(request)) if name == "ray" else ()
+    name, address = engine
+    more = ("--address", address) if address else ()
     target = f"{store}/{name}.tracelens"
     done = command_line(capsys, "collect", "torch", f"{store}/raw", "--engine", name, *more, "--out", target)
     assert (done.code, done.out) == (0, ""), done.err
     assert "wrote s3://" in done.err
     _same_tables(tl.open(target), tl.collect(sources))
-
-
-def _address(request: pytest.FixtureRequest) -> str:
-    return str(request.getfixturevalue("cluster").address)
 
 
 def _same_tables(found: Trace, expected: Trace) -> None:
@@ -114,17 +134,13 @@ def _same_tables(found: Trace, expected: Trace) -> None:
         assert found.frame(name).equals(expected.frame(name)), name
 
 
-@pytest.mark.parametrize("name", ["local", "ray"])
-def test_a_killed_worker_costs_nothing(
-    name: str, sources: Path, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    chosen = engine_of(name, _address(request) if name == "ray" else None)
-    found = _collected(chosen, partial(_killed_once, str(tmp_path)), sources, tmp_path / "t.tracelens")
+def test_a_killed_worker_costs_nothing(engine: tuple[str, str | None], sources: Path, tmp_path: Path) -> None:
+    found = _collected(engine_of(*engine), partial(_killed_once, str(tmp_path)), sources, tmp_path / "t.tracelens")
     _same_tables(found, tl.collect(sources))
     assert (tmp_path / "killed").exists()
 
 
-def _killed_once(folder: str, work: Work, task: Task) -> list[RankRecord]:
+def _killed_once(folder: str, work: Work, task: Task) -> Any:
     """The work, before which the process is killed the first time that it comes to rank 5."""
     if task.name.startswith("rank05.") and not Path(folder, "killed").exists():
         Path(folder, "killed").touch()
@@ -145,39 +161,87 @@ def _collected(engine: Engine, around: Any, sources: Path, target: Path) -> Trac
 
 def test_a_node_that_is_removed_costs_nothing(sources: Path, cluster: Any, tmp_path: Path) -> None:
     node = cluster.add_node(**cluster.small)
-    cluster.wait_for_nodes()
     os.mkfifo(tmp_path / "began")
     began = os.open(tmp_path / "began", os.O_RDWR | os.O_NONBLOCK)
     with (tmp_path / "gate").open("w") as gate, (tmp_path / "never").open("w") as never:
         fcntl.flock(gate, fcntl.LOCK_EX)
         fcntl.flock(never, fcntl.LOCK_EX)
-        engine = engine_of("ray", cluster.address)
 
-        def interrupted(tasks: Any, work: Work) -> Any:
-            at_work = engine(tasks, partial(_stuck_on, node.node_id, str(tmp_path), work))
-            yield next(at_work)
-            ready, _, _ = select.select([began], [], [], 60)
-            assert ready
+        def remove() -> None:
+            """Once a task is at work on the node: nowhere else has one ended until then."""
+            select.select([began], [], [])
             cluster.remove_node(node, allow_graceful=False)
             fcntl.flock(gate, fcntl.LOCK_UN)
-            yield from at_work
 
-        trace, failed = collect_job(Job(sources, str(tmp_path / "t.tracelens")), interrupted, lambda _: None)
+        with ThreadPoolExecutor(1) as pool:
+            removing = pool.submit(remove)
+            found = _collected(
+                engine_of("ray", cluster.address),
+                partial(_stuck_on, node.node_id, str(tmp_path)),
+                sources,
+                tmp_path / "t.tracelens",
+            )
+            removing.result()
     os.close(began)
-    assert failed == {}
-    _same_tables(trace, tl.collect(sources))
+    _same_tables(found, tl.collect(sources))
 
 
-def _stuck_on(node: str, folder: str, work: Work, task: Task) -> list[RankRecord]:
-    """The work; but for rank 0 it waits on the node for ever, and elsewhere until that has begun."""
-    ray = import_module("ray")
-    if not task.name.startswith("rank00."):
-        is_there = ray.get_runtime_context().get_node_id() == node
-        if is_there:
-            Path(folder, "began").write_text("x")
-        with Path(folder, "never" if is_there else "gate").open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH)
+def _stuck_on(node: str, folder: str, work: Work, task: Task) -> Any:
+    """The work; but on the node it never begins, and elsewhere when the node is gone."""
+    is_there = import_module("ray").get_runtime_context().get_node_id() == node
+    if is_there:
+        Path(folder, "began").write_text("x")
+    with Path(folder, "never" if is_there else "gate").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_SH)
     return work(task)
+
+
+def test_sections_are_the_same_where_each_rank_is_a_task(
+    engine: tuple[str, str | None], sources: Path, store: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, address = engine
+    trace = tl.collect(sources).write(f"{store}/asked-by-{name}.tracelens").path
+    sections = [word for one in ("top_kernels", "top_ops", "time_breakdown") for word in ("--section", one)]
+    here, apart = (
+        command_line(capsys, "report", trace, *sections, "--format", "json", *more)
+        for more in ((), ("--engine", name, *(("--address", address) if address else ())))
+    )
+    assert (apart.code, apart.err) == (0, "")
+    assert apart.out == here.out
+    assert len(json.loads(apart.out)["sections"]["top_kernels"]["rows"]) == N_RANKS
+
+
+def test_no_rank_is_broken_down_where_its_task_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, same = (tl.collect(SAMPLES / "ranks").write(tmp_path / name) for name in ("one", "two"))
+    expected = build_report(trace)
+    frames = ask_ranks(same, [*ANALYSES], in_turn)
+    monkeypatch.setattr(breakdown, "_break_down", pytest.fail)
+    found = build_report(same, frames=frames)
+    assert {"time_breakdown", "idle_gaps", "waiting", "job"} < {
+        one.analysis.name for one in found.sections if one.frame.height
+    }
+    for one, other in zip(expected.sections, found.sections, strict=True):
+        assert one.frame.equals(other.frame), one.analysis.name
+        assert (one.notes, one.missing) == (other.notes, other.missing)
+    by_rank = {name for name, analysis in ANALYSES.items() if analysis.by_rank}
+    assert {*frames} == by_rank
+    assert all(frames[name].height for name in by_rank)
+
+
+def test_one_rank_is_opened_alone(sources: Path, tmp_path: Path) -> None:
+    whole = tl.collect(sources).write(tmp_path / "t.tracelens")
+    assert whole.path is not None
+    for file in whole.path.glob("kernels/rank=*/*.parquet"):
+        if file.parent.name != "rank=3":
+            file.unlink()
+    trace = tl.open(whole.path, rank=3)
+    assert (trace.manifest.ranks, trace.heights("spans")) == ([3], {3: 1})
+    assert trace.kernels["duration_ns"].to_list() == [103_000]
+    assert [source["name"] for source in trace.manifest.sources] == ["rank03.json.gz"]
+    with pytest.raises(SourceError, match=r"t\.tracelens: has no rank 16, only 0, 1, 2, 3, "):
+        tl.open(whole.path, rank=16)
+    with pytest.raises(UsageError, match=r"--engine is for a trace that tracelens collect wrote"):
+        ask_ranks(tl.collect(sources), ["top_ops"], in_turn)
 
 
 def test_a_task_that_has_every_process_killed_is_given_up_alone(sources: Path, tmp_path: Path) -> None:
@@ -191,7 +255,7 @@ def test_a_task_that_has_every_process_killed_is_given_up_alone(sources: Path, t
     assert not any(isinstance(result, SourceError) for result in found.values())
 
 
-def _killed_always(work: Work, task: Task) -> list[RankRecord]:
+def _killed_always(work: Work, task: Task) -> Any:
     if task.name.startswith("rank01."):
         os.kill(os.getpid(), signal.SIGKILL)
     return work(task)
@@ -236,12 +300,18 @@ def test_of_two_drivers_one_wins(sources: Path, store: str) -> None:
 
 
 def test_a_node_with_other_versions_is_named(
-    sources: Path, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sources: Path, cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here, driver = engines._versions, os.getpid()
     monkeypatch.setattr(engines, "_versions", lambda: "Python 9.9" if os.getpid() == driver else here())
-    with pytest.raises(ToolError, match=r"a node of the cluster has Python 3\..*, here is Python 9.9; install"):
-        collect_job(Job(sources, str(tmp_path / "t.tracelens")), engine_of("ray", cluster.address), lambda _: None)
+    more = ("--engine", "ray", "--address", cluster.address, "--out", tmp_path / "t.tracelens")
+    done = command_line(capsys, "collect", "torch", sources, *more)
+    said = (
+        r"error: a node of the cluster has Python 3\..* and tracelens .*, here is Python 9\.9; install the same on all"
+    )
+    assert (done.code, done.out) == (1, "")
+    assert re.fullmatch(said, done.err.splitlines()[-1]), done.err
+    assert not (tmp_path / "t.tracelens" / "manifest.json").exists()
 
 
 def test_without_ray(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

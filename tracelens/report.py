@@ -1,8 +1,9 @@
 """Running analyses over a trace into a report that the views draw."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import polars as pl
@@ -113,24 +114,31 @@ def check_sections(names: Sequence[str], *, has_base: bool) -> None:
         raise UsageError(f"{', '.join(needs_base)} compares two traces; name the other one with --against")
 
 
-def build_report(
+def chosen_analyses(trace: Trace, base: Trace | None, names: Sequence[str]) -> list[Analysis]:
+    """The named analyses, or all that apply where none is named."""
+    return [a for a in ANALYSES.values() if (a.name in names if names else _applies(a, trace, base))]
+
+
+def build_report(  # noqa: PLR0913 - one parameter an input
     trace: Trace,
     base: Trace | None = None,
     names: Sequence[str] = (),
     rules: Rules = DEFAULT,
     peaks: Peaks | None = None,
+    *,
+    frames: Mapping[str, pl.DataFrame] = MappingProxyType({}),
 ) -> Report:
     """Run the named analyses (all that apply, where none is named) over the trace, with a device's own peaks if given.
 
-    Raises UsageError as `check_sections` does.
+    Those whose `frames` were made elsewhere are not run again. Raises UsageError as `check_sections` does.
     """
     check_sections(names, has_base=base is not None)
-    chosen = [a for a in ANALYSES.values() if (a.name in names if names else _applies(a, trace, base))]
+    chosen = chosen_analyses(trace, base, names)
     refused = unrelated(base, trace) if base is not None and any(a.of_one_program for a in chosen) else None
     sections = [
         Section(analysis, analysis.result.empty(), [], refused)
         if refused and analysis.of_one_program
-        else run_section(analysis, trace, base, rules, peaks)
+        else run_section(_answered(analysis, frames), trace, base, rules, peaks)
         for analysis in chosen
     ]
     return Report(trace, base, sections, bool(names), refused)
@@ -158,6 +166,12 @@ def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
     if analysis.of_profilers and (base is None or tools(base) == tools(trace)):
         return False
     return base is not None or not analysis.is_pair
+
+
+def _answered(analysis: Analysis, frames: Mapping[str, pl.DataFrame]) -> Analysis:
+    """The analysis; where its frame was made elsewhere, one that returns it."""
+    frame = frames.get(analysis.name)
+    return analysis if frame is None else replace(analysis, run=lambda *_, **__: frame)
 
 
 def run_section(

@@ -22,7 +22,9 @@ class Analysis:
     it is named. `of_one_program`: it matches what two runs of one program have in common, and is not run on others.
     `is_judged`: it takes `rules`. `takes_peaks`: it takes a device's `peaks`, where some are given. `of_ranks`: it
     compares ranks, and a report of one has it only where it is named. `of_profilers`: it joins captures by two
-    profilers, and a report on any others has it only where it is named.
+    profilers, and a report on any others has it only where it is named. `by_rank`: each rank's rows, which stand
+    together, depend on that rank alone. `of_time`: it takes what `break_down` finds of each rank. An engine can run
+    both rank by rank.
     """
 
     question: str
@@ -39,6 +41,8 @@ class Analysis:
     takes_peaks: bool = False
     of_ranks: bool = False
     of_profilers: bool = False
+    by_rank: bool = False
+    of_time: bool = False
 
     @property
     def name(self) -> str:

@@ -183,4 +183,5 @@ ANALYSIS = Analysis(
         "what_if_twice", "n_calls", "n_kernels", "low_ns", "high_ns", "what_if_limit",
     ),
     charts=_charts,
+    by_rank=True,
 )  # fmt: skip

@@ -175,4 +175,5 @@ ANALYSIS = Analysis(
         "python_depth_median", "host_median_ns", "host_total_ns",
     ),
     charts=_charts,
+    by_rank=True,
 )  # fmt: skip

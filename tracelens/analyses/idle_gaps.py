@@ -89,4 +89,5 @@ ANALYSIS = Analysis(
     notes=notes,
     shown=("rank", "device_id", "cause", "what", "idle_ns", "share_frac", "n_gaps", "longest_ns"),
     charts=_charts,
+    of_time=True,
 )

@@ -35,4 +35,5 @@ ANALYSIS = Analysis(
     notes=notes,
     shown=("bound", "rank", "cause", "value", "unit", "evidence"),
     of_ranks=True,
+    of_time=True,
 )

@@ -87,4 +87,5 @@ ANALYSIS = Analysis(
     notes=notes,
     shown=("rank", "api", "work", "n_calls", "api_median_ns", "delay_median_ns", "short_frac"),
     charts=_charts,
+    by_rank=True,
 )

@@ -148,4 +148,5 @@ ANALYSIS = Analysis(
     ),
     charts=_charts,
     takes_base=True,
+    by_rank=True,
 )  # fmt: skip

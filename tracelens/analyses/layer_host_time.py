@@ -82,4 +82,5 @@ ANALYSIS = Analysis(
     shown=("rank", "layer", "class_name", "phase", "op_self_ns", "share_frac", "n_ops", "evidence"),
     charts=_charts,
     of_host=True,
+    by_rank=True,
 )

@@ -46,4 +46,6 @@ def rank_quartiles(trace: Trace) -> pl.DataFrame:
     return RANK_QUARTILES.conform(pl.DataFrame(rows, schema=RANK_QUARTILES.schema))
 
 
-ANALYSIS = Analysis("How are the parts of a step spread over the ranks?", RANK_QUARTILES, rank_quartiles, of_ranks=True)
+ANALYSIS = Analysis(
+    "How are the parts of a step spread over the ranks?", RANK_QUARTILES, rank_quartiles, of_ranks=True, of_time=True
+)

@@ -49,4 +49,5 @@ ANALYSIS = Analysis(
     ),
     charts=_charts,
     of_host=True,
+    by_rank=True,
 )  # fmt: skip

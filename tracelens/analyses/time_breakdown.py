@@ -56,4 +56,5 @@ ANALYSIS = Analysis(
         "exposed_communication_frac", *(f"idle_{cause}_ns" for cause in CAUSES), "collective_wait_ns",
     ),
     charts=_charts,
+    of_time=True,
 )  # fmt: skip

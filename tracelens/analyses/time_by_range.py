@@ -137,4 +137,5 @@ ANALYSIS = Analysis(
         "idle_ns", "other_threads_ns", "host_own_ns", "n_launches",
     ),
     charts=_charts,
+    by_rank=True,
 )  # fmt: skip

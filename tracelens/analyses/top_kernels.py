@@ -52,4 +52,5 @@ ANALYSIS = Analysis(
     notes=notes,
     shown=("rank", "name", "library", "primitive", "duration_total_ns", "share_frac", "n_calls"),
     charts=_charts,
+    by_rank=True,
 )

@@ -37,4 +37,5 @@ ANALYSIS = Analysis(
     top_ops,
     shown=("rank", "name", "n_calls", "cuda_total_ns", "cuda_self_ns", "cpu_self_ns", "duration_total_ns"),
     charts=_charts,
+    by_rank=True,
 )

@@ -141,4 +141,5 @@ ANALYSIS = Analysis(
     verdict,
     notes=notes,
     shown=("rank", "bound", "value", "unit", "evidence"),
+    of_time=True,
 )

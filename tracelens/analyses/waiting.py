@@ -75,4 +75,5 @@ ANALYSIS = Analysis(
     ),
     charts=_charts,
     of_ranks=True,
+    of_time=True,
 )  # fmt: skip

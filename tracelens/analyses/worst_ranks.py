@@ -46,4 +46,4 @@ def worst_ranks(trace: Trace) -> pl.DataFrame:
     return WORST_RANKS.conform(rounded.sort("delays_ns", "own_ns", "rank", descending=[True, True, False]))
 
 
-ANALYSIS = Analysis("Which ranks cost the job most?", WORST_RANKS, worst_ranks, of_ranks=True)
+ANALYSIS = Analysis("Which ranks cost the job most?", WORST_RANKS, worst_ranks, of_ranks=True, of_time=True)

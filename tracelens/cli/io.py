@@ -55,6 +55,15 @@ Sources = Annotated[
 ]
 
 
+Address = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT",
+        help="Head of a running Ray cluster, or auto for one that runs here; by default Ray starts on this machine.",
+    ),
+]
+
+
 OneFormat = Annotated[
     str | None,
     typer.Option(

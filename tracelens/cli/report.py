@@ -1,15 +1,17 @@
 """`tracelens report`: every question that a trace answers, and a comparison with its gates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 
 from tracelens.analyses import ANALYSES
 from tracelens.cli.io import (
+    Address,
     OneFormat,
     Sources,
     Step,
@@ -27,7 +29,7 @@ from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict, evaluate
 from tracelens.derive.comparing.judging import DEFAULT, Rules
 from tracelens.derive.kernels.peaks import read_peaks
 from tracelens.errors import SourceError, UsageError
-from tracelens.report import Report, build_report, check_sections
+from tracelens.report import Report, build_report, check_sections, chosen_analyses
 from tracelens.trace import Trace
 from tracelens.views.formats import FORMATS
 from tracelens.views.formats.format import Format
@@ -103,6 +105,15 @@ def report(  # noqa: PLR0913 - one parameter an option
     across_devices: Annotated[
         bool, typer.Option("--across-devices", help="Judge runs on two kinds of GPU all the same.")
     ] = False,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="local|ray",
+            help="Look at each rank in a task of its own, as far as sections look at ranks by themselves: in processes "
+            "of this machine, or on a Ray cluster. For a trace that was collected.",
+        ),
+    ] = None,
+    address: Address = None,
 ) -> None:
     """Answer every question that a trace can, the verdict first."""
     names = section or []
@@ -119,7 +130,9 @@ def report(  # noqa: PLR0913 - one parameter an option
     rules = Rules(min_effect, bases[1:], runs[1:], across_devices)
     verdicts, blocked = _evaluated(runs, bases, gates, rules)
     with progress("answering"):
-        built = replace(build_report(runs[0], bases[0] if bases else None, names, rules, measured), gate=verdicts)
+        base = bases[0] if bases else None
+        frames = _asked_apart(runs[0], base, names, (engine, address)) if engine or address else {}
+        built = replace(build_report(runs[0], base, names, rules, measured, frames=frames), gate=verdicts)
     for one, target in wanted:
         write_report(built, one, target, rows)
     if summary is not None:
@@ -129,6 +142,17 @@ def report(  # noqa: PLR0913 - one parameter an option
     if blocked is not None:
         raise blocked
     _conclude(built, strict=strict)
+
+
+def _asked_apart(
+    trace: Trace, base: Trace | None, names: Sequence[str], engine: tuple[str | None, str | None]
+) -> Mapping[str, pl.DataFrame]:
+    """Frames of sections that an engine (name, address) runs rank by rank; the trace keeps what others need."""
+    from tracelens.jobs.asking import ask_ranks  # noqa: PLC0415 - processes take time to import, and few need them
+    from tracelens.jobs.engines import engine_of  # noqa: PLC0415
+
+    chosen = [one.name for one in chosen_analyses(trace, base, names) if base is None or not one.takes_base]
+    return ask_ranks(trace, chosen, engine_of(*engine))
 
 
 def _evaluated(

@@ -15,11 +15,10 @@ from typing import Any, TypeAlias
 
 from tracelens.errors import SourceError, ToolError, TracelensError, UsageError, first_line
 from tracelens.jobs.job import Engine, Work, attempted
-from tracelens.jobs.ranks import RankRecord
 from tracelens.jobs.tasks import Task
 from tracelens.running.apart import needs_of_size, plan, processes
 
-Result: TypeAlias = tuple[Task, list[RankRecord] | SourceError]
+Result: TypeAlias = tuple[Task, Any]
 LOCAL, RAY = "local", "ray"
 ENGINES = (LOCAL, RAY)
 _RETRIES = 3
@@ -105,10 +104,10 @@ def _on_ray(tasks: Sequence[Task], work: Work, ray: Any, address: str | None) ->
             yield task, result
 
 
-def _awaited(ray: Any, done: Any, task: Task) -> list[RankRecord] | SourceError | str:
+def _awaited(ray: Any, done: Any, task: Task) -> Any:
     """The result of a task that ended, or the versions of a node that cannot run it."""
     try:
-        result: list[RankRecord] | SourceError | str = ray.get(done)
+        return ray.get(done)
     except ray.exceptions.RayTaskError as error:
         if isinstance(error.cause, TracelensError):
             raise error.cause from None
@@ -116,7 +115,6 @@ def _awaited(ray: Any, done: Any, task: Task) -> list[RankRecord] | SourceError 
     except ray.exceptions.RayError as error:
         why = type(error).__name__
         return SourceError(f"{task.name}: its process or node was lost {_RETRIES + 1} times ({why})")
-    return result
 
 
 def _versions() -> str:
@@ -156,8 +154,11 @@ def _imported() -> Any:
 def _connected(ray: Any, address: str | None) -> Iterator[None]:
     """Be connected to the cluster at the address, else to one of this machine that ends with the body.
 
-    Raises ToolError where no cluster could be joined.
+    A program that is connected to a cluster stays so. Raises ToolError where no cluster could be joined.
     """
+    if ray.is_initialized():
+        yield
+        return
     os.environ.pop("RAY_ADDRESS", None)  # Ray prefers it to what it is told
     try:
         ray.init(

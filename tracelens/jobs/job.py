@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from tracelens.errors import SourceError
 from tracelens.jobs.ranks import Options, RankRecord, TargetError, collect_rank, made_by, sources_told
@@ -14,8 +14,8 @@ from tracelens.trace import Trace
 from tracelens.trace.collector import Tell
 from tracelens.trace.sources import Paths
 
-Work: TypeAlias = Callable[[Task], list[RankRecord]]
-Engine: TypeAlias = Callable[[Sequence[Task], Work], Iterator[tuple[Task, list[RankRecord] | SourceError]]]
+Work: TypeAlias = Callable[[Task], Any]
+Engine: TypeAlias = Callable[[Sequence[Task], Work], Iterator[tuple[Task, Any]]]
 """Runs the work, which can be pickled, for each task, and yields results in any order as they come.
 
 A SourceError is yielded for a task whose sources cannot be read, or that was lost for good; a TargetError is raised.
@@ -36,14 +36,14 @@ class Job:
     force_mix: bool = False
 
 
-def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, list[RankRecord] | SourceError]]:
+def in_turn(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:
     """Run the tasks in this process, one after another."""
     for task in tasks:
         yield task, attempted(task, work)
 
 
-def attempted(task: Task, work: Work) -> list[RankRecord] | SourceError:
-    """The records of a task, or the error that costs the job its ranks. Raises TargetError, which ends the job."""
+def attempted(task: Task, work: Work) -> Any:
+    """The result of a task, or the error that costs the job its ranks. Raises TargetError, which ends the job."""
     try:
         return work(task)
     except TargetError:

@@ -8,7 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +164,18 @@ class Manifest:
     def key_of(self, table: str, rank: int | str) -> str:
         """The place of a rank's file of a table, below the trace's."""
         return key_of(table, rank, self.attempts.get(f"{table}/{rank}", self.attempts.get(str(rank), "0")))
+
+    def of_rank(self, rank: int) -> Manifest:
+        """The manifest of one rank alone, whose files are those that this one names."""
+        own = str(rank)
+        return replace(
+            self,
+            ranks=[rank],
+            sources=[one for one in self.sources if one.get("rank") == rank],
+            dropped=[one for one in self.dropped if one.get("rank") == rank],
+            n_rows={table: {own: counts[own]} for table, counts in self.n_rows.items() if own in counts},
+            attempts={own: "0", **self.attempts},
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """The manifest as it stands in manifest.json."""

@@ -51,13 +51,17 @@ class Trace:
         self._columns: dict[str, dict[str, pl.Series]] = {}
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> Trace:
+    def open(cls, path: str | os.PathLike[str], rank: int | None = None) -> Trace:
         """Open a trace directory, or a trace in an object store by its URL: its tables are scanned where they lie.
 
-        Raises SourceError when it is none, SchemaError when a newer version wrote it.
+        With `rank`, that rank alone: nothing is read of the others. Raises SourceError when it is none, or has no such
+        rank, SchemaError when a newer version wrote it.
         """
         url = url_of(path)
-        return cls.of_manifest(path, read_manifest(Path(path)) if url is None else manifest_at(url))
+        manifest = read_manifest(Path(path)) if url is None else manifest_at(url)
+        if rank is not None and rank not in manifest.ranks:
+            raise SourceError(f"{shown(path)}: has no rank {rank}, only {', '.join(map(str, manifest.ranks[:9]))}, …")
+        return cls.of_manifest(path, manifest if rank is None else manifest.of_rank(rank))
 
     @classmethod
     def of_manifest(cls, path: str | os.PathLike[str], manifest: Manifest) -> Trace:

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from tracelens.cli.collect.request import (
-    Address,
     Force,
     ForceMix,
     MaxMemory,
@@ -18,7 +17,7 @@ from tracelens.cli.collect.request import (
     read_or_run,
     write_files,
 )
-from tracelens.cli.io import Step
+from tracelens.cli.io import Address, Step
 from tracelens.errors import UsageError
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.sources import STANDARD_INPUT, stdin_kind

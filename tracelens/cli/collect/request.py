@@ -65,13 +65,6 @@ OnEngine = Annotated[
         "cluster. A trace in an object store is collected so anyway, by default one rank after another.",
     ),
 ]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOST:PORT",
-        help="Head of a running Ray cluster, or auto for one that runs here; by default Ray starts on this machine.",
-    ),
-]
 MinRanks = Annotated[
     int,
     typer.Option(min=0, metavar="N", help="Fail, and write no trace, where fewer ranks can be read."),

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from tracelens.cli.collect.request import (
-    Address,
     Force,
     ForceMix,
     MaxMemory,
@@ -18,7 +17,7 @@ from tracelens.cli.collect.request import (
     read_or_run,
     refuse_options,
 )
-from tracelens.cli.io import Step
+from tracelens.cli.io import Address, Step
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.collectors.torch.running import COMPILE_PROVENANCE, GRAPH
 from tracelens.errors import UsageError

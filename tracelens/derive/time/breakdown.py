@@ -1,6 +1,6 @@
 """Splitting each device's time into computing, communicating, copying and idle by cause, step by step."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -59,6 +59,14 @@ def break_down(trace: Trace) -> Breakdown:
         frame = pl.concat(frames).sort("rank", maintain_order=True)
         _made[trace] = Breakdown(frame, pl.concat(idle), pl.concat(places))
     return _made[trace]
+
+
+def put_together(trace: Trace, parts: Sequence[Breakdown]) -> None:
+    """Keep what was found of each rank by itself, in the order of ranks, as the trace's own; only waiting is of all."""
+    frames, idle, places = (pl.concat([getattr(part, name) for part in parts]) for name in ("frame", "idle", "places"))
+    waits = _collective_wait(trace)
+    frame = frames.drop("collective_wait_ns").join(waits, on=_KEY, how="left", nulls_equal=True, maintain_order="left")
+    _made[trace] = Breakdown(TIME_BREAKDOWN.conform(frame), idle, places)
 
 
 def idle_intervals(trace: Trace) -> pl.DataFrame:
