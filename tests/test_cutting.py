@@ -6,7 +6,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.columns.cutting import cut
+from tracelens.derive.columns.cutting import cut_rows
 
 
 def disjoint(points: list[int]) -> list[tuple[int, int]]:
@@ -30,12 +30,9 @@ def moments(start: int, end: int, row: int, at: int | None) -> set[tuple[int, in
 def test_every_moment_is_in_the_piece_of_its_interval_and_segment(
     intervals: list[tuple[int, int]], segments: list[tuple[int, int]]
 ) -> None:
-    own = frame(intervals)
-    found = cut(own["start_ns"], own["end_ns"], frame(segments))
-    pieces = [
-        *zip(own["start_ns"], found.ends_ns, range(own.height), found.at, strict=True),
-        *found.more.select("start_ns", "end_ns", "row", "at").rows(),
-    ]
+    found = cut_rows(frame(intervals).with_row_index("row"), frame(segments))
+    assert found["start_ns"].is_sorted()
+    pieces = found.select("start_ns", "end_ns", "row", "at").rows()
     assert all(start < end for start, end, _, _ in pieces)
     expected = {
         (moment, row, next((at for at, (a, b) in enumerate(segments) if a <= moment < b), None))
@@ -47,6 +44,4 @@ def test_every_moment_is_in_the_piece_of_its_interval_and_segment(
 
 
 def test_of_nothing_there_are_no_pieces() -> None:
-    nothing = frame([])
-    found = cut(nothing["start_ns"], nothing["end_ns"], frame([(0, 5)]))
-    assert found.more.height == len(found.ends_ns) == len(found.at) == 0
+    assert cut_rows(frame([]), frame([(0, 5)])).height == 0

@@ -4,30 +4,30 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracelens.derive.columns.lookup import last_before
+
 END = pl.col("start_ns") + pl.col("duration_ns")
 
 
-def added_ns() -> pl.Expr:
-    """The time that each interval (start_ns, duration_ns; by start) adds to the union of those before it."""
-    return (END - pl.max_horizontal("start_ns", END.cum_max().shift(1))).clip(0)
+def union(intervals: pl.DataFrame, pause: int = 0) -> pl.DataFrame:
+    """The disjoint pieces (start_ns, end_ns; by start) that the intervals (start_ns, end_ns) cover together.
 
-
-def union(intervals: pl.DataFrame) -> pl.DataFrame:
-    """The disjoint pieces (start_ns, end_ns; by start) that the intervals (start_ns, end_ns) cover together."""
+    Intervals that touch, or are less than `pause` apart, make one piece; empty pieces are left out.
+    """
     if not intervals["start_ns"].is_sorted():
         intervals = intervals.sort("start_ns")
     start, end, before = pl.col("start_ns"), pl.col("end_ns"), pl.col("before")
     reached = intervals.lazy().select(start, before=end.cum_max().shift(1), last=end.max())
-    begins = reached.filter((start > before).fill_null(value=True))
-    return begins.select(start, end_ns=before.shift(-1).fill_null(pl.col("last"))).collect()
+    begins = reached.filter((start > before + max(pause - 1, 0)).fill_null(value=True))
+    pieces = begins.select(start, end_ns=before.shift(-1).fill_null(pl.col("last")))
+    return pieces.filter(start < end).collect()
 
 
 def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
     """For each of the times (start_ns, end_ns), how much of it lies in the pieces, which `union` returned."""
     starts, ends = pieces["start_ns"], pieces["end_ns"]
     moments = pl.concat([times["end_ns"], times["start_ns"]])
-    at = starts.search_sorted(moments, side="right").cast(pl.Int64) - 1
-    at = at.set(at < 0, None)
+    at = last_before(starts, moments)
     before = (ends - starts).cum_sum().shift(1, fill_value=0)
     found = pl.DataFrame({"at": moments, "low": starts.gather(at), "high": ends.gather(at), "sum": before.gather(at)})
     found = found.select((pl.col("sum") + pl.min_horizontal("at", "high") - pl.col("low")).fill_null(0))

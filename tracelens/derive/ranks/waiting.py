@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
+from tracelens.derive.columns.intervals import END, union
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.ranks.matching import match_collectives
 from tracelens.schemas.results.ranks import WAITING_FOR
@@ -131,20 +132,7 @@ def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
         ~pl.col("is_communication").fill_null(value=False), pl.col("rank").is_in(ranks.implode())
     )  # fmt: skip
     # Rank by rank, which takes a fraction of the memory.
-    parts = [_union(own).with_columns(rank=pl.lit(rank, pl.Int32)) for rank, own in by_value(kernels, "rank")]
+    kernels = kernels.select("rank", "start_ns", end_ns=END)
+    parts = [union(own).with_columns(rank=pl.lit(rank, pl.Int32)) for rank, own in by_value(kernels, "rank")]
     empty = pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64, "rank": pl.Int32})
     return pl.concat([empty, *parts])
-
-
-def _union(work: pl.DataFrame) -> pl.DataFrame:
-    """The union of the work's intervals, sorted: start_ns, end_ns."""
-    ordered = work.lazy().select("start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns")).sort("start_ns")
-    ended = pl.col("end_ns").cum_max().shift()
-    runs = ordered.with_columns(run=(pl.col("start_ns") > ended).fill_null(value=True).cum_sum())
-    # Sorted runs are told apart by where they begin, without grouping.
-    return (
-        runs.group_by("run", maintain_order=True)
-        .agg(pl.col("start_ns").first(), pl.col("end_ns").max())
-        .drop("run")
-        .collect()
-    )

@@ -7,6 +7,7 @@ import polars as pl
 
 from tracelens.derive.columns.cutting import overlay
 from tracelens.derive.columns.distinct import each_once, each_pair_once
+from tracelens.derive.columns.intervals import union
 from tracelens.derive.columns.lookup import last_before
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.op_cover import with_op_time
@@ -169,19 +170,19 @@ def _classes(lane: _Lane, causing: pl.DataFrame) -> list[pl.DataFrame]:
     edges = ("start_ns", "end_ns")
     times = spans.select(edges)
     computing = _computing(spans, calls) if lane.calls_are_known else times.clear()
-    busy = pl.concat([_union(times.filter(is_op)), _union(calls.select(edges))])
+    busy = pl.concat([union(times.filter(is_op)), union(calls.select(edges))])
     driver, profiler = lane.overhead.filter("loads"), lane.overhead.filter(~pl.col("loads"))
     intervals = {
-        "profiler": _union(
+        "profiler": union(
             pl.concat([spans.filter(marked == 2).select(edges), profiler.select(edges)]).sort("start_ns")
         ),
-        "loading": _union(pl.concat([spans.filter(marked == 1).select(edges), driver.select(edges)]).sort("start_ns")),
+        "loading": union(pl.concat([spans.filter(marked == 1).select(edges), driver.select(edges)]).sort("start_ns")),
         "call": causing,
         "waiting": _waiting(spans, causing),
-        "input": _union(spans.filter(marked == 0)),
-        "computing": _union(computing),
-        "launch": _union(busy.sort("start_ns"), pause),
-        "host": _union(times.filter(~is_op & (spans["kind"] != "overhead"))),
+        "input": union(spans.filter(marked == 0)),
+        "computing": union(computing),
+        "launch": union(busy.sort("start_ns"), pause),
+        "host": union(times.filter(~is_op & (spans["kind"] != "overhead"))),
     }
     causes = {"computing": "host", "profiler": "host"}
     return [
@@ -251,17 +252,6 @@ def _computing(spans: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     long = spans.filter(is_long & (pl.col("kind") == "op")).filter(is_operator)
     first, after = (calls["start_ns"].search_sorted(long[edge]) for edge in ("start_ns", "end_ns"))
     return long.filter(first == after)
-
-
-def _union(intervals: pl.DataFrame, pause: int = 0) -> pl.DataFrame:
-    """The intervals (start_ns, end_ns; by start), joined where they overlap, touch or are less than `pause` apart."""
-    reached = intervals["end_ns"].cum_max()
-    firsts = (intervals["start_ns"] > reached.shift(1) + max(pause - 1, 0)).fill_null(value=True).arg_true()
-    lasts = pl.concat([firsts.slice(1), firsts.clear().extend_constant(intervals.height, 1)]) - 1
-    if not intervals.height:
-        return pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64})
-    joined = pl.DataFrame({"start_ns": intervals["start_ns"].gather(firsts), "end_ns": reached.gather(lasts)})
-    return joined.filter(pl.col("end_ns") > pl.col("start_ns"))
 
 
 def _without_gaps(segments: pl.DataFrame) -> pl.DataFrame:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracelens.derive.columns.intervals import covered_ns
-from tracelens.derive.columns.lookup import last_before
+from tracelens.derive.columns.cutting import cut_at
+from tracelens.derive.columns.intervals import END, covered_ns
 
 COMPUTES = ("launch", "host")
 """Causes of activities during which ops count as computing; the others already say what the process does."""
@@ -29,7 +29,8 @@ def with_op_time(
     for process, thread in mains:
         own = activities.filter((pl.col("process_id") == process) & (pl.col("thread_id") == thread))
         of_process = ops.filter(pl.col("process_id") == process)
-        own = _cut(_reaching(own, of_process), edges).select(columns)
+        own = cut_at(_reaching(own, of_process).with_columns(end_ns=END), edges)
+        own = own.with_columns(duration_ns=pl.col("end_ns") - pl.col("start_ns")).select(columns)
         covered = covered_ns(own, of_process, ["process_id"])
         counts = pl.col("cause").cast(pl.String).is_in(COMPUTES)
         parts.append(own.with_columns(op_ns=pl.when(counts).then(covered).otherwise(0)))
@@ -61,16 +62,3 @@ def _reaching(own: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
         if start < end
     ]
     return pl.concat([own, *more]).sort("start_ns")
-
-
-def _cut(own: pl.DataFrame, edges: pl.Series) -> pl.DataFrame:
-    """Disjoint activities by start, cut at the edges."""
-    ends = own["start_ns"] + own["duration_ns"]
-    at = last_before(own["start_ns"], edges)
-    inside = (edges > own["start_ns"].gather(at)) & (edges < ends.gather(at))
-    begun = pl.DataFrame({"row": at, "start_ns": edges}).filter(inside.fill_null(value=False))
-    rows = pl.DataFrame({"row": pl.int_range(own.height, eager=True), "start_ns": own["start_ns"]})
-    pieces = pl.concat([rows, begun]).sort("start_ns")
-    until = pl.min_horizontal(ends.gather(pieces["row"]).alias("end"), pl.col("start_ns").shift(-1))
-    pieces = pieces.with_columns(duration_ns=until - pl.col("start_ns"))
-    return own.drop("start_ns", "duration_ns")[pieces["row"]].hstack(pieces.drop("row"))
