@@ -45,7 +45,6 @@ _SETTINGS = ("record_shapes", "with_stack", "with_modules", "with_flops", "profi
 _EPOCH_NS = 10**18
 _WITHOUT_PHASE = "(ph none)"
 """Ending of the diagnostic code that counts objects without a phase, which every event has."""
-_NOT_HELD = "a torch trace does not hold it"
 _REASONS = {
     "layers": "no nn.Module calls in the trace; profile with with_stack=True, with_modules=True",
     "sites": "no call was made within a span",

@@ -22,17 +22,10 @@ def job(trace: Trace) -> pl.DataFrame:
     return JOB.conform(pl.DataFrame([judge_job(trace)], schema=JOB.schema))
 
 
-def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
-    """Ranks without collectives, and what the verdict rests on."""
-    del trace, frame
-    return []
-
-
 ANALYSIS = Analysis(
     "What limits the job?",
     JOB,
     job,
-    notes=notes,
     shown=("bound", "rank", "cause", "value", "unit", "evidence"),
     of_ranks=True,
     of_time=True,

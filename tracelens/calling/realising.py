@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 from tracelens.plan import load_torch
 
 Realised: TypeAlias = Callable[..., Any]
-GEMMS = ("conv_as_gemm", "conv_as_gemm_relu")
 
 
 def realisations() -> dict[str, Realised]:

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from tracelens.derive.events.ancestry import nearest_row
+from tracelens.derive.events.span_trees import span_trees
 from tracelens.trace import Trace
 
 _BASE_NS = 7_889_238 * 10**9
@@ -82,7 +84,7 @@ def _trace_class(reader: Any) -> Any:
 def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
     """All events of a rank as HTA names them: cat, name, start_ns, duration_ns and `_COLUMNS`."""
     own = pl.col("rank") == rank
-    spans = trace.frame("spans").filter(own)
+    spans = next(span_trees(trace.frame("spans").filter(own)), trace.frame("spans").clear())
     work = {name: trace.frame(name).filter(own) for name in ("kernels", "memcpys", "memsets")}
     told = trace.collectives.filter(own).select(
         "kernel_id", "group_size", collective_name="name", msg_dtype=pl.col("dtype").fill_null("")
@@ -111,35 +113,14 @@ def _events(trace: Trace, rank: int, counters: pl.DataFrame) -> pl.DataFrame:
 
 
 def _spans(spans: pl.DataFrame) -> pl.DataFrame:
-    is_python = pl.col("kind").is_in(["python", "module"])
-    calls = spans.select(is_python).to_series().to_numpy()
-    ids, parents = spans["span_id"].to_numpy(), _parent_rows(spans)
-    callers = _nearest(np.where(calls, parents, -1), parents, calls)
+    is_python, parent = spans["kind"].is_in(["python", "module"]), spans["parent_id"]
+    callers = nearest_row(parent, is_python).gather(parent)
     return spans.select(
         "name", "start_ns", "duration_ns", "external_id",
         cat=pl.coalesce(pl.col("kind").replace_strict(_CATEGORIES, default=None), "category", pl.lit("other")),
         pid="process_id", tid="thread_id",
-        python_id=pl.when(is_python).then("span_id"),
-        python_parent_id=pl.Series(np.where(callers >= 0, ids[callers], -1), dtype=pl.Int64),
+        python_id=pl.when(is_python).then("span_id"), python_parent_id=pl.when(is_python).then(callers),
     )  # fmt: skip
-
-
-def _parent_rows(spans: pl.DataFrame) -> np.ndarray[Any, Any]:
-    """The row of each span's parent; -1 for none."""
-    rows = spans.select(parent_id="span_id", row=pl.int_range(pl.len()))
-    return spans.join(rows, on="parent_id", how="left", maintain_order="left")["row"].fill_null(-1).to_numpy()
-
-
-def _nearest(
-    rows: np.ndarray[Any, Any], parents: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]
-) -> np.ndarray[Any, Any]:
-    """For each of these rows the row itself or its nearest ancestor that is wanted; -1 for none."""
-    found = rows.copy()
-    open_ = np.flatnonzero(found >= 0)
-    while len(open_ := open_[~wanted[found[open_]]]):
-        found[open_] = parents[found[open_]]
-        open_ = open_[found[open_] >= 0]
-    return found
 
 
 def _calls(calls: pl.DataFrame) -> pl.DataFrame:
@@ -189,9 +170,8 @@ def _annotations(spans: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     Kineto writes one for each stream (gpu_user_annotation), a nanosecond wider at both ends; none of the tables needs
     them, so no collector keeps them.
     """
-    marks = (spans["category"] == "user_annotation").fill_null(value=False).to_numpy()
-    nearest = _nearest(np.arange(spans.height), _parent_rows(spans), marks)
-    names = spans.select("span_id", mark=pl.Series(nearest, dtype=pl.Int64)).filter(pl.col("mark") >= 0)
+    marks = (spans["category"] == "user_annotation").fill_null(value=False)
+    names = spans.select("span_id", mark=nearest_row(spans["parent_id"], marks)).drop_nulls("mark")
     of_mark = work.join(names, on="span_id").with_columns(end=pl.col("start_ns") + pl.col("duration_ns"))
     found = of_mark.group_by("mark", "device_id", "stream_id", maintain_order=True).agg(
         pl.min("start_ns") - 1, duration_ns=pl.max("end") - pl.min("start_ns") + 2

@@ -48,6 +48,7 @@ ANNOTATION = "## Call CompiledFxGraph"
 """The annotation of each run of a graph in a trace, from torch 2.9 on."""
 _ROOT = re.compile(r"^(L\['\w+'\]|G\['\w+'\])\.?")
 _ITEM = re.compile(r"\._modules\['([^']*)'\]|\['?([^'\]]*)'?\]")
+_STACKS = ("nn_module_stack", "fwd_nn_module_stack")
 _CALLS = "_tracelens_calls"
 _CACHE = "TORCHINDUCTOR_CACHE_DIR"
 
@@ -252,16 +253,14 @@ def _described(fx_nodes: list[Any]) -> list[dict[str, Any]]:
 
 def _module(node: Any) -> tuple[str | None, str]:
     """The path of the module whose forward made the node: from itself, its forward node, or a neighbour."""
-    for key in ("nn_module_stack", "fwd_nn_module_stack"):
-        stack = node.meta.get(key)
-        if stack:
+    for key in _STACKS:
+        if stack := node.meta.get(key):
             return clean_path(str(list(stack.values())[-1][0])), key
     if node.meta.get("seq_nr") is not None and node.meta.get("stack_trace"):
         return "", "root"
     for other in (*node.users, *node.all_input_nodes):
-        for key in ("nn_module_stack", "fwd_nn_module_stack"):
-            stack = other.meta.get(key)
-            if stack:
+        for key in _STACKS:
+            if stack := other.meta.get(key):
                 return clean_path(str(list(stack.values())[-1][0])), "neighbour"
     return None, "none"
 

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.nn.modules import module as hooks
 
-from .observed import Observer
+from .observed import Observer, is_plain, plain_name
 from .report import own_rank, write_whole
 
 VIEWS = frozenset((
@@ -163,8 +163,7 @@ def _exported(program: Any) -> list[dict[str, Any]]:
 
 
 def _plain_name(target: str) -> str:
-    name = target.split(".", maxsplit=1)[0]
-    name = name if name.startswith("_") else name.removesuffix("_")
+    name = plain_name(target.split(".", maxsplit=1)[0])
     return NAMES.get(name, name)
 
 
@@ -187,14 +186,8 @@ def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[
             inputs.append(None)
         else:
             others.append(list(parts) if isinstance(value, (list, tuple)) else value)
-    plain = [value if _is_plain(value) else None for value in others]
+    plain = [value if is_plain(value) else None for value in others]
     return inputs, plain
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, list):
-        return all(_is_plain(one) for one in value)
-    return type(value) in (bool, int, float)
 
 
 def _tensor(value: Any) -> dict[str, Any]:

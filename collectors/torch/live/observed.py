@@ -78,7 +78,7 @@ def rows_of(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict[s
         if not results:
             continue
         read.update(name for name in names if name)
-        name = _add(rows, _plain(node["name"]), names, arguments, results[0][1:])
+        name = _add(rows, plain_name(node["name"]), names, arguments, results[0][1:])
         first = next((v for v, _, kind, _ in _values(node["inputs"]) if kind.startswith(_TENSOR)), None)
         if first and first[:1] != results[0][0][:1] and first[1:3] == results[0][0][1:3]:
             rows[-1]["alias_of"] = names[0]
@@ -111,7 +111,8 @@ def _is_inside(node: dict[str, Any], by_id: dict[int, dict[str, Any]]) -> bool:
     return False
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """An operator's name without its namespace, and without the mark of one that works in place."""
     bare = name.removeprefix("aten::")
     return bare if bare.startswith("_") else bare.removesuffix("_")
 
@@ -122,14 +123,15 @@ def _add(rows: list[dict[str, Any]], op: str, names: list[Any], arguments: list[
     name = f"{op}_{len(rows)}"
     element = kind.removeprefix(_TENSOR).removesuffix(")")
     rows.append({
-        "node": name, "op": op, "inputs": names, "arguments": [own if _is_plain(own) else None for own in arguments],
+        "node": name, "op": op, "inputs": names, "arguments": [own if is_plain(own) else None for own in arguments],
         "shape": shape, "dtype": _DTYPES.get(element, element), "strides": strides, "alias_of": None,
         "is_input": op == "input", "is_output": False, "module_path": None,
     })  # fmt: skip
     return name
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Whether a value is a number, a truth value or lists of them."""
     if isinstance(value, list):
-        return all(type(one) in (bool, int, float) for one in value)
+        return all(map(is_plain, value))
     return type(value) in (bool, int, float)

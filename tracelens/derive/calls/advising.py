@@ -10,7 +10,7 @@ import polars as pl
 
 from tracelens.derive.calls.costs import Costs
 from tracelens.derive.calls.functions import OTHER, VIEWS
-from tracelens.derive.calls.graphs import ADJACENCY, Calls, read_calls
+from tracelens.derive.calls.graphs import Calls, read_calls
 from tracelens.derive.calls.search import Search, places_of
 from tracelens.derive.calls.sequence import Advised, advise_calls
 from tracelens.derive.calls.terms import LAYOUTS, Z3Solver, enumerate_layouts, has_z3
@@ -31,11 +31,6 @@ class Advice:
     solver: str
     seconds: float
     launch_ns: float = 0.0
-
-    @property
-    def is_guessed(self) -> bool:
-        """True where the graph's edges are guessed, so that no plan may be applied."""
-        return self.calls.source == ADJACENCY
 
     def total(self, bound: str = "ns") -> float:
         """Kernel time of the advised sequence, a step, with what could not be judged as it ran."""

@@ -21,18 +21,18 @@ def outermost(parent: pl.Series, values: pl.Series) -> pl.Series:
 
 def nearest_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
     """The row itself where flagged, else its nearest flagged ancestor; null where there is none."""
-    found = ancestry_fast.nearest_row(parent, flags)
-    return _climbed(parent, flags, outermost=False) if found is None else found
+    return _flagged_row(parent, flags, outermost=False)
 
 
 def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
     """The outermost flagged one among the row itself and its ancestors; null where there is none."""
-    found = ancestry_fast.outermost_row(parent, flags)
-    return _climbed(parent, flags, outermost=True) if found is None else found
+    return _flagged_row(parent, flags, outermost=True)
 
 
-def _climbed(parent: pl.Series, flags: pl.Series, *, outermost: bool) -> pl.Series:
-    """The nearest or outermost flagged one among each row and its ancestors, by pointer doubling."""
+def _flagged_row(parent: pl.Series, flags: pl.Series, *, outermost: bool) -> pl.Series:
+    found = ancestry_fast.flagged_row(parent, flags, outermost=outermost)
+    if found is not None:
+        return found
     result = flags.to_frame("flag").select(pl.when("flag").then(pl.int_range(pl.len()))).to_series()
     up = parent
     while up.null_count() < len(up):

@@ -13,17 +13,14 @@ from tracelens.native.columns import memory, series
 
 _NEAREST, _OUTERMOST, _COUNT, _WITHIN = range(4)
 _NONE = -(2**63)
+"""What stands for no parent."""
 _I64 = pl.Int64()
 
 
-def nearest_row(parent: pl.Series, flags: pl.Series) -> pl.Series | None:
-    """As `ancestry.nearest_row`."""
-    return _rows(_flagged(_NEAREST, parent, flags))
-
-
-def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series | None:
-    """As `ancestry.outermost_row`."""
-    return _rows(_flagged(_OUTERMOST, parent, flags))
+def flagged_row(parent: pl.Series, flags: pl.Series, *, outermost: bool) -> pl.Series | None:
+    """As `ancestry.nearest_row`, or `ancestry.outermost_row`."""
+    found = _flagged(_OUTERMOST if outermost else _NEAREST, parent, flags)
+    return None if found is None else found.set(found < 0, None)
 
 
 def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series | None:
@@ -53,16 +50,6 @@ def _pass(what: int, parent: pl.Series, flags: pa.Buffer | None, found: bytearra
     firsts = [0, *accumulate(len(part) for part in parts)]
     order = range(len(parts))
     return all(
-        LIBRARY.among(what, _filled(parts[k]), firsts[k], flags, found)
+        LIBRARY.among(what, memory(parts[k].cast(pl.Int64).fill_null(_NONE), _I64), firsts[k], flags, found)
         for k in (reversed(order) if what == _WITHIN else order)
     )
-
-
-def _filled(rows: pl.Series) -> pa.Buffer:
-    """Row numbers as memory, with the least integer for null."""
-    return memory(rows.cast(pl.Int64).fill_null(_NONE), _I64)
-
-
-def _rows(found: pl.Series | None) -> pl.Series | None:
-    """Row numbers with null for the negative ones."""
-    return None if found is None else found.set(found < 0, None)

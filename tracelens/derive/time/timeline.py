@@ -145,16 +145,14 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
 
 def _device_bars(work: pl.DataFrame) -> pl.DataFrame:
     """A bar for each piece of device work, a lane for each stream."""
-    return work.select(
-        lane=pl.format("GPU {} stream {}", "device_id", pl.col("stream_id").fill_null(0)),
-        level=pl.lit(0, pl.Int64),
-        start_ns="start_ns",
-        duration_ns="duration_ns",
-        name="name",
-        kind="drawn",
-        api_call_id="api_call_id",
-        n=pl.lit(1, pl.Int64),
-    )
+    lane = pl.format("GPU {} stream {}", "device_id", pl.col("stream_id").fill_null(0))
+    return _as_bars(work, lane=lane, kind="drawn")
+
+
+def _as_bars(rows: pl.DataFrame, **own: pl.Expr | str) -> pl.DataFrame:
+    """The rows as bars: columns of BARS in `own`, else their own; level 0, and one bar each, where there is none."""
+    known = {name: pl.col(name) for name in rows.columns if name in BARS}
+    return rows.select(**({"level": pl.lit(0, pl.Int64), "n": pl.lit(1, pl.Int64)} | known | own)).select(_BAR)
 
 
 def _idle(trace: Trace, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
@@ -174,15 +172,12 @@ def _idle(trace: Trace, rank: int, work: pl.DataFrame, window: tuple[int, int]) 
         what = pl.Series([*host.places, None], dtype=pl.String).gather(pieces["place"])
         cause = pl.Series(CAUSES).gather(pieces["cause"])
         parts.append(
-            pieces.select(
+            _as_bars(
+                pieces.with_columns(kind="idle: " + cause),
                 lane=pl.lit(f"GPU {device_id} idle"),
-                level=pl.lit(0, pl.Int64),
-                start_ns="start_ns",
                 duration_ns=pl.col("end_ns") - pl.col("start_ns"),
                 name=pl.concat_str(cause.alias("cause"), what.alias("what"), separator=": ", ignore_nulls=True),
-                kind="idle: " + cause,
                 api_call_id=pl.lit(None, pl.Int64),
-                n=pl.lit(1, pl.Int64),
             )
         )
     return pl.concat(parts)
@@ -206,16 +201,8 @@ def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     depth = pl.Series("level", nest(times, times.clear().drop("parent_hint")).depth, dtype=pl.Int64)
     thread = ["process_id", "thread_id"]
     bars = both.with_columns(depth, busy=pl.col("duration_ns").sum().over(thread))
-    return bars.sort("busy", *thread, descending=[True, False, False], maintain_order=True).select(
-        lane=pl.format("thread {}", pl.col("thread_id").fill_null(0)),
-        level="level",
-        start_ns="start_ns",
-        duration_ns="duration_ns",
-        name="name",
-        kind="kind",
-        api_call_id="api_call_id",
-        n=pl.lit(1, pl.Int64),
-    )
+    bars = bars.sort("busy", *thread, descending=[True, False, False], maintain_order=True)
+    return _as_bars(bars, lane=pl.format("thread {}", pl.col("thread_id").fill_null(0)))
 
 
 def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, int | None]:
