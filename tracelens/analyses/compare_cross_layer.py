@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.derive.columns.ratios import over, percent, which_side
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.schemas.events import FAMILIES
 from tracelens.schemas.results.cross_layer import COMPARE_CROSS_LAYER
@@ -38,25 +39,17 @@ def compare_cross_layer(base: Trace, other: Trace) -> pl.DataFrame:
         )
     both = rows[0].join(rows[1], on=_PAIR, how="full", coalesce=True).cast({pl.Categorical: pl.String})
     both = both.with_columns(pl.selectors.ends_with("_ns").fill_null(0))
+    times = {side: pl.col(f"{side}_duration_total_ns") for side in _SIDES}
     family = {primitive: name for name, primitives in FAMILIES.items() for primitive in primitives}
     frame = both.with_columns(
-        *(_share(side) for side in _SIDES),
+        *(over(ns, ns.sum().over("rank"), 0.0).alias(f"{side}_share_frac") for side, ns in times.items()),
         family=pl.col("primitive").replace_strict(family, return_dtype=pl.String),
-        match=pl.when(pl.col("in_other").is_null())
-        .then(pl.lit("only_base"))
-        .when(pl.col("in_base").is_null())
-        .then(pl.lit("only_other"))
-        .otherwise(pl.lit("both")),
+        match=which_side("in_base", "in_other"),
     )
-    time = pl.col("base_duration_total_ns") + pl.col("other_duration_total_ns")
-    order = frame.sort("rank", time, "library", "primitive", descending=[False, True, False, False])
+    order = frame.sort(
+        "rank", times["base"] + times["other"], "library", "primitive", descending=[False, True, False, False]
+    )
     return COMPARE_CROSS_LAYER.conform(order)
-
-
-def _share(side: str) -> pl.Expr:
-    ns = pl.col(f"{side}_duration_total_ns")
-    whole = ns.sum().over("rank")
-    return pl.when(whole > 0).then(ns / whole).otherwise(0.0).alias(f"{side}_share_frac")
 
 
 @says_ranks
@@ -86,8 +79,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _percent(part: pl.DataFrame, whole: pl.DataFrame, side: str, column: str) -> str:
-    total = int(whole[f"{side}_duration_total_ns"].sum())
-    return f"{int(part[f'{side}_{column}'].sum()) / total:.1%}" if total else "0.0%"
+    return percent(int(part[f"{side}_{column}"].sum()), int(whole[f"{side}_duration_total_ns"].sum()))
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import TOP, Bars, Chart, SplitBars
+from tracelens.derive.columns.ratios import over, percent, speedup, which_side
 from tracelens.derive.comparing.same_work import same_steps
 from tracelens.derive.kernels.grids import SHAPE, by_grid
 from tracelens.schemas.results.grids import COMPARE_GRIDS
@@ -25,19 +26,16 @@ def compare_grids(base: Trace, other: Trace) -> pl.DataFrame:
     same, left = _match_kernels(*sides)
     rows = pl.concat([same, _match_primitives(*left)], how="diagonal_relaxed")
     return COMPARE_GRIDS.conform(
-        rows.with_columns(
-            *_means("base"),
-            *_means("other"),
-        )
+        rows.with_columns(*_means("base"), *_means("other"))
         .with_columns(
             # A primitive's kernels may have been fused into fewer.
             speedup=pl.when(
                 (pl.col("match") != "kernel")
                 | same_steps(base, other)
                 | (pl.col("base_n_calls") == pl.col("other_n_calls"))
-            ).then(_ratio("duration_total_ns")),
-            speedup_per_call=_ratio("duration_mean_ns"),
-            n_blocks_ratio=_ratio("n_blocks"),
+            ).then(_speedup("duration_total_ns")),
+            speedup_per_call=_speedup("duration_mean_ns"),
+            n_blocks_ratio=_speedup("n_blocks"),
         )
         .sort(
             pl.col("base_duration_total_ns") + pl.col("other_duration_total_ns"),
@@ -54,7 +52,7 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
     """The share of time that was matched by kernel, and what makes the comparison unfair."""
     total = {side: int(frame[f"{side}_duration_total_ns"].sum()) for side in ("base", "other")}
     same = frame.filter(pl.col("match") == "kernel")
-    matched = {side: _percent(int(same[f"{side}_duration_total_ns"].sum()), total[side]) for side in total}
+    matched = {side: percent(int(same[f"{side}_duration_total_ns"].sum()), total[side]) for side in total}
     changed = same.filter(pl.any_horizontal(pl.col(f"base_{c}").ne_missing(pl.col(f"other_{c}")) for c in SHAPE))
     summary = (
         f"Kernels in both traces: {same['name'].n_unique()}, {matched['base']} of kernel time in base and "
@@ -112,11 +110,7 @@ def _match_primitives(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     ]
     both = sums[0].join(sums[1], on="primitive", how="full", coalesce=True)
     return both.with_columns(
-        match=pl.when(pl.col("other_n_calls").is_null())
-        .then(pl.lit("only_base"))
-        .when(pl.col("base_n_calls").is_null())
-        .then(pl.lit("only_other"))
-        .otherwise(pl.lit("primitive")),
+        match=which_side("base_n_calls", "other_n_calls", ("only_base", "only_other", "primitive"))
     ).with_columns(pl.col(f"{side}_{name}").fill_null(0) for side in ("base", "other") for name in _SUMS)
 
 
@@ -125,19 +119,13 @@ def _means(side: str) -> tuple[pl.Expr, pl.Expr]:
     calls, blocks = pl.col(f"{side}_n_calls"), pl.col(f"{side}_total_blocks")
     duration = pl.col(f"{side}_duration_total_ns")
     return (
-        pl.when(calls > 0).then(duration / calls).alias(f"{side}_duration_mean_ns"),
+        over(duration, calls).alias(f"{side}_duration_mean_ns"),
         pl.when(blocks > 0).then(blocks / calls).alias(f"{side}_n_blocks"),
     )
 
 
-def _ratio(column: str) -> pl.Expr:
-    """Base over other, null where either is missing or zero."""
-    base, other = (pl.col(f"{side}_{column}") for side in ("base", "other"))
-    return pl.when((base > 0) & (other > 0)).then(base / other)
-
-
-def _percent(part: int, total: int) -> str:
-    return f"{part / total:.1%}" if total else "0.0%"
+def _speedup(column: str) -> pl.Expr:
+    return speedup(pl.col(f"base_{column}"), pl.col(f"other_{column}"))
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -7,6 +7,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import TOP, Bars, Chart, Density, named
+from tracelens.derive.columns.ratios import speedup
 from tracelens.derive.comparing.judging import DEFAULT, TICK_NS, Rules, judge
 from tracelens.derive.comparing.per_step import layer_values, of_runs
 from tracelens.derive.comparing.same_work import not_judged
@@ -20,6 +21,7 @@ from tracelens.trace import Trace
 _WAY = ("method", "base_configuration", "other_configuration", "compile_mode")
 _KEY = ("rank", "layer", "phase")
 _NONE = pl.lit(None, pl.String)
+_BOUNDS = (("low", "high"), ("high", "low"))
 _NAMED_LOSERS = 3
 
 
@@ -43,9 +45,10 @@ def compare_layers(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.D
     )
     judged = pl.concat(_judged(base, other, rules), how="diagonal")
     frame = pairs.join(judged, on=[*_WAY, *_KEY], how="left", nulls_equal=True, maintain_order="left")
-    estimates = _ratio("base_estimate_ns", "other_estimate_ns")
-    splits = _ratio("base_low_ns", "other_high_ns"), _ratio("base_high_ns", "other_low_ns")
-    spreads = [_ratio("base_value", pl.col("base_value") + pl.col(bound)) for bound in ("high", "low")]
+    estimates = speedup(pl.col("base_estimate_ns"), pl.col("other_estimate_ns"))
+    splits = [speedup(pl.col(f"base_{one}_ns"), pl.col(f"other_{two}_ns")) for one, two in _BOUNDS]
+    value = pl.col("base_value")
+    spreads = [speedup(value, value + pl.col(bound)) for _, bound in _BOUNDS]
     is_split = pl.col("method") == "kernels"
     same_work = ~is_split | all(map(_marks_steps, (base, other))) | (pl.col("n_base") == pl.col("n_other"))
     frame = frame.with_columns(
@@ -95,12 +98,6 @@ def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
 def _executions(runs: Sequence[Trace], way: Way) -> pl.DataFrame:
     """Executions of each layer; of several traces each is a run, of one each of its rounds."""
     return executions(runs[0], way) if len(runs) == 1 else of_runs(runs, partial(executions, way=way))
-
-
-def _ratio(above: str, below: str | pl.Expr) -> pl.Expr:
-    """The quotient of two times; null where either is none, or not above 0 as differences of noisy times can be."""
-    one, two = pl.col(above), pl.col(below) if isinstance(below, str) else below
-    return pl.when((one > 0) & (two > 0)).then(one / two)
 
 
 @says_ranks

@@ -4,9 +4,10 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Chart, SplitBars
+from tracelens.derive.columns.ratios import over, speedup
 from tracelens.derive.comparing.judging import DEFAULT, Rules, judge
 from tracelens.derive.comparing.per_step import CAUSE_PARTS, PARTS, of_runs, time_values
-from tracelens.derive.comparing.rows import outcomes_in_words, ratio
+from tracelens.derive.comparing.rows import outcomes_in_words
 from tracelens.derive.comparing.same_work import not_judged
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.derive.time.process_time import require_time
@@ -30,11 +31,13 @@ def compare_time(base: Trace, other: Trace, *, rules: Rules = DEFAULT) -> pl.Dat
     rows = judge(sides[0], sides[1], _KEY, rules, whole=step, refusal=not_judged(base, other, rules))
     more, is_cause = pl.col("other_value") - pl.col("base_value"), pl.col("part").is_in(CAUSE_PARTS)
     rows = rows.with_columns(pl.when(~is_cause).then(name).alias(name) for name in ("outcome", "reason"))
-    found = rows.with_columns(of_step_frac=pl.when(step > 0).then(more / step)).rename(
+    found = rows.with_columns(of_step_frac=over(more, step)).rename(
         {"base_value": "base_ns", "other_value": "other_ns", "low": "more_low_ns", "high": "more_high_ns"}
     )
     place = pl.col("part").replace_strict({part: at for at, part in enumerate(PARTS)}, return_dtype=pl.Int64)
-    found = found.with_columns(speedup=ratio("base_ns", "other_ns"), more_ns=pl.col("other_ns") - pl.col("base_ns"))
+    found = found.with_columns(
+        speedup=speedup(pl.col("base_ns"), pl.col("other_ns")), more_ns=pl.col("other_ns") - pl.col("base_ns")
+    )
     return COMPARE_TIME.conform(found.sort("rank", "device", place))
 
 

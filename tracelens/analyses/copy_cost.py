@@ -7,6 +7,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, SplitBars, named
 from tracelens.derive.columns.intervals import covered_ns, durations
+from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.casts import casts_after_copies
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.work import COPY_COST
@@ -54,7 +55,7 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
             large_bytes=pl.col("large_bytes").sum(),
             small_ns=pl.col("small_ns").sum(),
         )
-        .with_columns(bandwidth_bytes_per_s=_bandwidth(pl.col("size_bytes"), pl.col("sized_ns")))
+        .with_columns(bandwidth_bytes_per_s=1e9 * over(pl.col("size_bytes"), pl.col("sized_ns")))
     )
     rates = _pinned_rates(trace)
     if base is not None:
@@ -80,10 +81,6 @@ SIZED_NS = pl.when(pl.col("size_bytes") > 0).then("duration_ns").otherwise(0)
 """A copy's time where its size is known; a size that the source does not record is stored as 0."""
 
 
-def _bandwidth(size: pl.Expr, ns: pl.Expr) -> pl.Expr:
-    return pl.when(ns > 0).then(size / ns * 1e9)
-
-
 def _pinned_rates(trace: Trace) -> pl.DataFrame:
     """Direction and bytes per second of copies between pinned host memory and the device."""
     pinned = trace.memcpys.filter(
@@ -91,7 +88,7 @@ def _pinned_rates(trace: Trace) -> pl.DataFrame:
         & (pl.col("size_bytes") >= _PINNED_BYTES)
     )
     sums = pinned.group_by("direction").agg(pl.col("size_bytes", "duration_ns").sum())
-    return sums.select("direction", rate=_bandwidth(pl.col("size_bytes"), pl.col("duration_ns"))).drop_nulls()
+    return sums.select("direction", rate=1e9 * over(pl.col("size_bytes"), pl.col("duration_ns"))).drop_nulls()
 
 
 def notes(trace: Trace, frame: pl.DataFrame, _base: Trace | None = None) -> list[str]:

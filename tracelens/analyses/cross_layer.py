@@ -6,6 +6,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Chart, SplitBars
+from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.kernel_classes import op_primitives
 from tracelens.derive.layers.op_parts import op_parts
 from tracelens.derive.time.op_times import op_times
@@ -44,16 +45,12 @@ def cross_layer(trace: Trace) -> pl.DataFrame:
     total, of_primitive = (pl.col("duration_total_ns").sum().over("rank", *more) for more in ((), ("primitive",)))
     frame = parts.with_columns(
         family=pl.col("primitive").replace_strict(FAMILY_OF, return_dtype=pl.String),
-        share_frac=_over(pl.col("duration_total_ns"), total, 0.0),
-        what_if_twice=_over(total, total - of_primitive / 2, 1.0),
-        what_if_limit=_over(total, total - of_primitive, None),
+        share_frac=over(pl.col("duration_total_ns"), total, 0.0),
+        what_if_twice=over(total, total - of_primitive / 2, 1.0),
+        what_if_limit=over(total, total - of_primitive),
     ).sort("rank", "duration_total_ns", *_KEY[1:], descending=[False, True, False, False, False])
     until = pl.col("duration_total_ns").cum_sum().over("rank")
-    return CROSS_LAYER.conform(frame.with_columns(cumulative_frac=_over(until, total, 0.0)))
-
-
-def _over(part: pl.Expr, whole: pl.Expr, otherwise: float | None) -> pl.Expr:
-    return pl.when(whole > 0).then(part / whole).otherwise(otherwise)
+    return CROSS_LAYER.conform(frame.with_columns(cumulative_frac=over(until, total, 0.0)))
 
 
 def _of_kernels(trace: Trace) -> pl.DataFrame:

@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, Points, named
+from tracelens.derive.columns.ratios import percent
 from tracelens.derive.kernels.grids import by_grid
 from tracelens.derive.kernels.occupancy import occupancy
 from tracelens.schemas.results.grids import KERNEL_GRIDS
@@ -66,7 +67,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 def _share(part: pl.DataFrame, total: int) -> str:
     """Share of the kernels' total time, in percent."""
-    return f"{part['duration_total_ns'].sum() / total:.1%}" if total else "0.0%"
+    return percent(int(part["duration_total_ns"].sum()), total)
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
+from tracelens.derive.columns.ratios import over
 from tracelens.derive.events.sites import accumulation_and_roots
 from tracelens.derive.events.span_trees import span_trees
 from tracelens.derive.layers.attribution import name_layers
@@ -46,7 +47,7 @@ def layer_host_time(trace: Trace) -> pl.DataFrame:
             "layer_host_time needs op spans, and this trace has none; tracelens collect torch gives them"
         )
     total = pl.col("op_self_ns").sum().over("rank")
-    found = found.with_columns(share_frac=pl.when(total > 0).then(pl.col("op_self_ns") / total).otherwise(0.0))
+    found = found.with_columns(share_frac=over(pl.col("op_self_ns"), total, 0.0))
     order = ["rank", "op_self_ns", "layer", "phase", "evidence"]
     return LAYER_HOST_TIME.conform(found.sort(order, descending=[False, True, False, False, False]))
 

@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Chart, Points, named
+from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.modelled import modelled
 from tracelens.derive.kernels.peaks import PRECISIONS, Peaks, peaks_of
 from tracelens.derive.time.completing import steps_of
@@ -39,7 +40,7 @@ def roofline(trace: Trace, *, peaks: Peaks | None = None) -> pl.DataFrame:
         pl.col("duration_ns", "n_kernels").fill_null(0), op=pl.lit(NOT_MODELLED)
     )
     total = pl.col("duration_ns").sum().over(_DEVICE)
-    rows = pl.concat([ops, rest], how="diagonal").with_columns(share_frac=_over(pl.col("duration_ns"), total))
+    rows = pl.concat([ops, rest], how="diagonal").with_columns(share_frac=over(pl.col("duration_ns"), total))
     rows = rows.join(limits, on=[*_DEVICE, "precision"], how="left", nulls_equal=True)
     evidence = pl.col("evidence").fill_null("no peaks: the trace does not describe the device")
     rows = _rated(rows.with_columns(pl.when(pl.col("op") != NOT_MODELLED).then(evidence).alias("evidence")))
@@ -79,18 +80,18 @@ def _limits(trace: Trace, given: Peaks | None) -> pl.DataFrame:
 def _rated(rows: pl.DataFrame) -> pl.DataFrame:
     """The rows with rates, what bounds them, and their share of it."""
     rows = rows.with_columns(
-        flops_per_s=_over(pl.col("needed_flops") * 1e9, pl.col("duration_ns")),
-        bandwidth_bytes_per_s=_over(pl.col("least_bytes") * 1e9, pl.col("duration_ns")),
-        flops_per_byte=_over(pl.col("needed_flops"), pl.col("least_bytes")),
+        flops_per_s=over(pl.col("needed_flops") * 1e9, pl.col("duration_ns")),
+        bandwidth_bytes_per_s=over(pl.col("least_bytes") * 1e9, pl.col("duration_ns")),
+        flops_per_byte=over(pl.col("needed_flops"), pl.col("least_bytes")),
     )
     ridge = pl.col("peak_flops_per_s") / pl.col("peak_bytes_per_s")
     computes = pl.col("flops_per_byte") >= ridge
     return rows.with_columns(
         bound=pl.when(computes).then(pl.lit("compute")).when(computes.not_()).then(pl.lit("memory")),
         peak_frac=pl.when(computes)
-        .then(_over(pl.col("flops_per_s"), pl.col("peak_flops_per_s")))
+        .then(over(pl.col("flops_per_s"), pl.col("peak_flops_per_s")))
         .when(computes.not_())
-        .then(_over(pl.col("bandwidth_bytes_per_s"), pl.col("peak_bytes_per_s"))),
+        .then(over(pl.col("bandwidth_bytes_per_s"), pl.col("peak_bytes_per_s"))),
     )
 
 
@@ -115,10 +116,10 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
     return (
         found.with_columns(
             op=pl.lit(STEP),
-            share_frac=_over(pl.col("modelled_ns"), ns),
-            mfu_frac=_over(pl.col("at_peak"), pl.col("step_ns")),
-            flops_per_s=_over(pl.col("needed_flops") * 1e9, pl.col("duration_ns")),
-            bandwidth_bytes_per_s=_over(pl.col("least_bytes") * 1e9, pl.col("duration_ns")),
+            share_frac=over(pl.col("modelled_ns"), ns),
+            mfu_frac=over(pl.col("at_peak"), pl.col("step_ns")),
+            flops_per_s=over(pl.col("needed_flops") * 1e9, pl.col("duration_ns")),
+            bandwidth_bytes_per_s=over(pl.col("least_bytes") * 1e9, pl.col("duration_ns")),
         )
         .sort(key)
         .drop("at_peak", "step_ns", "modelled_ns")
@@ -128,11 +129,6 @@ def _steps(trace: Trace, calls: pl.DataFrame, rest: pl.DataFrame) -> pl.DataFram
 def _all(column: str) -> pl.Expr:
     """The sum, null where any is."""
     return pl.when(pl.col(column).null_count() == 0).then(pl.col(column).sum()).alias(column)
-
-
-def _over(value: pl.Expr, by: pl.Expr) -> pl.Expr:
-    """The ratio; null, and not infinite, where a kernel's recorded duration is 0."""
-    return pl.when(by > 0).then(value / by)
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all notes take these

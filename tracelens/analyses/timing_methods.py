@@ -6,6 +6,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
+from tracelens.derive.columns.ratios import over
 from tracelens.derive.comparing.planned import planned_outcome
 from tracelens.schemas.results.layers import TIMING_METHODS
 from tracelens.trace import Trace
@@ -54,7 +55,7 @@ def timing_methods(trace: Trace) -> pl.DataFrame:
     is_pure = (pl.col("variant") == "pure") & ~pl.col("profiled") & (pl.col("quantity") == "wall")
     pure = frame.filter(is_pure).select(*_CONFIGURATION, pure_ns="median_ns")
     frame = frame.join(pure, on=_CONFIGURATION, how="left", nulls_equal=True, maintain_order="left")
-    frame = frame.with_columns(cost_ratio=pl.when(pl.col("pure_ns") > 0).then(pl.col("median_ns") / pl.col("pure_ns")))
+    frame = frame.with_columns(cost_ratio=over(pl.col("median_ns"), pl.col("pure_ns")))
     order = [pl.col(name).cast(pl.Enum([*words, "unknown"])) for name, words in _ORDERS.items()]
     return TIMING_METHODS.conform(frame.sort("rank", order[0], "compile_mode", "profiled", *order[1:], "synchronized"))
 

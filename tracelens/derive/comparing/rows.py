@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
+from tracelens.derive.columns.ratios import speedup, which_side
 from tracelens.derive.comparing.judging import Rules, judge
 from tracelens.derive.comparing.per_step import each_step, in_steps, of_runs
 from tracelens.derive.comparing.same_work import not_judged
@@ -46,25 +47,12 @@ def compare_rows(  # noqa: PLR0913, PLR0917 - two runs, what their rows are, and
     counted = by_step or pl.col("base_n_calls") == pl.col("other_n_calls")
     value = pl.col("base_value")
     return rows.with_columns(
-        change=pl.when(value.is_null())
-        .then(pl.lit("added"))
-        .when(pl.col("other_value").is_null())
-        .then(pl.lit("removed"))
-        .otherwise(pl.lit("both")),
-        speedup=pl.when(counted).then(ratio("base_ns", "other_ns")),
-        speedup_per_call=ratio("base_call_ns", "other_call_ns"),
-        speedup_low=_over(value, value + pl.col("high")),
-        speedup_high=_over(value, value + pl.col("low")),
+        change=which_side("base_value", "other_value", ("removed", "added", "both")),
+        speedup=pl.when(counted).then(speedup(pl.col("base_ns"), pl.col("other_ns"))),
+        speedup_per_call=speedup(pl.col("base_call_ns"), pl.col("other_call_ns")),
+        speedup_low=speedup(value, value + pl.col("high")),
+        speedup_high=speedup(value, value + pl.col("low")),
     ).sort(pl.max_horizontal("base_ns", "other_ns"), *key, descending=[True, *[False] * len(key)])
-
-
-def ratio(above: str, below: str) -> pl.Expr:
-    """Base over other, null where either is missing or zero."""
-    return _over(pl.col(above), pl.col(below))
-
-
-def _over(above: pl.Expr, below: pl.Expr) -> pl.Expr:
-    return pl.when((above > 0) & (below > 0)).then(above / below)
 
 
 def outcomes_in_words(frame: pl.DataFrame, what: str) -> str:

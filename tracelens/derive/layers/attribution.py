@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tracelens.derive.columns.ratios import over
 from tracelens.derive.events.sites import accumulation_and_roots, only_in_wrapper
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.layers.graph_captures import EVIDENCE as CAPTURE_EVIDENCE
@@ -49,8 +50,8 @@ def attribute_kernels(trace: Trace, *, in_steps: bool = False, base: Trace | Non
         )
         .join(evidence, on=_KEY, nulls_equal=True)
         .with_columns(
-            share_frac=_over(pl.col("duration_total_ns"), pl.col("duration_total_ns").sum().over("rank")),
-            layout_frac=_over(pl.col("primitive_layout_ns"), pl.col("duration_total_ns")),
+            share_frac=over(pl.col("duration_total_ns"), pl.col("duration_total_ns").sum().over("rank"), 0.0),
+            layout_frac=over(pl.col("primitive_layout_ns"), pl.col("duration_total_ns"), 0.0),
         )
         .sort("rank", "duration_total_ns", "layer", "phase", descending=[False, True, False, False])
     )
@@ -119,10 +120,6 @@ def _in_steps(trace: Trace) -> pl.Expr:
     """A condition for kernels: in a step, or on a rank that marks none."""
     marked = trace.select("kernels", "rank", "step").drop_nulls("step")["rank"].unique()
     return pl.col("step").is_not_null() | ~pl.col("rank").is_in(marked.implode())
-
-
-def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
-    return pl.when(whole > 0).then(part / whole).otherwise(0.0)
 
 
 def place_parts(trace: Trace) -> pl.DataFrame:

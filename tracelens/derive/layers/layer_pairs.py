@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from tracelens.derive.columns.ratios import which_side
 from tracelens.derive.layers.layer_times import DEVICES, EAGER, VARIANT, Sides, measured_times
 from tracelens.trace import Trace
 
@@ -70,11 +71,7 @@ def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     both = sides[0].join(sides[1], on=_KEY, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
     return both.with_columns(
         class_name=pl.coalesce("class_name", "class_name_right"),
-        match=pl.when(pl.col("other_estimate_ns").is_null())
-        .then(pl.lit("only_base"))
-        .when(pl.col("base_estimate_ns").is_null())
-        .then(pl.lit("only_other"))
-        .otherwise(pl.lit("both")),
+        match=which_side("base_estimate_ns", "other_estimate_ns"),
     ).drop("class_name_right")
 
 
