@@ -39,12 +39,11 @@ Have: TypeAlias = frozenset[tuple[str, str]]
 
 @dataclass(slots=True)
 class Statistics:
-    """What the search looked at: states, questions to the solver, sub-graphs, and those that it need not search."""
+    """What the search looked at: states, questions to the solver, and sub-graphs."""
 
     n_states: int = 0
     n_checks: int = 0
     n_parts: int = 0
-    n_same: int = 0
     is_bound: bool = False
 
 
@@ -118,9 +117,7 @@ class Search:
             tuple(index[name] for name in part.returned),
             frozenset((index[name], layout) for name, layout in given), wanted,
         )  # fmt: skip
-        if signature in self._found:
-            self.statistics.n_same += 1
-        else:
+        if signature not in self._found:
             made = self._best_first(part, given, wanted)
             self._found[signature] = made and (
                 made[0],

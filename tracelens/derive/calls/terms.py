@@ -8,8 +8,9 @@ that are not known are tried one layout after the other. Both give the same layo
 
 import importlib
 import importlib.util
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -81,10 +82,7 @@ def _with_out(places: Places, layout: str) -> Places:
     out = places["out"]
     if out.strides is not None:
         return places
-    known = Facts(
-        out.shape, strides_of(out.shape, layout), out.dtype, out.device, out.align, out.live, out.fixed, out.aliases
-    )
-    return {**places, "out": known}
+    return {**places, "out": replace(out, strides=strides_of(out.shape, layout))}
 
 
 def _holds(term: Term, places: Places) -> Any:
@@ -107,16 +105,9 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     "<=": lambda a, b: a <= b,
-    "*": lambda *values: _product(values),
+    "*": lambda *values: math.prod(values),
     "not": lambda a: not a,
 }
-
-
-def _product(values: Sequence[int]) -> int:
-    result = 1
-    for value in values:
-        result *= value
-    return result
 
 
 def _property(word: str, rest: Sequence[Any], places: Places) -> Any:

@@ -2,8 +2,8 @@
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_once, each_pair_once
-from tracelens.derive.events.ancestry import count_among, nearest, outermost
+from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.events.ancestry import count_among, joined_paths, nearest, outermost
 from tracelens.limits import MODULES
 
 MODULE_PREFIX = "nn.Module: "
@@ -93,15 +93,7 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     up = enclosing.gather(parent.gather(modules))
     exact = spans["exact_path"].gather(modules).cast(pl.Categorical)
     path, up = exact.zip_with(exact.is_not_null(), path), up.zip_with(exact.is_null(), up.clear(len(up)))
-    while up.null_count() < len(up):
-        path = each_pair_once(path.gather(up).alias("above"), path.alias("path"), _below).to_series()
-        up = up.gather(up)
-    return path.gather(enclosing), int(is_deep.sum())
-
-
-def _below(paths: pl.DataFrame) -> pl.DataFrame:
-    """`path` appended to the path `above` it, where there is one."""
-    return paths.select(pl.concat_str(pl.col("above") + ".", "path", ignore_nulls=True))
+    return joined_paths(path, up, ".").gather(enclosing), int(is_deep.sum())
 
 
 def list_layers(spans: pl.DataFrame) -> pl.DataFrame:

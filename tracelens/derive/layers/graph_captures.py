@@ -17,11 +17,11 @@ import polars as pl
 
 from tracelens.derive.layers.aligning import align
 from tracelens.derive.layers.provenance import MAIN, runs_as
+from tracelens.derive.layers.replays import PAIRS
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 
 EVIDENCE = "graph capture"
-PAIRS = pl.Schema({"rank": pl.Int32, "kernel_id": pl.Int64, "base_rank": pl.Int32, "base_id": pl.Int64})
 _BEGIN, _END = r"^(cuda|cu|hip)StreamBeginCapture", r"^(cuda|cu|hip)StreamEndCapture"
 _MOST_WRONG = 0.05
 """A capture is refused where more of what can be compared differs."""

@@ -26,6 +26,8 @@ _LONGEST_RUN = 20_000
 """Kernels taken of a base without steps: alignment takes time proportional to the product of both lengths."""
 _PATHS_ONLY = ("none", "root module only", "module span", "backward sequence")
 """Evidence from the launch, which all kernels of a replay share."""
+PAIRS = pl.Schema({"rank": pl.Int32, "kernel_id": pl.Int64, "base_rank": pl.Int32, "base_id": pl.Int64})
+"""Kernels of a replay, each with the kernel of a base that it corresponds to."""
 _OF_BASE = ("layer", "class_name", "phase")
 
 
@@ -98,8 +100,7 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
             same_grid is None or same_grid >= _LEAST_ALIKE
         ):
             found.append(paired.drop("link", "grid", "own").drop_nulls("base_id"))
-    schema = {"rank": pl.Int32, "kernel_id": pl.Int64, "base_rank": pl.Int32, "base_id": pl.Int64}
-    return pl.concat(found) if found else pl.DataFrame(schema=schema)
+    return pl.concat(found) if found else PAIRS.to_frame()
 
 
 def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:

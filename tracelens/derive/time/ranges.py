@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from tracelens.derive.columns.distinct import each_once, each_pair_once
+from tracelens.derive.columns.distinct import each_once
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import is_each_once, numbered, rows_of
+from tracelens.derive.events.ancestry import below, joined_paths
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.events.nesting_walk import as_rows
 from tracelens.derive.events.steps import STEP_NAME
@@ -189,17 +190,8 @@ def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
 
     Marks of steps lose their number in the paths of others, so that a range in every step has one path.
     """
-    path = each_once(names, _without_step).alias("path")
-    up = parent
-    while up.null_count() < len(up):
-        path = each_pair_once(path.gather(up).alias("above"), path.alias("path"), _below).to_series()
-        up = up.gather(up)
-    own = names.cast(pl.Categorical).alias("path")
-    return each_pair_once(path.gather(parent).alias("above"), own, _below).to_series().cast(pl.String)
-
-
-def _below(paths: pl.DataFrame) -> pl.DataFrame:
-    return paths.select(pl.concat_str(pl.col("above") + BETWEEN, "path", ignore_nulls=True))
+    above = joined_paths(each_once(names, _without_step), parent, BETWEEN).gather(parent)
+    return below(above, names.cast(pl.Categorical), BETWEEN).cast(pl.String)
 
 
 def _without_step(name: pl.Expr) -> pl.Expr:
