@@ -79,7 +79,8 @@ def find_loops(native: Sequence[StackFrame]) -> Loops:
     for i, frame in enumerate(native):
         if _is_eval(frame):
             inner = i - 1 if i and _is_tail_call(native[i - 1]) else i
-            if not (_is_part(native[i - 1]) if i else False):
+            # A part of the loop that the compiler made a function is called by the loop's own frame.
+            if not (i and native[i - 1].printed.raw_function.startswith(f"{_EVAL}.part.")):
                 named.append(inner)
         elif _is_tail_call(frame) and not (i + 1 < len(native) and _is_eval(native[i + 1])):
             named.append(i)
@@ -142,11 +143,6 @@ def _by_entry(python: Sequence[PythonFrame]) -> list[tuple[PythonFrame, ...]]:
 
 def _is_eval(frame: StackFrame) -> bool:
     return frame.printed.raw_function.startswith(_EVAL) and normalise_function(frame.printed.raw_function) == _EVAL
-
-
-def _is_part(frame: StackFrame) -> bool:
-    """Whether the frame is a part of the loop that the compiler made a function, called by the loop's own frame."""
-    return frame.printed.raw_function.startswith(f"{_EVAL}.part.")
 
 
 def _is_tail_call(frame: StackFrame) -> bool:

@@ -80,14 +80,12 @@ class PythonStacks:
 def read_threads(threads: list[dict[str, Any]]) -> dict[int, list[PythonFrame]]:
     """py-spy's answer by thread, without threads at which it failed."""
     return {
-        _key(thread): [_frame(frame) for frame in thread["frames"] if not _is_trampoline(frame)]
+        int(thread.get("os_thread_id") or thread["thread_id"]): [
+            _frame(frame) for frame in thread["frames"] if not _is_trampoline(frame)
+        ]
         for thread in threads
         if not thread.get("error")
     }
-
-
-def _key(thread: dict[str, Any]) -> int:
-    return int(thread.get("os_thread_id") or thread["thread_id"])
 
 
 def _frame(frame: dict[str, object]) -> PythonFrame:

@@ -84,7 +84,8 @@ def candidates() -> Iterator[Path]:
         yield Path(on_path)
     for pattern in _USUAL:
         matches = Path("/").glob(pattern.removeprefix("/"))
-        yield from sorted((path for path in matches if shutil.which(path)), key=_by_version, reverse=True)
+        found = (path for path in matches if shutil.which(path))
+        yield from sorted(found, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))], reverse=True)
 
 
 def importer_of(nsys: Path) -> Path | None:
@@ -142,7 +143,3 @@ def _asked(path: Path) -> Nsys:
             "Nsight Systems or name one with --nsys PATH"
         )
     return Nsys(path, version, importer_of(path))
-
-
-def _by_version(path: Path) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", str(path))]

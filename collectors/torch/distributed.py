@@ -42,7 +42,10 @@ def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
         .replace_strict(_DTYPE_BYTES, default=None, return_dtype=pl.Int64)
     )
     told = kernels.with_row_index("kernel_id").filter(pl.col("collective").is_not_null())
-    lists = [each_once(told[name], _as_list) for name in ("group_ranks", "in_split", "out_split")]
+    lists = [
+        each_once(told[name], lambda written: written.map_elements(lambda text: _json(_numbers(text)), pl.String))
+        for name in ("group_ranks", "in_split", "out_split")
+    ]
     group = pl.col("group").cast(pl.String)
     return told.select(
         "kernel_id",
@@ -57,10 +60,6 @@ def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
         size_in_bytes=pl.when(pl.col("in_elements") < TIME_LIMIT_NS >> 4).then(pl.col("in_elements") * width),
         size_out_bytes=pl.when(pl.col("out_elements") < TIME_LIMIT_NS >> 4).then(pl.col("out_elements") * width),
     )
-
-
-def _as_list(written: pl.Expr) -> pl.Expr:
-    return written.map_elements(lambda text: _json(_numbers(text)), pl.String)
 
 
 def _json(numbers: list[int] | None) -> str | None:

@@ -73,7 +73,7 @@ class ByteSource:
         isal inflates where it is installed, in a third of zlib's time. Only zlib reports how much of a damaged stream
         is good, so from the damage on it reads the file again.
         """
-        members = _Members(_isal() if self._is_file else zlib, first, raw, block_bytes)
+        members = _Members(_isal() if str(self.path) != "-" else zlib, first, raw, block_bytes)
         given = 0
         for out in members:
             given += len(out)
@@ -89,10 +89,6 @@ class ByteSource:
                     given = max(0, given - len(out))
         if members.failure:
             self._lost(*members.failure)
-
-    @property
-    def _is_file(self) -> bool:
-        return str(self.path) != "-"
 
     def _check_expansion(self, given: int) -> None:
         """Raise SourceError for a file made to fill the machine: traces shrink to a tenth, bombs to 1/1000.

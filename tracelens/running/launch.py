@@ -9,8 +9,6 @@ the user's own standard streams instead of gdb's, without the environment variab
 Popen's preexec_fn could do the same, but not safely in a process with threads.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

@@ -151,13 +151,10 @@ def _first_ids(settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture
             frame = _kept(name, rank, capture, chosen)
             if frame is not None:
                 first[row_id] = next_ids.get((rank, row_id), 0)
-                next_ids[rank, row_id] = first[row_id] + _highest(frame, row_id) + 1
+                highest = frame.lazy().select(pl.col(row_id).max().cast(pl.Int64)).collect().item()
+                next_ids[rank, row_id] = first[row_id] + int(highest) + 1
         firsts.append(first)
     return firsts
-
-
-def _highest(frame: pl.DataFrame | Stored, row_id: str) -> int:
-    return int(frame.lazy().select(pl.col(row_id).max().cast(pl.Int64)).collect().item())
 
 
 def _renumbered(frame: pl.DataFrame | Stored, first: Mapping[str, int]) -> pl.DataFrame | Stored:

@@ -6,6 +6,7 @@ import polars as pl
 
 from tracelens.derive.comparing.judging import Rules
 from tracelens.derive.layers.compilation import other_device, shows_compilation
+from tracelens.derive.layers.replays import has_replays
 from tracelens.derive.time.completing import steps_of
 from tracelens.trace import Trace
 
@@ -98,10 +99,6 @@ def facts(base: Trace, other: Trace) -> list[tuple[str, str | None, str | None]]
     return rows
 
 
-def _gpu(trace: Trace) -> str | None:
-    return _listed(set(trace.devices["name"]) - {"unknown"})
-
-
 def _versions(trace: Trace, *, driver: bool) -> str | None:
     found = {
         f"{key} {value}".removeprefix("driver ")
@@ -151,7 +148,7 @@ def _example(strange: pl.DataFrame, name: str, column: str) -> str:
 def _graphs(trace: Trace) -> str | None:
     if not trace.has("kernels"):
         return None
-    return "replayed" if (trace.select("kernels", "link")["link"] == "graph").any() else "none"
+    return "replayed" if has_replays(trace) else "none"
 
 
 def _options(trace: Trace) -> str | None:
@@ -159,10 +156,6 @@ def _options(trace: Trace) -> str | None:
     return _listed({f"{key}={own[key]}" for own in settings for key in _OPTIONS if own.get(key)}) or (
         "none" if any(source.get("kind") == "torch" for source in trace.manifest.sources) else None
     )
-
-
-def _profiler(trace: Trace) -> str | None:
-    return _listed({str(source.get("producer", source.get("kind"))) for source in trace.manifest.sources})
 
 
 def _listed(words: set[str]) -> str | None:
@@ -175,7 +168,7 @@ def _between(numbers: Sequence[int]) -> str:
 
 
 _ABOUT = {
-    "gpu": _gpu,
+    "gpu": lambda trace: _listed(set(trace.devices["name"]) - {"unknown"}),
     "driver": lambda trace: _versions(trace, driver=True),
     "software": lambda trace: _versions(trace, driver=False),
     "ranks": lambda trace: f"{len(trace.manifest.ranks):,}",
@@ -183,6 +176,6 @@ _ABOUT = {
     "calls": _calls,
     "compiled": lambda trace: "yes" if shows_compilation(trace) else "no",
     "graphs": _graphs,
-    "profiler": _profiler,
+    "profiler": lambda trace: _listed({str(s.get("producer", s.get("kind"))) for s in trace.manifest.sources}),
     "options": _options,
 }

@@ -220,10 +220,11 @@ _OUTPUT_WIDTHS = {5: 2, 6: 4, 15: 2}
 def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:
     """Sizes and element types of an op's tensors, to be shown: `32x3x224x224 64x3x7x7`, `float32`."""
     pairs = zip(listed(shapes), listed(dtypes) or listed(shapes), strict=False)
-    found = [(size, kind) for size, kind in pairs if _are_sizes(size) and (size or _is_type(kind))]
+    # Of what has no sizes, tensors have an element type.
+    found = [
+        (size, kind)
+        for size, kind in pairs
+        if _are_sizes(size) and (size or (isinstance(kind, str) and element_type(kind) is not None))
+    ]
     words = [(element_type(kind) or (kind,))[0] for _, kind in found if isinstance(kind, str)]
     return " ".join("x".join(map(str, size)) or "()" for size, _ in found), " ".join(dict.fromkeys(words))
-
-
-def _is_type(word: Any) -> bool:
-    return isinstance(word, str) and element_type(word) is not None

@@ -70,11 +70,8 @@ def _match(trace: Trace) -> Matched:
     paired, stops = _paired(numbered)
     clocks = clocks_of(trace, paired)
     calls = with_uncertainty(_with_starts(on_job_clock(paired, clocks)), clocks) if paired.height else empty
-    return Matched(_typed(calls), stops, clocks, remarks + more)
-
-
-def _typed(calls: pl.DataFrame) -> pl.DataFrame:
-    return calls.select(pl.col(name).cast(dtype) for name, dtype in CALLS.items())
+    typed = calls.select(pl.col(name).cast(dtype) for name, dtype in CALLS.items())
+    return Matched(typed, stops, clocks, remarks + more)
 
 
 def _found(trace: Trace) -> tuple[pl.DataFrame, list[str]]:

@@ -108,7 +108,9 @@ def _recorded(trace: Trace, rank: int) -> tuple[int, int]:
 def _bars(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFrame:
     """The bars of the rank's time, lane after lane, with times since its begin."""
     work, host = _work(trace, rank, begin, begin + length), _host(trace, rank, begin, begin + length)
-    bars = pl.concat([_device_bars(work), _idle(trace, rank, work, (begin, begin + length)), host])
+    stream = pl.format("GPU {} stream {}", "device_id", pl.col("stream_id").fill_null(0))
+    on_device = _as_bars(work, lane=stream, kind="drawn")
+    bars = pl.concat([on_device, _idle(trace, rank, work, (begin, begin + length)), host])
     return bars.filter(begin < _END, pl.col("start_ns") < begin + length).with_columns(
         start_ns=pl.col("start_ns").clip(begin) - begin,
         duration_ns=_END.clip(upper_bound=begin + length) - pl.col("start_ns").clip(begin),
@@ -141,12 +143,6 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     return pl.concat([within, *(part.select(work.columns) for part in (before, after))]).sort(
         "device_id", "stream_id", "start_ns", nulls_last=True
     )
-
-
-def _device_bars(work: pl.DataFrame) -> pl.DataFrame:
-    """A bar for each piece of device work, a lane for each stream."""
-    lane = pl.format("GPU {} stream {}", "device_id", pl.col("stream_id").fill_null(0))
-    return _as_bars(work, lane=lane, kind="drawn")
 
 
 def _as_bars(rows: pl.DataFrame, **own: pl.Expr | str) -> pl.DataFrame:
