@@ -157,7 +157,8 @@ def note_losses(export: Export, diagnostics: Diagnostics) -> None:
     events = export.frame("DIAGNOSTIC_EVENT", wanted(["severity"], ["text"]))
     for severity, message in events.filter(pl.col("severity").is_in(list(codes.SEVERITIES))).iter_rows():
         text = scrub(message or "", owners(export))
-        diagnostics.add(codes.SEVERITIES[severity], f"nsys_{_slug(text)}", f"nsys: {text}")
+        name = "_".join(re.findall(r"[a-z]+", text.lower())[:6]) or "message"  # stable: without numbers
+        diagnostics.add(codes.SEVERITIES[severity], f"nsys_{name}", f"nsys: {text}")
 
 
 def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
@@ -200,8 +201,3 @@ def _about_export(export: Export) -> dict[str, str]:
 
 def _is_version(text: str | None) -> bool:
     return text is not None and re.fullmatch(r"\d+(\.\d+)*", text) is not None
-
-
-def _slug(text: str) -> str:
-    """A stable short name for a message: its first words, without numbers."""
-    return "_".join(re.findall(r"[a-z]+", text.lower())[:6]) or "message"

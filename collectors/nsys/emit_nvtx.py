@@ -46,11 +46,5 @@ def _read(texts: pl.Series) -> pl.DataFrame:
     parsed = parsed.select(pl.all(), kind=pl.when(is_op).then(pl.lit("op")).when(op_id).then(pl.lit("annotation")))
     named = parsed["kind"].is_not_null()
     kept, rows = parsed.filter(named), rows.filter(named)
-    return pl.DataFrame([_spread(column, rows, len(texts)) for column in kept.get_columns()]).with_columns(
-        name=pl.coalesce("name", texts)
-    )
-
-
-def _spread(column: pl.Series, rows: pl.Series, n_rows: int) -> pl.Series:
-    """A column of `n_rows` rows with the values at `rows`, null elsewhere."""
-    return column.clear(n_rows).scatter(rows, column)
+    spread = [column.clear(len(texts)).scatter(rows, column) for column in kept.get_columns()]
+    return pl.DataFrame(spread).with_columns(name=pl.coalesce("name", texts))

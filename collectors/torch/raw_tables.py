@@ -219,13 +219,11 @@ def _direction_and_memory(name: pl.Expr) -> pl.Expr:
 
 
 def _memsets(memsets: pl.DataFrame) -> pl.DataFrame:
-    return _work(memsets).with_columns(
-        each_once(memsets["name"], _filled_memory).alias("memory"), size_bytes=pl.col("size_bytes").fill_null(0)
+    filled = each_once(
+        memsets["name"],
+        lambda name: name.str.extract(_FILLED).str.to_lowercase().replace_strict(_MEMORY, default=None),
     )
-
-
-def _filled_memory(name: pl.Expr) -> pl.Expr:
-    return name.str.extract(_FILLED).str.to_lowercase().replace_strict(_MEMORY, default=None)
+    return _work(memsets).with_columns(filled.alias("memory"), size_bytes=pl.col("size_bytes").fill_null(0))
 
 
 def _work(work: pl.DataFrame) -> pl.DataFrame:

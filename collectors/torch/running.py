@@ -87,13 +87,10 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
             capture.diagnostics.add("info", "killed_later", "the process was killed after its trace had been written")
     # Sidecars of processes that were left out would tell of graphs that the trace does not hold.
     stems = tuple(f"{_stem(report)}." for report, _ in chosen)
-    others = [path for path in folder.iterdir() if path.name.startswith(stems) and not _is_ours(path)]
+    own = (SUFFIX, ".part", ".part.json", ".pt.trace.json")
+    others = [p for p in folder.iterdir() if p.name.startswith(stems) and not p.name.endswith(own)]
     captures = [capture for _, capture in chosen] + (read_captures(others) if others else [])
     return captures, [*notes, *_of_steps(chosen[0][0], settings)]
-
-
-def _is_ours(path: Path) -> bool:
-    return path.name.endswith((SUFFIX, ".part", ".part.json", ".pt.trace.json"))
 
 
 def _trace_of(report: Mapping[str, Any], folder: Path) -> Path:

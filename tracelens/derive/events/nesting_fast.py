@@ -68,7 +68,8 @@ def _hints(spans: pl.DataFrame, order: pl.Series | None) -> object:
     hints = spans["parent_hint"].cast(pl.Int64)
     hints = hints.set(~hints.is_between(0, spans.height - 1), None)
     if order is not None:
-        hints = _places(order).gather(hints.gather(order))
+        places = _back(pl.int_range(len(order), dtype=pl.Int32, eager=True), order)
+        hints = places.gather(hints.gather(order))
     return memory(hints.fill_null(-1), _I32)
 
 
@@ -99,11 +100,6 @@ def _lanes(
         lanes, n_lanes = [dense[: spans.height], dense[spans.height :]], spans.height + calls.height
     one, other = (memory(_ordered(lane, order), _I32) for lane, order in zip(lanes, orders, strict=True))
     return (one, other), n_lanes
-
-
-def _places(order: pl.Series) -> pl.Series:
-    """Each row's place in the time order."""
-    return _back(pl.int_range(len(order), dtype=pl.Int32, eager=True), order)
 
 
 def _of_rows(places: pl.Series, order: pl.Series | None) -> pl.Series:

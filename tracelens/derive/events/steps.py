@@ -161,7 +161,9 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
         pl.when(name.str.contains(words)).then(pl.lit(place, pl.UInt8)) for place, words in enumerate(families)
     )
     number = pl.coalesce(
-        name.str.extract(words).str.extract(r"^(\d+)$") if _has_group(words) else pl.lit(None, pl.String)
+        name.str.extract(words).str.extract(r"^(\d+)$")
+        if pl.select(pl.lit("").str.extract_groups(words)).to_series().struct.fields  # a group at all
+        else pl.lit(None, pl.String)
         for words in families
     )
     # A number past what an integer holds is no count of steps.
@@ -169,11 +171,6 @@ def _by_name(name: pl.Expr, families: list[str]) -> pl.Expr:
     return pl.struct(
         family=pl.when(too_long.fill_null(value=False)).then(None).otherwise(family), number=number.fill_null("")
     )
-
-
-def _has_group(pattern: str) -> bool:
-    """Whether a pattern captures anything."""
-    return pl.select(pl.lit("").str.extract_groups(pattern)).to_series().struct.fields != []
 
 
 def _chosen(found: pl.DataFrame) -> pl.DataFrame:

@@ -53,18 +53,14 @@ _SORTS = (
 )
 
 
-def _only(ops: str) -> str:
-    """A pattern for a name whose every op is one of these or a view."""
-    return rf"^triton_[a-z_]+?_fused(_({ops}|{_VIEW}))+(_[0-9]+)?$"
-
-
 INDUCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"^triton_tem_.*flex_(attention|decoding)|^triton_flex_(attention|decoding)", "attention"),
     ("head", r"^triton_(tem_.*_)?(mm|addmm|bmm|baddbmm|scaled_mm|grouped_mm)(_|$)", "gemm"),
     ("head", r"^triton_(tem_.*_)?convolution(2d)?(_|$)", "conv"),
     ("head", r"^triton_tem_", "unknown"),
     ("head", r"^triton_poi_fused(_[0-9]+)?$", "layout"),
-    *(("head", _only(ops), primitive) for ops, primitive in _SORTS),
+    # Every op of the name is one of these or a view.
+    *(("head", rf"^triton_[a-z_]+?_fused(_({ops}|{_VIEW}))+(_[0-9]+)?$", primitive) for ops, primitive in _SORTS),
     # torch 2.0 named kernels triton__0d1d2d: nothing of the operation is left.
     ("head", r"^triton_[a-z_]+?_fused|^triton__", "fused"),
 )

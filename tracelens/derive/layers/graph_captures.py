@@ -22,6 +22,7 @@ from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 
 EVIDENCE = "graph capture"
+_OP = ("name", "input_shapes")
 _BEGIN, _END = r"^(cuda|cu|hip)StreamBeginCapture", r"^(cuda|cu|hip)StreamEndCapture"
 _MOST_WRONG = 0.05
 """A capture is refused where more of what can be compared differs."""
@@ -88,11 +89,11 @@ def captured_graphs(trace: Trace) -> Captured | None:
         capture=api.str.contains(_BEGIN).cum_sum().over("rank", "process_id"),
         n_ended=api.str.contains(_END).cum_sum().over("rank", "process_id"),
     )
-    ran = trace.select("kernels", "rank", "api_call_id")
+    ran, ops = trace.select("kernels", "rank", "api_call_id"), trace.select("spans", "rank", "span_id", *_OP)
     launches = (
         calls.filter(pl.col("kind") == "kernel_launch", pl.col("capture") == pl.col("n_ended") + 1)
         .join(ran, on=["rank", "api_call_id"], how="anti", maintain_order="left")
-        .join(_ops(trace), on=["rank", "span_id"], how="left", maintain_order="left")
+        .join(ops.rename({"name": "op"}), on=["rank", "span_id"], how="left", maintain_order="left")
         .with_columns(kernel_id=pl.int_range(pl.len(), dtype=pl.Int64))
         .cast({pl.Categorical: pl.String})
     )
@@ -107,10 +108,6 @@ def captured_graphs(trace: Trace) -> Captured | None:
     )  # fmt: skip
     tables = {name: trace.scan(name) for name in TABLES} | {"kernels": TABLES["kernels"].conform(kernels).lazy()}
     return Captured(Trace(trace.manifest, tables), launches)
-
-
-def _ops(trace: Trace) -> pl.DataFrame:
-    return trace.select("spans", "rank", "span_id", "name", "input_shapes").rename({"name": "op"})
 
 
 def _compared(kernels: pl.DataFrame, launches: pl.DataFrame) -> tuple[float, pl.Series | None]:

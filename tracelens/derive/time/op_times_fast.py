@@ -7,7 +7,6 @@ from array import array
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import accumulate
-from typing import Any
 
 import polars as pl
 import pyarrow as pa
@@ -121,15 +120,11 @@ def op_times(trace: Trace) -> list[pl.DataFrame] | None:
 def _names(rank: int, ops: _Ops) -> pl.DataFrame:
     """The result for one rank."""
     with ThreadPoolExecutor(2) as pool:
-        measures = pl.DataFrame(list(pool.map(_measures, ops.measures())), _MEASURES, orient="row")
+        of_each = pool.map(lambda ns: (ns.sum(), ns.mean(), ns.median(), ns.min(), ns.max()), ops.measures())
+        measures = pl.DataFrame(list(of_each), _MEASURES, orient="row")
     names = pl.DataFrame({"name": [*ops.words]}, {"name": pl.String}).hstack(measures).hstack(ops.sums)
     # The other names are of spans that are no ops.
     return names.with_columns(rank=pl.lit(rank, pl.Int32)).filter(pl.col("n_calls") > 0)
-
-
-def _measures(durations: pl.Series) -> tuple[Any, ...]:
-    """Total, mean, median, least and most."""
-    return durations.sum(), durations.mean(), durations.median(), durations.min(), durations.max()
 
 
 def _each(
