@@ -220,8 +220,7 @@ def _direction_and_memory(name: pl.Expr) -> pl.Expr:
 
 def _memsets(memsets: pl.DataFrame) -> pl.DataFrame:
     filled = each_once(
-        memsets["name"],
-        lambda name: name.str.extract(_FILLED).str.to_lowercase().replace_strict(_MEMORY, default=None),
+        memsets["name"], lambda name: name.str.extract(_FILLED).str.to_lowercase().replace_strict(_MEMORY, default=None)
     )
     return _work(memsets).with_columns(filled.alias("memory"), size_bytes=pl.col("size_bytes").fill_null(0))
 

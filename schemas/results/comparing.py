@@ -60,9 +60,7 @@ COMPARE_TIME = Table("compare_time", "A part of a step's time on a device of a r
 ))  # fmt: skip
 
 COMPARE_KERNELS = Table(
-    "compare_kernels",
-    "A kernel by name in two runs.",
-    (RANK, Column("name", STR, "Demangled name."), _CHANGE, *_TIMES),
+    "compare_kernels", "A kernel by name in two runs.", (RANK, Column("name", STR, "Demangled name."), _CHANGE, *_TIMES)
 )
 
 COMPARE_OPS = Table(

@@ -19,12 +19,7 @@ MEMORY_TIMELINE = Table(
         Column("what", STR, "Which of these the row is.", values=("peak", "alive", "time")),
         Column("step", I64, "Step under way; null outside of steps, and for blocks.", nullable=True),
         Column("offset_ns", I64, "Time after the rank's first recorded event of an allocator.", nullable=True),
-        Column(
-            "allocated_bytes",
-            I64,
-            "Bytes allocated; of a moment the most until the next one.",
-            nullable=True,
-        ),
+        Column("allocated_bytes", I64, "Bytes allocated; of a moment the most until the next one.", nullable=True),
         Column("reserved_bytes", I64, "Bytes that the allocator took from the device, likewise.", nullable=True),
         Column("op", STR, "Innermost op around the allocation that made the peak.", nullable=True),
         Column("below", STR, "Innermost op around that one that does more than allocate.", nullable=True),

@@ -79,10 +79,7 @@ def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     at = rows_of(sites["rank"], sites["site_id"], launches.select("rank", "site_id"))
     depths_at = (sites[column].gather(at).fill_null(0) for column in ("op_depth", "python_depth"))
     return launches.select("rank", "host_ns", op_id="op_span_id").with_columns(
-        *depths_at,
-        op=sites["op"].gather(at),
-        layer=sites["module_path"].gather(at),
-        phase=sites["phase"].gather(at),
+        *depths_at, op=sites["op"].gather(at), layer=sites["module_path"].gather(at), phase=sites["phase"].gather(at)
     )
 
 

@@ -8,15 +8,7 @@ from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
 from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.events.steps import STEP_NAME
-from tracelens.derive.time.ranges import (
-    LANE,
-    Ranges,
-    place_work,
-    read_calls,
-    read_ranges,
-    read_work,
-    sums_of_ranges,
-)
+from tracelens.derive.time.ranges import LANE, Ranges, place_work, read_calls, read_ranges, read_work, sums_of_ranges
 from tracelens.errors import MissingTableError
 from tracelens.schemas import DEVICE_WORK
 from tracelens.schemas.results.time import TIME_BY_RANGE

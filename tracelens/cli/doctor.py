@@ -42,12 +42,7 @@ def _nvml(_: str) -> Found:
 
 
 _GENERAL = (
-    Tool(
-        "NVML",
-        "sampling GPU utilisation and memory, through nvidia-ml-py",
-        "comes with the NVIDIA driver",
-        _nvml,
-    ),
+    Tool("NVML", "sampling GPU utilisation and memory, through nvidia-ml-py", "comes with the NVIDIA driver", _nvml),
     Tool(
         "nvidia-ml-py",
         "sampling GPU utilisation and memory while a program is captured",

@@ -11,13 +11,7 @@ import polars as pl
 from tracelens.derive.layers.layer_times import DEVICES
 from tracelens.errors import ToolError, first_line
 from tracelens.measuring.layers import Layers, find_layers
-from tracelens.measuring.protocol import (
-    COMPILED,
-    METHODS,
-    Protocol,
-    check_methods,
-    chosen_configurations,
-)
+from tracelens.measuring.protocol import COMPILED, METHODS, Protocol, check_methods, chosen_configurations
 from tracelens.measuring.variants import Found, Subject, Variant, variants
 from tracelens.plan import compile_module, load_torch
 from tracelens.schemas import TABLES

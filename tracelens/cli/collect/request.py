@@ -43,8 +43,7 @@ Rank = Annotated[
     ),
 ]
 ForceMix = Annotated[
-    bool,
-    typer.Option("--force-mix", help="Put ranks together although they contradict each other; the trace says so."),
+    bool, typer.Option("--force-mix", help="Put ranks together although they contradict each other; the trace says so.")
 ]
 MaxMemory = Annotated[
     str | None,
@@ -66,8 +65,7 @@ OnEngine = Annotated[
     ),
 ]
 MinRanks = Annotated[
-    int,
-    typer.Option(min=0, metavar="N", help="Fail, and write no trace, where fewer ranks can be read."),
+    int, typer.Option(min=0, metavar="N", help="Fail, and write no trace, where fewer ranks can be read.")
 ]
 
 

@@ -72,8 +72,7 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         ),
     ] = False,
     graph: Annotated[
-        bool,
-        typer.Option("--graph", help="COMMAND: record the model's graph, by torch.export, for tracelens advise."),
+        bool, typer.Option("--graph", help="COMMAND: record the model's graph, by torch.export, for tracelens advise.")
     ] = False,
     keep: Annotated[
         Path | None, typer.Option(metavar="DIR", help="COMMAND: keep the profiler's own files there.")

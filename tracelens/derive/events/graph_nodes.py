@@ -27,8 +27,7 @@ def spans_of_nodes(nodes: pl.DataFrame, spans: pl.DataFrame) -> pl.DataFrame:
         )
         is_known = found["start_ns"].is_not_null()
         made = made.with_columns(
-            found["original_id"],
-            *(found[name].zip_with(is_known, made[name]) for name in ("thread_id", "start_ns")),
+            found["original_id"], *(found[name].zip_with(is_known, made[name]) for name in ("thread_id", "start_ns"))
         )
     calls = made.with_columns(duration_ns=pl.lit(0, pl.Int64))
     span = as_rows(nest(spans, calls).call_span).cast(pl.Int64)

@@ -33,8 +33,7 @@ def kernel_times(trace: Trace) -> pl.DataFrame:
         attribute_kernels(trace, in_steps=True)
         .join(n_steps, on="rank")
         .with_columns(
-            pl.col(per_step) / pl.col("n_steps"),
-            n=(pl.col("n_kernels") / pl.col("n_steps")).round().cast(pl.Int64),
+            pl.col(per_step) / pl.col("n_steps"), n=(pl.col("n_kernels") / pl.col("n_steps")).round().cast(pl.Int64)
         )
         .select("rank", "layer", "class_name", "phase", "evidence", "n", *per_step)
     )

@@ -72,10 +72,7 @@ def drop_doubled(stops: Sequence[Stop]) -> list[Stop]:
 
 
 def stack_tables(
-    stops: Sequence[Stop],
-    implementation: str,
-    process_id: int | None = None,
-    rules: Sequence[RoleRule] = DEFAULT_RULES,
+    stops: Sequence[Stop], implementation: str, process_id: int | None = None, rules: Sequence[RoleRule] = DEFAULT_RULES
 ) -> dict[str, pl.DataFrame]:
     """The tables `stacks` and `frames` without rank, of stops that have frames; ids and hits count in order."""
     stacks: list[dict[str, Any]] = []

@@ -103,10 +103,7 @@ def _places(tiles: pl.DataFrame) -> pl.DataFrame:
     """The idle time of tiles, which are by start, by cause and place."""
     ns = pl.col("idle_ns")
     return tiles.group_by("cause", "what").agg(
-        ns.sum(),
-        n_gaps=pl.len().cast(pl.Int64),
-        longest_ns=ns.max(),
-        example_ns=pl.col("start_ns").get(ns.arg_max()),
+        ns.sum(), n_gaps=pl.len().cast(pl.Int64), longest_ns=ns.max(), example_ns=pl.col("start_ns").get(ns.arg_max())
     )
 
 
