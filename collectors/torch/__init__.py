@@ -22,7 +22,7 @@ from tracelens.collectors.torch.sidecar import (
     sidecar_of,
     step_times,
 )
-from tracelens.collectors.torch.stream import GZIP_MAGIC, ByteSource, unzipped
+from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
@@ -34,6 +34,7 @@ from tracelens.storage.store import Store
 from tracelens.trace.capture import Capture, Diagnostics, Place
 from tracelens.trace.collector import Collector, Tool
 from tracelens.trace.same_run import WORLD_SIZE
+from tracelens.trace.sidecars import unzipped
 
 KIND = "torch"
 _JSON_START = re.compile(rb"^(?:\xef\xbb\xbf)?\s*[{\[]")
@@ -65,9 +66,7 @@ _REASONS = {
 
 def sniff(path: Path, head: bytes) -> bool:
     """Whether the content could be a Chrome trace: JSON, plain or gzip."""
-    return (
-        not is_sidecar(path) and _JSON_START.match(unzipped(head) if head.startswith(GZIP_MAGIC) else head) is not None
-    )
+    return not is_sidecar(path) and _JSON_START.match(unzipped(head)) is not None
 
 
 def read(path: Path, folder: Path | None = None) -> list[Capture]:

@@ -74,11 +74,8 @@ def _bare_words(text: bytes) -> bytes:
 def _is_json(token: bytes) -> bool:
     if token.startswith(b'"') or token in {b"true", b"false", b"null"}:
         return True
-    return _NUMBER.fullmatch(token) is not None and (len(token) < 300 or b"e" not in token.lower()) and _fits(token)
-
-
-def _fits(token: bytes) -> bool:
-    return b"e" not in token.lower() or math.isfinite(float(token))
+    is_plain = b"e" not in token.lower()
+    return _NUMBER.fullmatch(token) is not None and (is_plain or (len(token) < 300 and math.isfinite(float(token))))
 
 
 def _inner_quotes(text: bytes) -> bytes:

@@ -16,7 +16,6 @@ from tracelens.trace.capture import Diagnostics, SourceFile
 GZIP_MAGIC = b"\x1f\x8b"
 READ_BYTES = 1 << 20
 _GZIP_WINDOW = 31
-_SNIFF_BYTES = 4096
 _CAREFUL_BYTES = 512
 
 
@@ -148,14 +147,6 @@ class _Members:
 def _isal() -> Any:
     """Isal's zlib where it is installed, else Python's own."""
     return importlib.import_module("isal.isal_zlib") if importlib.util.find_spec("isal") else zlib
-
-
-def unzipped(head: bytes) -> bytes:
-    """The decompressed content of a gzip file's first bytes, as far as they can be read."""
-    try:
-        return zlib.decompressobj(_GZIP_WINDOW).decompress(head, _SNIFF_BYTES)
-    except zlib.error:
-        return b""
 
 
 def _up_to_damage(inflater: "zlib._Decompress", data: bytes) -> bytes:

@@ -38,6 +38,7 @@ class Sidecar(msgspec.Struct, frozen=True, kw_only=True):
 
 _VERSION = 1
 _GZIP_MAGIC = b"\x1f\x8b"
+_SNIFF_BYTES = 4096
 _LARGEST_BYTES = 1 << 30
 """A limit for damaged files: a sidecar of a model with ten thousand kernels has a few megabytes."""
 
@@ -49,7 +50,7 @@ def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
     """
 
     def sniff(path: Path, head: bytes) -> bool:
-        return not path.is_dir() and f'"tracelens-{sidecar.kind}"'.encode() in _unzipped(head)[:256]
+        return not path.is_dir() and f'"tracelens-{sidecar.kind}"'.encode() in unzipped(head)[:256]
 
     def read(path: Path) -> list[Capture]:
         found = _decoded(path, sidecar)
@@ -81,12 +82,12 @@ def sidecar_collector(sidecar: type[Sidecar], beside: str) -> Collector:
     )
 
 
-def _unzipped(head: bytes) -> bytes:
-    """The beginning of a file's content, plain or gzip; empty where it is damaged."""
+def unzipped(head: bytes) -> bytes:
+    """The beginning of a file's content by its first bytes, plain or gzip; empty where it is damaged."""
     if not head.startswith(_GZIP_MAGIC):
         return head
     try:
-        return zlib.decompressobj(wbits=31).decompress(head, 256)
+        return zlib.decompressobj(wbits=31).decompress(head, _SNIFF_BYTES)
     except zlib.error:
         return b""
 
