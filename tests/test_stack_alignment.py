@@ -5,11 +5,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from tracelens.analyses.stack_alignment import notes, stack_alignment
+from tracelens.analyses.stack_alignment import STACK_ALIGNMENT, notes, stack_alignment
 from tracelens.collectors import gdb
 from tracelens.errors import MissingTableError, TracelensError, UsageError
 from tracelens.schemas import TABLES
-from tracelens.schemas.results.stacks import STACK_ALIGNMENT
 from tracelens.trace import Trace
 from tracelens.trace.capture import Manifest
 

@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.derive.columns.ratios import speedup, which_side
 from tracelens.derive.comparing.aligned_kernels import aligned_kernels
 from tracelens.derive.events.ancestry import nearest_row
 from tracelens.derive.events.span_trees import with_trees
@@ -43,17 +44,15 @@ def reconcile(base: Trace, other: Trace) -> pl.DataFrame:
     tells = [pl.any_horizontal(pl.col(f"{c}{end}").is_not_null() for c in _TOLD) for end in ("", "_other")]
     rows = rows.with_columns(
         *(pl.coalesce(f"{column}_other", column).alias(column) for column in _OWN),
-        match=pl.when(pl.col("base_id").is_null()).then(pl.lit("only_other"))
-        .when(pl.col("other_id").is_null()).then(pl.lit("only_base")).otherwise(pl.lit("aligned")),
+        match=which_side("base_id", "other_id", ("only_base", "only_other", "aligned")),
         evidence=pl.when(tells[0] & tells[1]).then(pl.lit("both captures"))
         .when(tells[0] | tells[1]).then(pl.lit("other capture")).otherwise(pl.lit("none")),
     )  # fmt: skip
     time = [pl.col(f"{side}_ns").sum().alias(f"{side}_duration_total_ns") for side in ("base", "other")]
     sums = rows.group_by("rank", "match", "evidence", *_OWN).agg(*time, n_kernels=pl.len())
     base_ns, other_ns = pl.col("base_duration_total_ns"), pl.col("other_duration_total_ns")
-    ratio = pl.when((base_ns > 0) & (other_ns > 0)).then(other_ns / base_ns)
     ordered = sums.sort(other_ns + base_ns, "rank", "match", *_OWN, descending=[True] + [False] * (2 + len(_OWN)))
-    return RECONCILE.conform(ordered.with_columns(other_over_base=ratio))
+    return RECONCILE.conform(ordered.with_columns(other_over_base=speedup(other_ns, base_ns)))
 
 
 def _told(trace: Trace, side: str) -> pl.DataFrame:

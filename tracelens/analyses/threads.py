@@ -4,10 +4,13 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.derive.columns.ratios import over
 from tracelens.derive.time.thread_times import thread_times
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.time import THREADS
 from tracelens.trace import Trace
+
+_PARTS = ("wait", "op", "api", "python", "unrecorded")
 
 
 def threads(trace: Trace) -> pl.DataFrame:
@@ -21,9 +24,8 @@ def threads(trace: Trace) -> pl.DataFrame:
             "threads needs spans or api_calls, both empty here; tracelens collect torch or nsys gives them"
         )
     found = thread_times(trace)
-    window = pl.when(pl.col("window_ns") > 0).then(pl.col("window_ns"))
-    parts = ("wait", "op", "api", "python", "unrecorded")
-    found = found.with_columns((pl.col(f"{part}_ns") / window).alias(f"{part}_frac") for part in parts)
+    shares = (over(pl.col(f"{part}_ns"), pl.col("window_ns")).alias(f"{part}_frac") for part in _PARTS)
+    found = found.with_columns(shares)
     order = ["rank", "op_ns", "api_ns", "python_ns", "process_id", "thread_id"]
     return THREADS.conform(found.sort(order, descending=[False, True, True, True, False, False]))
 

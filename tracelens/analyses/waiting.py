@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Chart, SplitBars
+from tracelens.derive.columns.ratios import over
 from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.requiring import require_matched
 from tracelens.derive.ranks.waiting import waiting_pairs, waits_by_step
@@ -32,8 +33,9 @@ def waiting(trace: Trace) -> pl.DataFrame:
     most = most.select("rank", "awaited_rank", awaited_ns="exposed_ns")
     window = break_down(trace).frame.filter(pl.col("step").is_null()).group_by("rank").agg(pl.col("window_ns").max())
     found = each.join(whole, on="rank").join(most, on="rank", how="left").join(window, on="rank", how="left")
-    share = pl.when(pl.col("window_ns") > 0).then(pl.col("exposed_ns") / pl.col("window_ns"))
-    found = found.with_columns(exposed_frac=share).sort("exposed_ns", "rank", descending=[True, False])
+    found = found.with_columns(exposed_frac=over(pl.col("exposed_ns"), pl.col("window_ns"))).sort(
+        "exposed_ns", "rank", descending=[True, False]
+    )
     return WAITING.conform(found)
 
 

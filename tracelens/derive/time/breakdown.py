@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 import polars as pl
 
 from tracelens.derive.columns.lookup import by_value
+from tracelens.derive.columns.ratios import over
 from tracelens.derive.ranks.matching import match_collectives
 from tracelens.derive.ranks.waiting import WAITS, waits_by_step
 from tracelens.derive.time.completing import activities_of, steps_of
@@ -109,9 +110,9 @@ def _break_down(trace: Trace) -> Breakdown:
         exposed_copy_ns=pl.col("all_ns") - pl.col("kernels_ns"),
         idle_ns=pl.col("window_ns") - pl.col("all_ns"),
     )
-    window = pl.when(pl.col("window_ns") > 0).then(pl.col("window_ns"))
     shares = ["compute", "exposed_communication", "exposed_copy", "idle"]
-    frame = frame.with_columns((pl.col(f"{name}_ns") / window).alias(f"{name}_frac") for name in shares)
+    window = pl.col("window_ns")
+    frame = frame.with_columns(over(pl.col(f"{name}_ns"), window).alias(f"{name}_frac") for name in shares)
     return Breakdown(TIME_BREAKDOWN.conform(frame.sort("rank", "device_id", "step", nulls_last=False)), sums, places)
 
 

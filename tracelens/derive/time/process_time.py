@@ -5,6 +5,7 @@ from weakref import WeakKeyDictionary
 import polars as pl
 
 from tracelens.derive.columns.cutting import cut_rows
+from tracelens.derive.columns.ratios import over
 from tracelens.derive.time.completing import activities_of, steps_of
 from tracelens.derive.time.op_times import op_times
 from tracelens.errors import MissingTableError
@@ -153,8 +154,8 @@ def _sums(tiles: pl.DataFrame) -> pl.DataFrame:
     whole = tiles.select(pl.lit(None, pl.Int64).alias("step"), *measures)
     of_steps = tiles.drop_nulls("step").group_by("step").agg(measures).sort("step")
     none = ("communication", "copy", "exposed_communication", "exposed_copy")
-    window = pl.when(pl.col("window_ns") > 0).then(pl.col("window_ns"))
+    window = pl.col("window_ns")
     return pl.concat([whole, of_steps]).with_columns(
         *(pl.lit(0, pl.Int64).alias(f"{name}_ns") for name in none),
-        *((pl.col(f"{name}_ns") / window).alias(f"{name}_frac") for name in ("compute", "idle")),
+        *(over(pl.col(f"{name}_ns"), window).alias(f"{name}_frac") for name in ("compute", "idle")),
     )
