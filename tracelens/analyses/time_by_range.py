@@ -7,6 +7,7 @@ import polars as pl
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
 from tracelens.derive.columns.intervals import END, covered_by, union
+from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.events.steps import STEP_NAME
 from tracelens.derive.time.ranges import LANE, Ranges, place_work, read_calls, read_ranges, read_work, sums_of_ranges
 from tracelens.errors import MissingTableError
@@ -35,10 +36,10 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
             "time_by_range needs annotations or NVTX ranges, and this trace has none; mark parts of the program with "
             "torch.profiler.record_function (tracelens collect torch) or torch.cuda.nvtx.range (tracelens collect nsys)"
         )
-    found = []
-    for (rank,), own in ranges.group_by("rank", maintain_order=True):
-        mine = _of_rank(work, rank)
-        placed = place_work(own, _of_rank(calls, rank), mine)
+    found, works, called = [], dict(by_value(work, "rank")), dict(by_value(calls, "rank"))
+    for rank, own in by_value(ranges, "rank"):
+        mine = works.get(rank, work.clear())
+        placed = place_work(own, called.get(rank, calls.clear()), mine)
         rows = pl.concat([_rows_of_ranges(placed, mine), _rows_outside(placed)], how="diagonal")
         found.append(rows.with_columns(rank=pl.lit(rank, pl.Int32)))
     is_step = pl.col("name").str.contains(STEP_NAME).fill_null(value=False)
@@ -47,11 +48,6 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
     )
     frame = pl.concat(found).with_columns(is_step=is_step)
     return TIME_BY_RANGE.conform(frame.sort(*order, descending=list(order.values())))
-
-
-def _of_rank(frame: pl.DataFrame, rank: object) -> pl.DataFrame:
-    """The rows of a rank, which mostly are all."""
-    return frame if frame["rank"].min() == rank == frame["rank"].max() else frame.filter(pl.col("rank") == rank)
 
 
 def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 
 import polars as pl
+
+from tracelens.derive.columns.lookup import by_value
 
 _HAS_ID = pl.col("correlation_id").fill_null(0) != 0
 """CUPTI writes 0 for no correlation."""
@@ -26,15 +27,15 @@ class Callers:
         )
         self._is_graph = calls["kind"] == "graph_launch"
         columns = ("row", "correlation_id", "start_ns", "duration_ns", "kind")
-        self._processes = {
-            process: _Process(part) for process, part in _by_process(calls.with_row_index("row"), columns)
-        }
+        own = calls.with_row_index("row").select("process_id", *columns).drop_nulls("process_id")
+        self._processes = {process: _Process(part) for process, part in by_value(own, "process_id")}
 
     def link(self, work: pl.DataFrame) -> pl.DataFrame:
         """The work with api_call_id, span_id, step and link, and site_id where the calls have it."""
         row = pl.repeat(None, work.height, dtype=pl.get_index_type(), eager=True)
         is_before = pl.repeat(False, work.height, dtype=pl.Boolean, eager=True)
-        for process, part in _by_process(work.with_row_index("row"), ("row", "correlation_id", "start_ns")):
+        own = work.with_row_index("row").select("row", "process_id", "correlation_id", "start_ns")
+        for process, part in by_value(own.drop_nulls("process_id"), "process_id"):
             calls = self._processes.get(process)
             if calls is not None and part.height == work.height:
                 row, is_before = calls.rows_of(part["correlation_id"]), calls.is_before(part)
@@ -98,17 +99,6 @@ class _RowsById:
         place = self._ids.search_sorted(wanted)
         place = place.set(place >= len(self._ids), None)
         return self._rows.gather(place.set(self._ids.gather(place).ne_missing(wanted), None))
-
-
-def _by_process(frame: pl.DataFrame, columns: tuple[str, ...]) -> Iterator[tuple[object, pl.DataFrame]]:
-    """The rows of each process, with these columns."""
-    process = frame["process_id"]
-    if process.min() == process.max():
-        if frame.height:
-            yield process.min(), frame.select(columns)
-        return
-    for found in process.unique(maintain_order=True).drop_nulls():
-        yield found, frame.lazy().filter(pl.col("process_id") == found).select(columns).collect()
 
 
 def fill_process(work: pl.DataFrame, calls: pl.DataFrame, fallback: int) -> pl.DataFrame:
