@@ -27,16 +27,12 @@ def recorded_inputs(trace: Trace, spans: pl.DataFrame) -> pl.DataFrame:
     element type and size among the op's tensors: a copy converts, so the type of one may come with the size of another.
     """
     columns = ["rank", "span_id", "input_shapes", "input_dtypes"]
-    recorded = trace.scan("spans")
-    if not spans.height or not {*columns} <= {*recorded.collect_schema().names()}:
+    if not spans.height:
         return pl.DataFrame(schema=_SCHEMA)
     wanted = spans.select("rank", "span_id").drop_nulls().unique()
-    rows = (
-        recorded.select(columns)
-        .filter(pl.col("span_id").is_in(wanted["span_id"].implode()) & pl.col("input_dtypes").is_not_null())
-        .collect()
-        .join(wanted, on=["rank", "span_id"], how="semi")
-    )
+    is_asked = pl.col("span_id").is_in(wanted["span_id"].implode()) & pl.col("input_dtypes").is_not_null()
+    rows = trace.select("spans", *columns, where=is_asked).cast({pl.Categorical: pl.String})
+    rows = rows.join(wanted, on=["rank", "span_id"], how="semi")
     distinct = rows.select("input_shapes", "input_dtypes").unique()
     inputs = pl.Series([_inputs(*row) for row in distinct.iter_rows()], dtype=_INPUTS)
     known = distinct.with_columns(inputs=inputs).filter(pl.col("inputs").list.len() > 0)

@@ -6,7 +6,6 @@ CUDA nothing; there a capture is taken for a graph's if it has as many launches,
 with the kernels that ran.
 """
 
-import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from tracelens.derive.kernels.recorded_dtypes import listed
 from tracelens.derive.layers.aligning import align
 from tracelens.derive.layers.provenance import MAIN, runs_as
 from tracelens.derive.layers.replays import PAIRS
@@ -185,11 +185,7 @@ def _blocks(shapes: list[list[int]], of_a_block: int) -> int:
     return math.ceil(n_elements / of_a_block)
 
 
-def _shapes(text: object) -> list[list[int]]:
+def _shapes(text: str | None) -> list[list[int]]:
     """The shapes of an op's tensors; the other inputs, and tensors without dimensions, are left out."""
-    try:
-        found = json.loads(str(text or "[]"))
-    except (ValueError, RecursionError):
-        return []
-    lists = (shape for shape in found if isinstance(shape, list)) if isinstance(found, list) else ()
+    lists = (shape for shape in listed(text) if isinstance(shape, list))
     return [shape for shape in lists if shape and all(type(n) is int and n > 0 for n in shape)]
