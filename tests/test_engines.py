@@ -283,6 +283,41 @@ def test_a_bad_file_costs_its_rank(sources: Path, tmp_path: Path, capsys: pytest
     assert (trace.manifest.ranks, trace.manifest.complete) == ([0, 2], False)
 
 
+def test_damaged_gzip_costs_its_rank_wherever_it_is(
+    sources: Path, store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    for name in ("rank00", "rank02"):
+        (raw / f"{name}.json.gz").write_bytes((sources / f"{name}.json.gz").read_bytes())
+    (raw / "rank01.json.gz").write_bytes(b"\x1f\x8b no gzip after all")
+    (raw / "notes.txt").write_text("no trace")
+    place = import_module("obstore").store.from_url(store, client_options={"allow_http": True})
+    for file in raw.iterdir():
+        import_module("obstore").put(place, f"damaged/{file.name}", file.read_bytes())
+    given: tuple[list[Any], ...] = (sorted(raw.glob("rank*")), [f"{store}/damaged"])
+    for at, paths in enumerate(given):
+        target = tmp_path / f"{at}.tracelens"
+        done = command_line(capsys, "collect", "files", *paths, "--min-ranks", 2, "--out", target)
+        (error,) = [line for line in done.err.splitlines() if line.startswith("error: ")]
+        assert done.code == 1
+        assert "rank01.json.gz: found gzip of none of these, or damaged, expected one of: " in error
+        assert (tl.open(target).manifest.ranks, tl.open(target).manifest.complete) == ([0, 2], False)
+
+
+def test_a_trace_in_a_store_is_exported(
+    sources: Path, store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"{store}/exported.tracelens"
+    tl.collect(sources / "rank03.json.gz").write(url)
+    done = command_line(capsys, "export", url, "--to", "folded", "--out", tmp_path / "t.folded")
+    assert (done.code, done.out) == (0, "")
+    assert (tmp_path / "t.folded").read_text().endswith("gemm 103000\n")
+    to_store = command_line(capsys, "export", url, "--to", "folded", "--out", f"{store}/t.folded")
+    assert (to_store.code, to_store.err.count("\n")) == (1, 1)
+    assert "results are written to local files" in to_store.err
+
+
 def test_of_two_drivers_one_wins(sources: Path, store: str) -> None:
     job = Job(sources, f"{store}/two.tracelens")
     won: list[Trace] = []

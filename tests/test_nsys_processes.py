@@ -1,9 +1,13 @@
 """Processes of one nsys file as ranks: a real capture with every second call and its work given to a second process."""
 
+import pickle
 import shutil
 import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from contextvars import Context
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,7 +17,10 @@ from tests import nsys_exports
 from tests.command_line import command_line
 from tests.nsys_exports import KERNEL, MEMCPY, NVTX, RUNTIME, packed
 from tests.sources import SAMPLES
+from tracelens.cli.collect import request
 from tracelens.collectors import nsys
+from tracelens.jobs.job import Work, attempted
+from tracelens.jobs.tasks import Task
 
 SAMPLE = SAMPLES / "nsys" / "eager_resnet50.sqlite"
 FIRST, SECOND, LAUNCHER = 462, 7001, 400
@@ -52,6 +59,24 @@ def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def read(path: Path, choice: str) -> tl.Trace:
     with nsys.ranked_by(choice):
         return tl.collect(path)
+
+
+def test_a_task_reads_by_the_word_that_was_chosen(
+    export: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def elsewhere(tasks: Sequence[Task], work: Work) -> Iterator[tuple[Task, Any]]:
+        """As a process does that knows of the driver only what it is sent."""
+        for task in tasks:
+            yield task, Context().run(attempted, task, pickle.loads(pickle.dumps(work)))  # noqa: S301 - ours
+
+    monkeypatch.setattr(request, "_engine", lambda *_: elsewhere)
+    for word, ranks in (("file", [0]), ("process", [0, 1])):
+        target = tmp_path / f"{word}.tracelens"
+        words = ("--rank-by", word, "--engine", "local", "--out", target)
+        assert command_line(capsys, "collect", "nsys", export, *words).code == 0
+        assert tl.open(target).manifest.ranks == ranks
+    done = command_line(capsys, "collect", "nsys", "--engine", "local", "--", "true")
+    assert (done.code, done.err) == (2, "error: --engine belongs to a capture of FILES; leave it out here\n")
 
 
 def test_totals_of_the_ranks_are_the_files(export: Path) -> None:

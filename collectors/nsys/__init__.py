@@ -2,7 +2,7 @@
 
 from tracelens.collectors.nsys.collector import KIND, read, sniff
 from tracelens.collectors.nsys.live import run
-from tracelens.collectors.nsys.processes import RANK_BY, ranked_by
+from tracelens.collectors.nsys.processes import CHOSEN, RANK_BY, ranked_by
 from tracelens.collectors.nsys.tool import INSTALL, look_for_nsys
 from tracelens.running.tools import package
 from tracelens.trace.collector import Collector, Tool
@@ -29,6 +29,7 @@ COLLECTOR = Collector(
             package,
         ),
     ),
+    reading=CHOSEN,
 )
 
 __all__ = ["COLLECTOR", "KIND", "RANK_BY", "ranked_by", "read", "run", "sniff"]

@@ -12,7 +12,7 @@ from tracelens.trace.capture import Diagnostics
 
 RANK_BY = ("auto", "process", "file")
 """Choices of what is a rank: auto takes processes where those with kernels sit on different devices, else the file."""
-_chosen: ContextVar[str] = ContextVar("rank_by", default="auto")
+CHOSEN: ContextVar[str] = ContextVar("rank_by", default="auto")
 
 _EVERY = -2
 
@@ -22,11 +22,11 @@ def ranked_by(choice: str) -> Iterator[None]:
     """Read files meanwhile with one of RANK_BY. Raises UsageError for any other word."""
     if choice not in RANK_BY:
         raise UsageError(f"--rank-by {choice}: what a rank is can be {', '.join(RANK_BY)}")
-    token = _chosen.set(choice)
+    token = CHOSEN.set(choice)
     try:
         yield
     finally:
-        _chosen.reset(token)
+        CHOSEN.reset(token)
 
 
 def by_process(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> list[dict[str, pl.DataFrame]]:
@@ -37,7 +37,7 @@ def by_process(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> list[d
     owners = _owners(raw)
     processes = owners["process_id"].unique(maintain_order=True)
     apart = owners["gpu_id"].n_unique() == owners.height
-    if len(processes) < 2 or _chosen.get() == "file" or (_chosen.get() == "auto" and not apart):
+    if len(processes) < 2 or CHOSEN.get() == "file" or (CHOSEN.get() == "auto" and not apart):
         return [raw]
     ranks = [_rank_of(name, frame, processes, owners) for name, frame in raw.items()]
     others = sum(int((rank == -1).sum()) for name, rank in zip(raw, ranks, strict=True) if name in TABLES)

@@ -279,7 +279,7 @@ def _what_it_is(head: bytes) -> str:
     """A line on what was found where a trace was expected, and what to do."""
     expected = "expected a torch.profiler Chrome trace (JSON with traceEvents)"
     if not head.strip():
-        return f"{expected}, found an empty file; export again with prof.export_chrome_trace(path)"
+        return f"{expected}, found an empty file, or damaged gzip; export again with prof.export_chrome_trace(path)"
     start = head.lstrip(_BOM).lstrip()[:1]
     if start not in (b"{", b"["):
         return f"{expected}, found something that is not JSON; see tracelens collect --help for what can be read"

@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from tracelens.storage.folders import OwnFolder
 from tracelens.storage.objects import Listed, Objects
 from tracelens.trace import Trace
 from tracelens.trace.capture import Capture, key_of
+from tracelens.trace.collector import read_by
 from tracelens.trace.combine import combine, installed_version
 from tracelens.trace.fetching import PREFIX, addressed, fetch
 from tracelens.trace.objects import RANKS, json_bytes, upload
@@ -32,10 +33,14 @@ class TargetError(SourceError):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Requests that change what is in the tables: the profiler whose events are kept, and the pattern of steps."""
+    """Requests that change what is in the tables: the profiler whose events are kept, and the pattern of steps.
+
+    `reading` has the words that sources are read by, by kind of collector.
+    """
 
     events: str | None = None
     step: str | None = None
+    reading: dict[str, str] = field(default_factory=dict)
 
 
 class RankRecord(msgspec.Struct, frozen=True):
@@ -94,7 +99,7 @@ def collect_rank(task: Task, target: str, options: Options, attempt: str | None 
         folder = Path(own)
         files: dict[Path, str] = {}
         try:
-            captures = _read(task, folder, files)
+            captures = _read(task, folder, files, options.reading)
             bounds = [bound for bound in map(extent_of, captures) if bound is not None]
             trace = combine(captures, ranks=task.ranks, events=options.events, is_one_run=True)  # judged with all
             if options.step is not None:
@@ -111,12 +116,13 @@ def collect_rank(task: Task, target: str, options: Options, attempt: str | None 
             raise TargetError(str(error)) from None
 
 
-def _read(task: Task, folder: Path, files: dict[Path, str]) -> list[Capture]:
+def _read(task: Task, folder: Path, files: dict[Path, str], reading: dict[str, str]) -> list[Capture]:
     """The captures of the sources, their large tables in the folder; `files` gets the sources' places."""
     files |= _fetched(task, folder)
     given = [folder / "0" / task.folder] if task.folder else [*files]
     skipped: list[Path] = []
-    captures = read_into(folder / "read", sources_of(given, task.kind, skipped), None, lambda _: None)
+    with read_by(reading):
+        captures = read_into(folder / "read", sources_of(given, task.kind, skipped), None, lambda _: None)
     note_skipped(captures, skipped)
     for one in task.sources:
         if url_of(one.place) is None and local(Path(one.place)).etag != one.etag:

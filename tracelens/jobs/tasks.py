@@ -1,6 +1,7 @@
 """The tasks of a job: the sources to read, mostly one a task, listed and told apart by their first bytes."""
 
 import re
+import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from tracelens.trace.sources import HEAD_BYTES, Paths, given_paths, sources_of
 
 _TABLES = (".parquet", ".arrow")
 """Endings of files that are a source together, in a folder of their own."""
+_GZIP, _UNPACKED_BYTES = b"\x1f\x8b", 4096
+"""How gzip begins, and of how many of its bytes something can be unpacked, unless they are damaged."""
 _RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 
 
@@ -95,11 +98,37 @@ def _together(tasks: Sequence[Task]) -> list[Task]:
 
 def _local(path: Path, kind: str | None, skipped: list[str]) -> list[tuple[bool, Task]]:
     strange: list[Path] = []
-    found = [
-        (collector.is_profiler, Task((local(file),), (), kind)) for collector, file in sources_of(path, kind, strange)
-    ]
+    found = [(is_profile, Task((local(file),), (), kind)) for file, is_profile in _chosen(path, kind, strange)]
     skipped += [file.name for file in strange]
     return found
+
+
+def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Path, bool]]:
+    """The files to read for a path, by name, and whether each is a profiler's.
+
+    Damaged gzip is among them, for a task that says so and costs its rank alone. Files of a folder that are no traces
+    are appended to `strange`. Raises SourceError for a path without anything to read.
+    """
+    files = [path] if path.is_file() else path.iterdir() if path.is_dir() else ()
+    found = {file: True for file in files if file.is_file() and _is_damaged(file)}
+    left: list[Path] = []
+    try:
+        found |= {file: collector.is_profiler for collector, file in sources_of(path, kind, left)}
+    except SourceError:
+        if not found:
+            raise
+    strange += [file for file in left if file not in found]
+    return sorted(found.items())
+
+
+def _is_damaged(file: Path) -> bool:
+    """Whether the file begins as gzip, of which nothing can be unpacked."""
+    with file.open("rb") as stream:
+        head = stream.read(_UNPACKED_BYTES)
+    try:
+        return head.startswith(_GZIP) and not zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, 1)
+    except zlib.error:
+        return True
 
 
 def local(path: Path) -> Listed:
@@ -123,14 +152,14 @@ def _remote(url: str, kind: str | None, skipped: list[str]) -> list[tuple[bool, 
         top = folder / name if is_itself else folder
         strange: list[Path] = []
         try:
-            chosen = sources_of(top, kind, strange)
+            chosen = _chosen(top, kind, strange)
         except SourceError as error:
             raise SourceError(addressed(str(error), {top: url})) from None
     known = {one.name: one for one in [*members, *more]}
     found = []
-    for collector, file in chosen:
+    for file, is_profile in chosen:
         own_beside = tuple(known[path.name] for path in beside(file) if path.name in known)
-        found.append((collector.is_profiler, Task((known[file.name],), own_beside, kind)))
+        found.append((is_profile, Task((known[file.name],), own_beside, kind)))
     read_along = {one.name for _, task in found for one in task.beside}
     skipped += [file.name for file in strange if file.name not in read_along]
     return found

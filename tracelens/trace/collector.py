@@ -1,6 +1,8 @@
 """The declaration of a collector, and the registry of all collectors by name."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -50,7 +52,7 @@ class Collector:
     they exist. `read_several(paths, folder, limit_bytes, tell)`: reads
     several files within a memory limit, storing finished tables in the folder. `run(command, ...)`: runs a program
     under the collector. `endings`: endings of its sources' file names, which a trace's name leaves out. `tools`: the
-    programs and packages that it uses.
+    programs and packages that it uses. `reading`: a word that its sources are read by, where the user may choose one.
     """
 
     kind: str
@@ -67,6 +69,7 @@ class Collector:
     run: Callable[..., Run] | None = None
     endings: Sequence[str] = ()
     tools: Sequence[Tool] = ()
+    reading: ContextVar[str] | None = None
 
 
 COLLECTORS: dict[str, Collector] = {}
@@ -74,6 +77,25 @@ COLLECTORS: dict[str, Collector] = {}
 
 Where several profilers captured a rank, the first one's events are kept unless another is asked for.
 """
+
+
+def reading_words() -> dict[str, str]:
+    """The words that sources are read by at present, by kind of collector."""
+    return {kind: one.reading.get() for kind, one in COLLECTORS.items() if one.reading is not None}
+
+
+@contextmanager
+def read_by(words: Mapping[str, str]) -> Iterator[None]:
+    """Read sources meanwhile by these words, as `reading_words` returned them in another process."""
+    known = [
+        (one.reading, words[kind]) for kind, one in COLLECTORS.items() if one.reading is not None and kind in words
+    ]
+    tokens = [(reading, reading.set(word)) for reading, word in known]
+    try:
+        yield
+    finally:
+        for reading, token in tokens:
+            reading.reset(token)
 
 
 def how_to_fill(table: str) -> str:

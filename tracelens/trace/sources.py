@@ -143,4 +143,6 @@ def _described(path: Path, head: bytes) -> str:
         return "a directory"
     if not head.strip():
         return "an empty file"
+    if head.startswith(b"\x1f\x8b"):
+        return "gzip of none of these, or damaged"
     return f"a file that starts with {head[:24]!r}"

@@ -63,6 +63,10 @@ def collect_one_kind(  # noqa: PLR0913 - one parameter an option
     force: Force = False,
     rank: Rank = None,
     force_mix: ForceMix = False,
+    engine: OnEngine = None,
+    address: Address = None,
+    min_ranks: MinRanks = 0,
 ) -> None:
     """Collect sources of one kind, or run a program under their collector."""
-    read_or_run(context, files, Request(out, force, rank, force_mix=force_mix))
+    request = Request(out, force, rank, None, None, None, force_mix, engine, address, min_ranks)
+    read_or_run(context, files, request)

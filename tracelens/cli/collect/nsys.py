@@ -5,8 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
-from tracelens.cli.collect.request import Force, ForceMix, Out, Rank, Request, read_or_run
-from tracelens.cli.io import Step
+from tracelens.cli.collect.request import (
+    Force,
+    ForceMix,
+    MinRanks,
+    OnEngine,
+    Out,
+    Rank,
+    Request,
+    read_or_run,
+)
+from tracelens.cli.io import Address, Step
 from tracelens.collectors import nsys as nsys_collector
 from tracelens.collectors.nsys import live
 
@@ -29,6 +38,9 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
     rank: Rank = None,
     force_mix: ForceMix = False,
     step: Step = None,
+    engine: OnEngine = None,
+    address: Address = None,
+    min_ranks: MinRanks = 0,
     rank_by: Annotated[
         str,
         typer.Option(
@@ -70,5 +82,6 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
         recorded = live.Options(trace, capture_range, tuple(nsys_option or ()))
         return {"options": recorded, "nsys": nsys, "keep": keep, "raw": target.with_suffix(".qdstrm")}
 
+    request = Request(out, force, rank, None, None, step, force_mix, engine, address, min_ranks)
     with nsys_collector.ranked_by(rank_by):
-        read_or_run(context, files, Request(out, force, rank, step=step, force_mix=force_mix), _OF_A_COMMAND, options)
+        read_or_run(context, files, request, _OF_A_COMMAND, options)

@@ -18,7 +18,7 @@ from tracelens.jobs.ranks import Options
 from tracelens.running.program import script_name
 from tracelens.storage.addresses import shown, url_of
 from tracelens.trace import Trace
-from tracelens.trace.collector import COLLECTORS
+from tracelens.trace.collector import COLLECTORS, reading_words
 from tracelens.trace.combine import combine
 from tracelens.trace.directory import build_folder, check_target
 from tracelens.trace.fetching import fetched
@@ -110,6 +110,7 @@ def read_or_run(
         refuse_options(context, of_a_command, "a COMMAND")
         write_files(files, name, request)
         return
+    refuse_options(context, ("engine", "address", "min_ranks"), "FILES")
     target = request.out or Path(f"{script_name(command)}.tracelens")
     more = options(target if url_of(target) is None else Path(target.name))
     check_target(target, force=request.force)
@@ -166,7 +167,7 @@ def _engine(request: Request, limit_bytes: int | None) -> Engine:
 
 def _write_job(paths: list[Path], target: Path, kind: str | None, request: Request, engine: Engine) -> None:
     """Collect the sources rank by rank; one that cannot be read costs its ranks, and the command exits with 1."""
-    options = Options(request.events, request.step)
+    options = Options(request.events, request.step, reading_words())
     job = Job(
         paths,
         shown(target),
