@@ -1,4 +1,4 @@
-"""The advisor's subjects in JAX: op by op, and compiled whole by XLA."""
+"""The advisor's subjects in JAX: op by op, and compiled whole by XLA, in JAX's own precision and without TF32."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ from run import CALLS, ROUNDS, Results, quartiles
 
 
 def run(results: Results, *, quick: bool) -> None:
+    """The lines of both precisions."""
+    for tf32 in results.tf32:
+        with jax.default_matmul_precision("highest" if tf32 == "off" else None):
+            _run(results, tf32, quick=quick)
+
+
+def _run(results: Results, tf32: str, *, quick: bool) -> None:
     """A line a subject and way, each beside how far its outputs are from torch's on the CPU; then one with kernels."""
     calls = []
     for subject, model, given in results.subjects(quick=quick):
@@ -30,7 +37,7 @@ def run(results: Results, *, quick: bool) -> None:
         call = partial(computed, program.graph, held, jnp.asarray(given.numpy()))
         fast = jax.jit(partial(computed, program.graph))
         for way, own in (("JAX, op by op", call), ("jax.jit", partial(fast, held, jnp.asarray(given.numpy())))):
-            about = {"subject": subject, "tf32": "default", "way": way}
+            about = {"subject": subject, "tf32": tf32, "way": way}
             if results.attempt(about, rounds, own, expected):
                 calls.append((about, own))
     for about, own in calls if jax.default_backend() == "gpu" else ():

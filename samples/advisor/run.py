@@ -30,8 +30,8 @@ TF32 = ("default", "off")
 class Results:
     """The file of results; what fails is a line of it too. Nothing is begun after `seconds`."""
 
-    def __init__(self, out: Path, seconds: float, only: Sequence[str]) -> None:
-        self.out, self.until, self.only = out, time.monotonic() + seconds, only
+    def __init__(self, out: Path, seconds: float, only: Sequence[str], tf32: Sequence[str]) -> None:
+        self.out, self.until, self.only, self.tf32 = out, time.monotonic() + seconds, only, tf32
         (out / "captures").mkdir(parents=True, exist_ok=True)
 
     def add(self, **row: Any) -> None:
@@ -152,7 +152,7 @@ def plan_path(results: Results, subject: str, tf32: str) -> Path:
 def plans(torch: Any, results: Results, *, quick: bool) -> None:
     """A plan for every subject, and for those with convolutions one with TF32 off: torch's products are off anyway."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    for tf32 in TF32:
+    for tf32 in results.tf32:
         torch.backends.cudnn.allow_tf32 = tf32 == "default"
         for subject, model, given in results.subjects(quick=quick):
             if tf32 == "default" or given.dim() == 4:
@@ -233,7 +233,7 @@ def ways(torch: Any, results: Results, *, quick: bool) -> None:
     """Eager, channels_last, advised, and eager and advised under a CUDA graph, of every subject."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     calls: Calls = []
-    for tf32 in TF32:
+    for tf32 in results.tf32:
         torch.backends.cudnn.allow_tf32 = tf32 == "default"
         for subject, model, given in results.subjects(quick=quick):
             if tf32 == "default" or given.dim() == 4:
@@ -281,11 +281,14 @@ def compiled(torch: Any, results: Results, mode: str, *, quick: bool) -> None:
         # Threads compile the kernels to choose from: those of worker processes are compiled once more to be timed.
         torch._inductor.config.compile_threads = 1  # noqa: SLF001 - as above
     for what in (timed, kernels) if device == "cuda" else (timed,):
-        for subject, model, given in results.subjects(quick=quick):
-            about = {"subject": subject, "tf32": "default", "way": f"torch.compile, {mode}"}
-            about |= {"what": "kernels"} if what is kernels else {}
-            results.attempt(about, fresh, what, model.to(device), given.to(device))
-            model.cpu()
+        for tf32 in results.tf32:
+            torch.backends.cudnn.allow_tf32 = tf32 == "default"
+            for subject, model, given in results.subjects(quick=quick):
+                about = {"subject": subject, "tf32": tf32, "way": f"torch.compile, {mode}"}
+                about |= {"what": "kernels"} if what is kernels else {}
+                if tf32 == "default" or given.dim() == 4:
+                    results.attempt(about, fresh, what, model.to(device), given.to(device))
+                    model.cpu()
 
 
 def main() -> None:
@@ -295,9 +298,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="tiny shapes: to see that it runs")
     parser.add_argument("--seconds", type=float, default=3600.0, help="begin nothing after that long")
     parser.add_argument("--only", nargs="*", default=[], help="these subjects; by default all")
+    parser.add_argument("--tf32", nargs="*", default=TF32, choices=TF32, help="by default both, one after the other")
     parser.add_argument("stages", nargs="+", choices=("plans", "ways", *MODES, "jax"))
     asked = parser.parse_args()
-    results = Results(asked.out, asked.seconds, asked.only)
+    results = Results(asked.out, asked.seconds, asked.only, asked.tf32)
     for stage in asked.stages:
         if stage == "jax":
             import in_jax  # noqa: PLC0415 - beside this file
