@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -355,6 +356,21 @@ def test_without_ray(sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (done.code, done.err.splitlines()[-1]) == (
         1,
         "error: --engine ray needs Ray, which is not installed: pip install 'tracelens-toolkit[cluster]'",
+    )
+
+
+def test_a_cluster_that_does_not_start(
+    sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def init(**_: object) -> None:
+        raise Exception("The current node timed out during startup.\nThe GCS may be overloaded.")  # noqa: TRY002
+
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(is_initialized=lambda: False, init=init))
+    done = command_line(capsys, "collect", "torch", sources, "--engine", "ray", "--out", tmp_path / "t.tracelens")
+    assert done.code == 1
+    assert done.err.splitlines()[-1] == (
+        "error: --engine ray: no cluster could be joined: The current node timed out during startup. The GCS may be "
+        "overloaded."
     )
 
 
