@@ -176,7 +176,7 @@ def test_replays_of_a_compiled_model_are_named_from_their_own_trace(tmp_path: Pa
     replayed = of_replayed(tmp_path, model, 8, "reduce-overhead", "--compile-provenance")
     assert "graph" in set(replayed.kernels["link"])
     # torch copies the input to where the graph reads it, which is no layer's; that is a twentieth of so small a model.
-    in_graphs = replayed.kernels.filter(link="graph")["duration_ns"].sum()
+    in_graphs = int(replayed.kernels.filter(link="graph")["duration_ns"].sum())
     assert named_ns(replayed)[0] >= 0.95 * in_graphs
     frame = layer_attribution(replayed)
     assert layers_of(frame) <= layers_of(eager)
