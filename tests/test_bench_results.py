@@ -84,6 +84,13 @@ def test_readers_of_nsys_exports_are_judged_from_start_to_exit_like_tracelens() 
     assert next(t for t in judge(results(*pair)) if "parquetdir" in t.target).met is False
 
 
+def test_the_page_is_judged_by_its_time_and_by_its_size() -> None:
+    written = Row("page", suites.PAGE, "5 M kernels", 5, "M kernels", [16.0], [17.0], [2800], said={"page_mb": 1.6})
+    time, size = (t for t in judge(results(written)) if t.target.startswith("the page of 5 M"))
+    assert (time.measured, time.met, time.full_size) == ("16.00 s (5 M kernels)", False, True)
+    assert (size.measured, size.met, size.full_size) == ("1.6 MB (5 M kernels)", True, True)
+
+
 def test_a_smaller_input_is_said_to_be_one() -> None:
     target = next(iter(judge(results(row(suites.COLLECT, 60, [1.0]), row(suites.HTA, 60, [9.0])))))
     assert (target.met, target.full_size) == (False, False)

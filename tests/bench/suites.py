@@ -33,6 +33,9 @@ _ROOT = Path(__file__).resolve().parents[2]
 _STACKS = _ROOT / "samples" / "stacks"
 _MANY_MB = 400
 """What takes longer than a quarter of a minute at this size runs once."""
+PAGE, PAGE_MILLIONS = "report --html", 5
+"""The page of so many millions of kernels."""
+_TRAINING = _ROOT / "samples" / "torch" / "resnet50_train_f64_pageable.pt.trace.json.gz"
 _PYTHON_OBJECTS = 7.5
 """Bytes of memory a byte of JSON as Python objects may need, at most (seen: 5.5 to 6.8)."""
 
@@ -170,7 +173,7 @@ def analyses(bench: Bench) -> None:
 
 
 def report(bench: Bench) -> None:
-    """The whole text report of a collected trace of every size, from start to exit."""
+    """The whole text report of a collected trace of every size, from start to exit; the page of millions of kernels."""
     for size in bench.settings.sizes_mb:
         source, trace = bench.folder / "trace.json", bench.folder / "trace.tracelens"
         made = bench.make("tests.bench.enlarge", str(source), "--megabytes", str(size)).said
@@ -179,6 +182,22 @@ def report(bench: Bench) -> None:
         contender = Contender("tracelens report", tracelens("report", str(trace)))
         bench.race([contender], Row("report", "", f"{size:g} MB", made["bytes"] / 1e6, "MB"))
         shutil.rmtree(trace)
+    _page(bench)
+
+
+def _page(bench: Bench) -> None:
+    """Opening a trace of millions of kernels, all analyses, and the page; its spans are ops, no Python calls."""
+    source, base, large = (bench.folder / name for name in ("trace.json", "base.tracelens", "large.tracelens"))
+    millions = PAGE_MILLIONS if bench.settings.runs > 1 else max(bench.settings.kernels)
+    size = min(100, max(bench.settings.sizes_mb))
+    bench.make("tests.bench.enlarge", str(source), str(_TRAINING), "--megabytes", str(size))
+    bench.make("tracelens", "collect", "torch", str(source), "--out", str(base))
+    source.unlink()
+    bench.make("tests.bench.enlarge_tables", str(large), str(base), "--kernels", str(round(millions * 1e6)))
+    shutil.rmtree(base)
+    row = Row("page", "", f"{millions:g} M kernels", millions, "M kernels")
+    bench.race([Contender(PAGE, peer("page", str(large)))], row)
+    shutil.rmtree(large)
 
 
 SUITES = {

@@ -14,7 +14,20 @@ COMPARED_MB = 530
 
 def judge(results: Results) -> list[Target]:
     """Every target, with what was measured at the largest size there is and whether it was reached there."""
-    parts = (_peers, _twin, _flat, _files_and_layouts, _nesting, _nsys, _analyses, _attribution, _live, _gdb, _ranks)
+    parts = (
+        _peers,
+        _twin,
+        _flat,
+        _files_and_layouts,
+        _nesting,
+        _nsys,
+        _analyses,
+        _page,
+        _attribution,
+        _live,
+        _gdb,
+        _ranks,
+    )
     return [target for part in parts for target in part(results)]
 
 
@@ -112,6 +125,19 @@ def _analyses(results: Results) -> Iterator[Target]:
     )
 
 
+def _page(results: Results) -> Iterator[Target]:
+    row = results.find("page", suites.PAGE)
+    yield _within("the page of 5 M kernels written in under 15 s, trace opened and analysed", row, 15)
+    yield _small("the page of 5 M kernels at most 5 MB", row, is_full=row is not None and _is_full(row))
+
+
+def _small(target: str, row: Row | None, *, is_full: bool) -> Target:
+    if row is None:
+        return Target(target, NOT_MEASURED, None)
+    page_mb = float(row.said["page_mb"])
+    return Target(target, f"{page_mb:.1f} MB ({row.input})", page_mb <= 5, is_full)
+
+
 def _attribution(results: Results) -> Iterator[Target]:
     """What whose a kernel is costs to record, and to find out (issue 5, "Attribution under torch.compile")."""
     ours, bare = (results.find(suite_compile.GROUP, name) for name in (suite_compile.RECORDED, suite_compile.PLAIN))
@@ -169,12 +195,7 @@ def _ranks(results: Results) -> Iterator[Target]:
         said = f"{row.median_s:.1f} s, {row.median_peak_mb:.0f} MB ({row.input})"
         yield Target(target, said, row.median_s < 30 and row.median_peak_mb < 1500, _of_all_ranks(row))
     row = results.find(suite_ranks.ASKED, suite_ranks.PAGE)
-    target = "the page of 1,024 ranks at most 5 MB"
-    if row is None:
-        yield Target(target, NOT_MEASURED, None)
-    else:
-        page_mb = float(row.said["page_mb"])
-        yield Target(target, f"{page_mb:.1f} MB ({row.input})", page_mb <= 5, _of_all_ranks(row))
+    yield _small("the page of 1,024 ranks at most 5 MB", row, is_full=row is not None and _of_all_ranks(row))
 
 
 def _of_all_ranks(row: Row) -> bool:
@@ -198,7 +219,7 @@ def _ratio(row: Row, other: Row) -> float:
 
 def _is_full(row: Row) -> bool:
     """Whether the input is as large as the targets ask of its group."""
-    asked = {"collect torch": 470, "report": 470, "analysis": 1, "nesting": 5, "live capture": 30}
+    asked = {"collect torch": 470, "report": 470, "analysis": 1, "page": 5, "nesting": 5, "live capture": 30}
     return row.size >= asked.get(row.group, 5 if row.group.startswith("collect nsys") else 0)
 
 

@@ -1,7 +1,7 @@
 """The host of each rank: when API calls returned, on which threads, and the activities of these threads."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import polars as pl
@@ -105,6 +105,15 @@ def host_times(trace: Trace, ranks: Iterable[int]) -> dict[int, HostTime]:
             calls: Any = pl.from_arrow(pa.Table.from_batches(batches), rechunk=False)
             reading[rank].take(calls)
     return {rank: one.finished() for rank, one in reading.items()}
+
+
+def host_of_calls(trace: Trace, rank: int, ids: pl.Series) -> HostTime:
+    """The host of a rank, of whose calls only those with these ids are known: for a step of many."""
+    reading = _Reading(trace, rank)
+    near = pl.col("api_call_id").is_between(ids.min(), ids.max()) & pl.col("api_call_id").is_in(ids.unique().implode())
+    calls = trace.select("api_calls", *_CALLS, where=near, rank=rank)
+    reading.take(calls)
+    return replace(reading.finished(), ids=calls["api_call_id"])
 
 
 class _Reading:

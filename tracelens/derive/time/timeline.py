@@ -1,13 +1,13 @@
 """One step as bars: what each stream ran, what the host's threads did, and why the device was idle."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import polars as pl
 
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.time.completing import steps_of
-from tracelens.derive.time.host_time import host_times
+from tracelens.derive.time.host_time import host_of_calls
 from tracelens.derive.time.idle import COMMUNICATION, COMPUTE, COPY, DeviceWork, idle_pieces
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
@@ -155,15 +155,10 @@ def _idle(trace: Trace, rank: int, work: pl.DataFrame, window: tuple[int, int]) 
     """A bar for each piece of idle time of the devices that ran anything, its place as the name."""
     parts = [pl.DataFrame(schema=BARS)]
     windows = pl.DataFrame({"step": [0], "start_ns": [window[0]], "end_ns": [window[1]]})
-    host = host_times(trace, [rank])[rank] if work.height else None
+    host = host_of_calls(trace, rank, work["api_call_id"])
     for (device_id,), own in work.partition_by("device_id", as_dict=True).items():
-        assert host is not None
-        rows = host.rows(own["api_call_id"])
-        used = rows.filter(rows >= 0).unique().sort()  # a fraction of millions of calls
-        call = used.search_sorted(rows).cast(pl.Int64).zip_with(rows >= 0, rows)
-        columns = own.select(*_TIMES, "kind", call=call).sort("start_ns")
-        of_step = replace(host, calls=host.calls[used])
-        device = DeviceWork(of_step, (columns, columns.clear()), windows, only_windows=True)
+        columns = own.select(*_TIMES, "kind", call=host.rows(own["api_call_id"])).sort("start_ns")
+        device = DeviceWork(host, (columns, columns.clear()), windows, only_windows=True)
         pieces = idle_pieces(device, None)
         what = pl.Series([*host.places, None], dtype=pl.String).gather(pieces["place"])
         cause = pl.Series(CAUSES).gather(pieces["cause"])
