@@ -198,6 +198,12 @@ def test_many_ranks_of_which_the_same_can_be_said_share_a_card_and_a_sentence() 
     assert "0.0 to 62.0 %</p><p>it computes 10.5 to 72.5% (see idle_gaps)" in page
 
 
+def test_a_section_without_rows_is_a_line_at_the_end_with_what_it_says() -> None:
+    page = to_html(report(section(TOP_KERNELS, ROWS), section(VERDICT, [], "No shapes, so nothing is judged.")))
+    assert '<section id="verdict"' not in page
+    assert "<li>verdict: No shapes, so nothing is judged.</li>" in page[page.index('<section id="unanswered">') :]
+
+
 def test_what_has_no_answer_is_no_section_of_the_page() -> None:
     page = to_html(build_report(make_trace(timings=[{"method": "e2e"}])))
     navigation = page[page.index("<nav") : page.index("</nav>")]

@@ -39,6 +39,7 @@ from tracelens.views.values import informative, label_of, printable, quantity, s
         ("tail_frac", "1", [0.125, 1.0, float("nan")], "tail (%)", ["12.5", "100.0", "-"]),
         ("n_calls", None, [1234567], "calls", ["1,234,567"]),
         ("stream_id", None, [1234567], "stream id", ["1234567"]),
+        ("start_ns", "ns", [1_795_234_047_612_345_678], "start (ns)", ["1795234047612345678"]),
         ("waves", None, [0.85, 12.0, float("inf")], "waves", ["0.85", "12.00", "inf"]),
         ("total_depth_median", "frames", [3.0, 25.0], "total depth median", ["3", "25"]),
         ("library_cudnn_ns", "ns", [1_000], "cudnn (µs)", ["1.000"]),

@@ -15,19 +15,8 @@ COMPARED_MB = 530
 def judge(results: Results) -> list[Target]:
     """Every target, with what was measured at the largest size there is and whether it was reached there."""
     parts = (
-        _peers,
-        _twin,
-        _flat,
-        _files_and_layouts,
-        _nesting,
-        _nsys,
-        _analyses,
-        _page,
-        _attribution,
-        _live,
-        _gdb,
-        _ranks,
-    )
+        _peers, _twin, _flat, _files_and_layouts, _nesting, _nsys, _analyses, _page, _attribution, _live, _gdb, _ranks,
+    )  # fmt: skip
     return [target for part in parts for target in part(results)]
 
 

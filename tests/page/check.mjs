@@ -1,5 +1,6 @@
 // Opens pages in Chromium at 390 and 1,300 px, light, dark and printed, and looks for what no reader should meet:
-// words on the console, requests, parts that were not drawn, a page wider than its window, serious findings of axe-core.
+// words on the console, requests, parts that were not drawn, a page wider than its window, more than 2 s to open, serious
+// findings of axe-core. Takes some minutes a page.
 //
 //     npm install --prefix /tmp/page playwright-core axe-core
 //     NODE_PATH=/tmp/page/node_modules node tests/page/check.mjs PAGE.html… [--shots FOLDER]
@@ -17,9 +18,18 @@ const words = process.argv.slice(2), at = words.indexOf("--shots"), shots = at <
 const ways = ["screen", "print"].flatMap((media) => ["light", "dark"].flatMap((colorScheme) =>
   [390, 1300].map((width) => ({media, colorScheme, width}))));
 
+/** Writes the condition into the filter of every table. */
+function filter(condition) {
+  for (const input of document.querySelectorAll("input.limit")) {
+    input.value = condition;
+    input.dispatchEvent(new Event("input"));
+  }
+}
+
 const browser = await chromium.launch({executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"]});
 let wrong = 0;
 for (const file of words) {
+  let soonest = Infinity;
   for (const {media, colorScheme, width} of ways) {
     // bypassCSP: for axe, which is put into the page; tests/test_html_page.py has the policy enforced.
     const page = await browser.newPage({viewport: {width, height: 900}, colorScheme, bypassCSP: true});
@@ -34,16 +44,26 @@ for (const file of words) {
     const drawn = Date.now() - began;
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
     if (wide > 0 && media === "screen") found.push(`wider than the window by ${wide} px`);
-    await page.evaluate(axe);
-    const {violations} = await page.evaluate(() => window.axe.run());
-    for (const {impact, id, nodes} of violations) {
-      if (["serious", "critical"].includes(impact)) found.push(`axe: ${id} (${impact}), ${nodes[0].html.slice(0, 100)}`);
-    }
     const name = `${basename(file, ".html")}-${width}-${colorScheme}-${media}`;
     if (shots) await page.screenshot({path: join(shots, `${name}.png`), fullPage: true});
+    await page.evaluate(axe);
+    // As it opens, and with conditions on numbers: one that no row meets, and one that is none.
+    for (const condition of [null, "> 1e300", "many"]) {
+      if (condition !== null) await page.evaluate(filter, condition);
+      const {violations} = await page.evaluate(() => window.axe.run());
+      for (const {impact, id, nodes} of violations) {
+        const where = `${condition ?? ""} ${nodes[0].html.slice(0, 100)}`.trim();
+        if (["serious", "critical"].includes(impact)) found.push(`axe: ${id} (${impact}), ${where}`);
+      }
+    }
     console.log(`${name}: opened after ${opened} ms, all drawn after ${drawn} ms${found.map((one) => `\n  ${one}`).join("")}`);
     wrong += found.length;
+    soonest = Math.min(soonest, opened);
     await page.close();
+  }
+  if (soonest > 2000) {
+    console.log(`${file}: takes more than 2 s to open every time`);
+    wrong += 1;
   }
 }
 await browser.close();

@@ -71,15 +71,16 @@ def to_html(report: Report, rows: int | None = 25) -> str:
 
 
 def _split(report: Report) -> tuple[list[Section], list[str]]:
-    """The sections to draw, and a line that names those with nothing to say, unless they were asked for."""
+    """The sections to draw, and a line for each of those without rows, unless they were asked for."""
     sections = report.to_read()
-    silent = [one for one in sections if one.absent is not None and not one.notes and not report.is_asked]
-    names = ", ".join(one.analysis.name for one in silent)
+    silent = [one for one in sections if one.absent is not None and not report.is_asked]
+    names = ", ".join(one.analysis.name for one in silent if not one.notes)
+    told = [f"{one.analysis.name}: {' '.join(one.notes)}" for one in silent if one.notes]
     drawn = sorted(
         (one for one in sections if one not in silent),
         key=lambda one: _FIRST.index(one.analysis.name) if one.analysis.name in _FIRST else len(_FIRST),
     )
-    return drawn, [f"{names}: nothing in this trace"] if silent else []
+    return drawn, [*told, *([f"{names}: nothing in this trace"] if names else [])]
 
 
 def _environment(names: Collection[str] = ()) -> Environment:

@@ -214,7 +214,7 @@ function drawTable(place, told) {
     });
     const of = rows.length < height ? `${count(rows.length)} of ${count(height)}` : count(height);
     const at = pages > 1 ? `${count(begin + 1)} to ${count(begin + part.length)} of ${count(shown.length)} lines; ` : "";
-    status.textContent = `${at}${of} rows`;
+    status.textContent = `${at}${of} ${height === 1 ? "row" : "rows"}`;
     for (const [button, to] of steps) button.disabled = to() < 0 || to() >= pages || to() === state.page;
     pager.hidden = pages < 2;
   }

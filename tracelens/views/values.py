@@ -38,6 +38,9 @@ _LABELS = {
 _IDS = ("rank", "step", "line")
 """Numbers that name something, shown without thousands separators, as are all columns that end in _id."""
 
+_MOMENTS = ("start_ns", "time_ns", "example_ns")
+"""Times since the clock began, shown in whole nanoseconds, by which an event can be found."""
+
 _PLACES = ("rank", "device_id")
 _SHARES = ("library_", "primitive_")
 """Beginnings of names of time columns by library and by primitive."""
@@ -236,6 +239,8 @@ def _one(column: Column, whole: pl.Series, head: pl.Series) -> Shown:
     label = label_of(column)
     if not head.dtype.is_numeric() or column.name in _IDS or column.name.endswith("_id"):
         return Shown(column.name, label, "", column.doc, [_text(v) for v in head], head.dtype.is_numeric())
+    if column.name in _MOMENTS:
+        return Shown(column.name, label, "ns", column.doc, [_text(v) for v in head], is_number=True)
     largest = largest_of(whole)
     scale = scale_of(column, largest)
     decimals = 0 if scale.divisor == 1 and _is_whole(whole) else decimals_for(scale, largest / scale.divisor)
