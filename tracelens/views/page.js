@@ -25,9 +25,9 @@ function fitted(spec, width) {
   if (width >= 600) return spec;
   if (spec.encoding?.color?.legend) spec.encoding.color.legend.columns = 2;
   if (spec.encoding?.y?.field !== "label") return spec;
-  const n = new Set(spec.datasets[spec.data.name].map((row) => row.label)).size, step = 1.4 * spec.height / n + 14;
+  const n = new Set(spec.datasets[spec.data.name].map((row) => row.label)).size, step = 1.4 * spec.height / n + 17;
   spec.height = step * n;
-  spec.encoding.y.scale = {paddingInner: 14 / step, paddingOuter: 14 / step};
+  spec.encoding.y.scale = {paddingInner: 17 / step, paddingOuter: 17 / step};
   Object.assign(spec.encoding.y.axis, {
     labelAlign: "left", labelPadding: -1, labelOffset: -step / 2 - 1, labelLimit: width, labelFontSize: 10, zindex: 1,
   });
