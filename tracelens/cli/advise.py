@@ -36,12 +36,13 @@ def advise(
     others: list[Trace] = [open_any([path]) for path in costs or []]
     with progress("searching"):
         found = advised_ranks(opened, others, z3=None)
-    frame = frame_of(found)
+        frame = frame_of(found)
+        sentences = notes(opened, frame, costs=others)
     if found and out is not None:
         about = {"trace": opened.name, "costs": [other.name for other in others]}
         emit(json.dumps(plan_of(found[min(found)], about), indent=1) + "\n", out)
         tell(f"wrote {out}")
-    for said in notes(opened, frame, costs=others):
+    for said in sentences:
         emit(f"{printable(said)}\n")
     if not has_z3():
         tell(

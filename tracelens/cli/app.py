@@ -246,7 +246,9 @@ def demo() -> None:
             f"{SAMPLE} is in the source repository, not in the installed package; clone it, or give any trace of "
             "torch.profiler to tracelens report"
         )
-    built = build_report(open_any([sample]))
+    opened = open_any([sample])
+    with progress("answering"):
+        built = build_report(opened)
     write_report(built, FORMATS["text"])
     write_report(built, FORMATS["html"], DEMO_PAGE)
 

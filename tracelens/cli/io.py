@@ -85,7 +85,10 @@ def open_any(paths: Sequence[Path], step: str | None = None) -> Trace:
     """
     trace = _opened(paths)
     OPENED.append(trace)
-    return trace if step is None else mark_anew(trace, step)
+    if step is None:
+        return trace
+    with progress("marking steps"):
+        return mark_anew(trace, step)
 
 
 def _opened(paths: Sequence[Path]) -> Trace:

@@ -62,7 +62,9 @@ def plan(  # noqa: PLR0913 - one parameter an option
         tell(said)
     for run in applied:
         if run.has("kernels"):
-            tell(planned_steps(opened, run))
+            with progress("comparing"):
+                compared = planned_steps(opened, run)
+            tell(compared)
     if out is not None:
         tell(f"wrote {out}: apply it with tl.apply_plan(model, {str(out)!r})")
 

@@ -136,7 +136,8 @@ def report(  # noqa: PLR0913 - one parameter an option
     for one, target in wanted:
         write_report(built, one, target, rows)
     if summary is not None:
-        shown = built if not names else build_report(runs[0], bases[0], SUMMARISED, rules)
+        with progress("summarising"):
+            shown = built if not names else build_report(runs[0], bases[0], SUMMARISED, rules)
         emit(to_summary(replace(shown, gate=verdicts)), summary)
         tell(f"wrote {summary}")
     if blocked is not None:
@@ -161,7 +162,7 @@ def _evaluated(
     """The gates' results, or the error why they cannot be judged, to be raised after the report is shown."""
     if not gates:
         return None, None
-    with _marking():
+    with _marking(), progress("judging"):
         try:
             return evaluate(bases[0], runs[0], gates, rules=rules), None
         except SourceError as error:

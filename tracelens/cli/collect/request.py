@@ -115,7 +115,9 @@ def read_or_run(
     more = options(target if url_of(target) is None else Path(target.name))
     check_target(target, force=request.force)
     trace, done = run_program(name, command, ranks=request.ranks or (), **more)
-    tell_of(marked(trace, request).write(target, force=request.force), target)
+    with progress(f"writing {shown(target)}"):
+        written = marked(trace, request).write(target, force=request.force)
+    tell_of(written, target)
     for remark in done.remarks:
         tell(remark)
     raise typer.Exit(done.exit_code)

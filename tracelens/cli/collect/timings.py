@@ -60,7 +60,8 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
     check_target(target, force=force)
     place = target.absolute()  # the user's code may change the folder
     chosen_plan = None if plan is None else Plan.read(plan)
-    make = _function(subject)
+    with progress(f"importing {subject}"):
+        make = _function(subject)
     protocol = Protocol(rounds, executions, warmup, compile_modes=compile_mode or ("default",))
     planned = None
     if chosen_plan is not None:  # a plan of another model is refused before anything is measured
