@@ -12,8 +12,11 @@ from tests.cases import make_trace
 from tracelens.analyses import idle_gaps, time_breakdown, verdict
 from tracelens.analyses.time_breakdown import notes
 from tracelens.analyses.verdict import notes as verdict_notes
+from tracelens.derive.time.breakdown import idle_intervals
 from tracelens.derive.time.completing import activities_of
 from tracelens.errors import MissingTableError
+from tracelens.exports.export import Selection
+from tracelens.exports.tracks import tracks_of
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import IDLE_GAPS, TIME_BREAKDOWN, VERDICT
 from tracelens.trace import Trace
@@ -94,6 +97,28 @@ def test_time_without_ops_has_the_cause_and_place_of_the_main_thread() -> None:
     assert loader["share_frac"] == pytest.approx(2 / 14)
 
 
+def test_idle_time_is_where_no_thread_runs_an_op_and_exports_have_it_as_a_track() -> None:
+    trace = two_steps()
+    found = idle_intervals(trace).select(pl.col("start_ns", "end_ns") / US, "cause")
+    host = [(0, 1_000), (5_000, 5_500), (6_500, 7_000), (9_000, 10_000), (13_000, 14_000)]
+    expected = [(*times, "host") for times in host] + [(4_000, 4_050, "launch"), (7_000, 9_000, "input")]
+    assert merged(found.rows()) == sorted(expected)
+    (track,) = (one for one in tracks_of(Selection.of(trace), 0) if one.path[-1] == "idle")
+    assert track.path == ("process", "idle")
+    assert (track.slices["end_ns"] - track.slices["start_ns"]).sum() == 6_050 * US
+    of_step = next(one for one in tracks_of(Selection.of(trace, steps=[1]), 0) if one.path[-1] == "idle")
+    assert of_step.slices["name"].to_list() == ["host"]
+
+
+def merged(rows: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    """The rows by start, those that follow on each other with one cause as one."""
+    found: list[tuple[int, int, str]] = []
+    for start, end, cause in sorted(rows):
+        follows = bool(found) and found[-1][1:] == (start, cause)
+        found.append((found.pop()[0] if follows else start, end, cause))
+    return found
+
+
 def test_the_verdict_is_on_the_process() -> None:
     (row,) = VERDICT.check(verdict(two_steps())).to_dicts()
     assert (row["bound"], row["value"]) == ("host", pytest.approx(4 / 14))
@@ -167,6 +192,11 @@ def test_a_device_that_was_not_recorded_is_told_of() -> None:
     assert "The machine has a device (NVIDIA H200)" in " ".join(verdict_notes(trace, verdict(trace)))
 
 
+def by_cause(frame: pl.DataFrame, time: pl.Expr) -> list[tuple[str, int]]:
+    """The time of each cause that has any."""
+    return frame.group_by("cause").agg(ns=time.sum()).filter(pl.col("ns") > 0).rows()
+
+
 TIMES = st.tuples(st.integers(0, 59), st.integers(1, 20)).map(lambda at: (at[0] * 40, min(at[0] + at[1], 60) * 40))
 SORTS = st.sampled_from([("aten::mm", "op"), (LOADER, "annotation"), ("f.py(3): f", "python")])
 
@@ -198,5 +228,8 @@ def test_parts_of_random_schedules_are_those_they_were_made_with(
         assert (row["idle_input_ns"], row["compute_ns"]) == (len(loading) * 40 * US, len(busy) * 40 * US)
     gaps = idle_gaps(trace)["idle_ns"].sum()
     assert gaps == found.drop_nulls("step")["idle_ns"].sum()
+    assert sorted(by_cause(idle_gaps(trace), pl.col("idle_ns"))) == sorted(
+        by_cause(idle_intervals(trace), pl.col("end_ns") - pl.col("start_ns"))
+    )
     judged = verdict(trace)
     assert judged["bound"][0] in {"compute", "input", "host", "launch", "too little to judge"}

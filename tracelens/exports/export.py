@@ -51,7 +51,7 @@ class Selection:
 
     @cached_property
     def idle(self) -> pl.DataFrame:
-        """The idle time of the trace's devices: rank, device_id, start_ns, end_ns, cause, what."""
+        """The idle time of devices and of processes without any: rank, device_id, start_ns, end_ns, cause, what."""
         return idle_intervals(self.trace)
 
     def rows(self, table: str, rank: int, *columns: str) -> pl.DataFrame:

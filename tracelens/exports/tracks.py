@@ -34,12 +34,11 @@ def tracks_of(selection: Selection, rank: int) -> Iterator[Track]:
     launched = work.drop_nulls("first_flow").group_by("api_call_id").agg(flow.min(), n_flows=pl.len().cast(pl.Int64))
     yield from _track(("steps",), steps.with_columns(category=pl.lit("step")))
     yield from host_tracks(selection, rank, launched)
-    if selection.trace.heights("kernels").get(rank):
-        idle = selection.in_time(selection.idle, rank).select(
-            "device_id", "start_ns", "what", name="cause", duration_ns=pl.col("end_ns") - pl.col("start_ns")
-        )
-        for (device,), part in _by(idle.with_columns(category=pl.lit("idle")), "device_id"):
-            yield from _track((f"GPU {device}", "idle"), part)
+    idle = selection.in_time(selection.idle, rank).select(
+        "device_id", "start_ns", "what", name="cause", duration_ns=pl.col("end_ns") - pl.col("start_ns")
+    )
+    for (device,), part in _by(idle.with_columns(category=pl.lit("idle")), "device_id"):
+        yield from _track(("process" if device is None else f"GPU {device}", "idle"), part)
     for (device, stream), part in _by(work.drop("api_call_id"), *_STREAM):
         yield from _track((f"GPU {device}", f"stream {stream}"), part)
     waits = selection.in_time(selection.trace.frame("synchronizations"), rank)

@@ -14,7 +14,7 @@ from tracelens.derive.time.completing import activities_of, steps_of
 from tracelens.derive.time.host_time import host_times
 from tracelens.derive.time.idle import COMMUNICATION, COPY, PLACES, UNIONS, DeviceWork
 from tracelens.derive.time.idle_fast import idle_of_device, time_of_device
-from tracelens.derive.time.process_time import break_down_processes, process_ranks
+from tracelens.derive.time.process_time import break_down_processes, process_idle, process_ranks
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
 from tracelens.trace import Trace
@@ -25,6 +25,10 @@ _KERNEL_KIND = pl.col("is_communication").fill_null(value=False).cast(pl.UInt8)
 """The work's kind by column is_communication: COMMUNICATION, else COMPUTE."""
 _TIMES = {"step": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64}
 _CAUSE = pl.Series("cause", CAUSES)
+_INTERVALS = {
+    "rank": pl.Int32, "device_id": pl.Int32, "start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.String,
+    "what": pl.String,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +77,20 @@ def put_together(trace: Trace, parts: Sequence[Breakdown]) -> None:
 def idle_intervals(trace: Trace) -> pl.DataFrame:
     """The idle time of each device, by start: rank, device_id, start_ns, end_ns, cause, what.
 
-    Lengths sum to the idle time of `break_down`: of the steps, or where a rank marks none, between its first and last
-    work.
+    Of the ranks that `process_ranks` names it is that of the process, and device_id is null. Lengths sum to the idle
+    time of `break_down`: of the steps, or where a rank marks none, between its first and last work.
     """
     steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
-    made = []
-    for (rank, device_id), device, _ in _devices(trace, steps, steps.clear()):
+    made = [pl.DataFrame(schema=_INTERVALS)]
+    devices = _devices(trace, steps, steps.clear()) if trace.has("kernels") else ()
+    for (rank, device_id), device, _ in devices:
         pieces = idle_of_device(device)
         what = pl.Series("what", [*device.host.places, None], dtype=pl.String).gather(pieces["place"])
         key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(device_id, pl.Int32).alias("device_id")]
         made.append(pieces.select(*key, "start_ns", "end_ns", _CAUSE.gather(pieces["cause"]), what))
+    for rank in process_ranks(trace):
+        key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(None, pl.Int32).alias("device_id")]
+        made.append(process_idle(trace, rank).select(*key, pl.all()))
     return pl.concat(made)
 
 

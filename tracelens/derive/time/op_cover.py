@@ -20,7 +20,7 @@ def with_op_time(
     that none lies in two steps, and extend from the process's first op to its last.
     """
     columns = activities.columns
-    ops = _outermost_ops(spans)
+    ops = outermost_ops(spans)
     edges = pl.concat([marks["start_ns"], marks["end_ns"]]).cast(pl.Int64).unique().sort()
     is_main = pl.struct("process_id", "thread_id").is_in(
         [{"process_id": process, "thread_id": thread} for process, thread in mains]
@@ -37,7 +37,7 @@ def with_op_time(
     return pl.concat(parts).sort("start_ns", maintain_order=True)
 
 
-def _outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
+def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
     """process_id, start_ns and duration_ns of the ops that no op directly contains."""
     is_op = spans["kind"] == "op"
     within = is_op.gather(spans["parent_id"]).fill_null(value=False)

@@ -5,8 +5,10 @@ from weakref import WeakKeyDictionary
 import polars as pl
 
 from tracelens.derive.columns.cutting import cut_rows
+from tracelens.derive.columns.intervals import END, union
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.time.completing import activities_of, steps_of
+from tracelens.derive.time.op_cover import COMPUTES, outermost_ops
 from tracelens.derive.time.op_times import op_times
 from tracelens.errors import MissingTableError
 from tracelens.schemas.events import CAUSES
@@ -84,12 +86,9 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.D
     A process computes while any of its threads runs an op and its main thread does not load data, compile, allocate or
     wait for a device. The rest of the time has the cause of what the main thread does.
     """
-    activities = activities_of(trace)
-    steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
     made = []
     for rank in process_ranks(trace):
-        lane = _main_lane(activities.filter((pl.col("rank") == rank) & pl.col("op_ns").is_not_null()))
-        own = steps.filter(pl.col("rank") == rank).drop("rank")
+        lane, own = _lane_and_steps(trace, rank)
         tiles = _tiles(lane, own)
         idle = tiles.with_columns(idle_ns=_LENGTH - pl.col("op_ns")).filter(pl.col("idle_ns") > 0)
         places = _places(idle.drop_nulls("step") if own.height else idle)
@@ -98,6 +97,28 @@ def break_down_processes(trace: Trace) -> tuple[pl.DataFrame, pl.DataFrame, pl.D
         made.append([part.with_columns(key) for part in (_sums(tiles), idle, places)])
     frame, idle, places = (pl.concat(parts) for parts in zip(*made, strict=True))
     return TIME_BREAKDOWN.conform(frame), idle, places
+
+
+def process_idle(trace: Trace, rank: int) -> pl.DataFrame:
+    """The time in which the process of one of the `process_ranks` does not compute: start_ns, end_ns, cause, what.
+
+    By start; its length is the idle time of `break_down_processes`, of the steps where the rank marks any.
+    """
+    lane, own = _lane_and_steps(trace, rank)
+    spans = trace.select("spans", "kind", "parent_id", "process_id", "start_ns", "duration_ns", rank=rank)
+    ops = outermost_ops(spans).filter(pl.col("process_id") == lane["process_id"].first())
+    pieces = cut_rows(_tiles(lane, own), union(ops.select("start_ns", end_ns=END)))
+    cause = pl.col("cause").cast(pl.String)
+    pieces = pieces.filter(pl.col("at").is_null() | ~cause.is_in(COMPUTES))
+    pieces = pieces.drop_nulls("step") if own.height else pieces
+    return pieces.select("start_ns", "end_ns", cause, pl.col("what").cast(pl.String))
+
+
+def _lane_and_steps(trace: Trace, rank: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The activities of the main thread of the rank's process, and the rank's steps: step, start_ns, end_ns."""
+    activities = activities_of(trace).filter((pl.col("rank") == rank) & pl.col("op_ns").is_not_null())
+    steps = steps_of(trace).filter(pl.col("rank") == rank)
+    return _main_lane(activities), steps.select("step", "start_ns", end_ns=END)
 
 
 def _places(tiles: pl.DataFrame) -> pl.DataFrame:
