@@ -37,6 +37,7 @@ _STORED_AS: dict[Any, tuple[str, ...]] = {
 }
 """The names of Arrow types that a column of each Polars type may have in a file."""
 _ANEW = "collect the trace again"
+_FILE = "_file"
 
 
 @contextmanager
@@ -107,13 +108,32 @@ class Part(NamedTuple):
     n_bytes: int
 
 
-def scanned(part: Part, table: Table) -> pl.LazyFrame:
-    """The part's rows with all columns of the table; columns that were declared after it was written are null."""
-    own = table.without("rank").columns
-    known: list[pl.Expr] = [pl.all()]
-    if all(column.nullable or column.name in part.columns for column in own):
-        known = [pl.col(c.name) if c.name in part.columns else pl.lit(None, c.dtype).alias(c.name) for c in own]
-    return pl.scan_parquet(part.file, glob=False).select(pl.lit(part.rank, pl.Int32).alias("rank"), *known)
+def scanned(parts: Sequence[Part], table: Table) -> pl.LazyFrame:
+    """The parts' rows with all columns of the table; columns that were declared after they were written are null.
+
+    All files are one scan: Polars takes 0.2 s for 1,024 of them, and 6 s for as many scans put together.
+    """
+    if not parts:
+        return table.empty().lazy()
+    own = table.without("rank")
+    files = [part.file for part in parts]
+    if not all(column.nullable or column.name in part.columns for part in parts for column in own):
+        # A column that is missing is found when a frame is made of it.
+        return pl.concat([pl.scan_parquet(part.file, glob=False).with_columns(_rank(part.rank)) for part in parts])
+    found = pl.scan_parquet(
+        files,
+        glob=False,
+        schema=own.schema,
+        missing_columns="insert",
+        extra_columns="ignore",
+        include_file_paths=_FILE,
+    )
+    several = pl.col(_FILE).str.extract(r"rank=(\d+)[/\\][^/\\]*$").cast(pl.Int32).alias("rank")
+    return found.select(_rank(parts[0].rank) if len(parts) == 1 else several, *own.names)
+
+
+def _rank(rank: int) -> pl.Expr:
+    return pl.lit(rank, pl.Int32).alias("rank")
 
 
 def read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame:

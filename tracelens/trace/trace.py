@@ -72,10 +72,7 @@ class Trace:
             found._counts = manifest.n_rows
             return found
         files = {name: parts_of(folder, table, manifest) for name, table in TABLES.items()}
-        tables = {
-            name: pl.concat([scanned(part, table) for part in files[name]]) if files[name] else table.empty().lazy()
-            for name, table in TABLES.items()
-        }
+        tables = {name: scanned(files[name], table) for name, table in TABLES.items()}
         refuse_expansion(folder, [part for own in files.values() for part in own])
         trace = cls(manifest, tables, folder)
         trace._files = files
@@ -97,13 +94,6 @@ class Trace:
             raise SchemaError(f"no table is called {name!r}; {near(name, TABLES)} (tracelens schema lists all)")
         return self._tables[name]
 
-    def _of_rank(self, name: str, rank: int | None) -> pl.LazyFrame:
-        """The table's rows of one rank, or of all for null."""
-        own = [scanned(part, TABLES[name]) for part in self._files.get(name, ()) if part.rank == rank]
-        if own:
-            return pl.concat(own)
-        return self.scan(name) if rank is None else self.scan(name).filter(pl.col("rank") == rank)
-
     def frame(self, name: str) -> pl.DataFrame:
         """The table as a DataFrame, read once."""
         if name not in self._frames:
@@ -123,8 +113,13 @@ class Trace:
         that rank's, from its own files, where the trace has others too.
         """
         rank = None if self.manifest.ranks == [rank] else rank
-        if where is not None or rank is not None:
-            rows = self._of_rank(name, rank).filter(True if where is None else where)
+        if rank is not None or where is not None:
+            files = self._files.get(name, [])
+            own = [part for part in files if part.rank == rank]
+            if where is None and _have(own, columns):
+                return self._read_parts(name, own, columns)
+            rows = scanned(own, TABLES[name]) if files and rank is not None else self.scan(name)
+            rows = rows.filter(True if where is None else where, True if rank is None else pl.col("rank") == rank)
             return self._collect(name, rows.select(columns).with_columns(_CATEGORIES))
         cached = self._columns.setdefault(name, {})
         missing = [column for column in columns if column not in cached]
@@ -156,8 +151,9 @@ class Trace:
         `use_threads` decodes columns in parallel, which does not help callers that read several tables at the same
         time.
         """
-        if self._are_in_files(name, columns):
-            for part in self._files[name]:
+        files = self._files.get(name, [])
+        if _have(files, columns):
+            for part in files:
                 with self._reading(name):
                     yield from (
                         (part.rank, rows.to_batches())
@@ -170,15 +166,15 @@ class Trace:
 
     def _read(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
         """Columns of a table, strings as Categorical: from its files where all of these have them."""
-        if not self._are_in_files(name, columns):
-            return self._collect(name, self.scan(name).select(columns).with_columns(_CATEGORIES))
-        with self._reading(name):
-            return pl.concat([read_part(part, TABLES[name], columns) for part in self._files[name]])
-
-    def _are_in_files(self, name: str, columns: Sequence[str]) -> bool:
-        """Whether the table is in files that all have these columns; one may be newer than the files."""
         files = self._files.get(name, [])
-        return bool(files) and all({*columns} <= {"rank", *part.columns} for part in files)
+        if _have(files, columns):
+            return self._read_parts(name, files, columns)
+        return self._collect(name, self.scan(name).select(columns).with_columns(_CATEGORIES))
+
+    def _read_parts(self, name: str, parts: Sequence[Part], columns: Sequence[str]) -> pl.DataFrame:
+        """Columns of files that all have them."""
+        with self._reading(name):
+            return pl.concat([read_part(part, TABLES[name], columns) for part in parts])
 
     def _collect(self, name: str, query: pl.LazyFrame) -> pl.DataFrame:
         """Run a query on the table."""
@@ -286,6 +282,12 @@ class Trace:
         """The table's rows, rank by rank, without the rank."""
         for (rank,), frame in self.frame(name).partition_by("rank", as_dict=True, include_key=False).items():
             yield rank, frame
+
+
+def _have(parts: Sequence[Part], columns: Sequence[str]) -> bool:
+    """Whether there are files, and all have these columns; one may be newer than the files."""
+    wanted = {*columns} - {"rank"}
+    return bool(parts) and all(wanted.issubset(part.columns) for part in parts)
 
 
 class Collected(Trace):
