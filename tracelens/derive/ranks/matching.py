@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 import polars as pl
 
+from tracelens.derive.columns.distinct import each_once, each_pair_once
 from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.rank_sentences import list_ranks
 from tracelens.derive.ranks.clocks import CLOCKS, clocks_of, on_job_clock, with_uncertainty
@@ -13,7 +14,7 @@ from tracelens.trace import Trace
 
 _CALL = ["group_key", "call"]
 CALLS = {
-    "rank": pl.Int32, "kernel_id": pl.Int64, "group_key": pl.String, "call": pl.Int64, "group": pl.String,
+    "rank": pl.Int32, "kernel_id": pl.Int64, "group_key": pl.Categorical, "call": pl.Int64, "group": pl.String,
     "group_size": pl.Int32, "name": pl.String, "dtype": pl.String, "size_in_bytes": pl.Int64,
     "size_out_bytes": pl.Int64, "device_id": pl.Int32, "step": pl.Int64, "own_start_ns": pl.Int64,
     "start_ns": pl.Int64, "end_ns": pl.Int64, "first_start_ns": pl.Int64, "last_start_ns": pl.Int64,
@@ -76,9 +77,12 @@ def _match(trace: Trace) -> Matched:
 
 def _found(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     """Every communication kernel with what its library told of it; sentences on those that are left out."""
-    columns = ("rank", "kernel_id", "device_id", "step", "start_ns", "duration_ns", "is_communication")
-    kernels = trace.select("kernels", *columns)
     told = trace.collectives
+    columns = ("rank", "kernel_id", "device_id", "step", "start_ns", "duration_ns", "is_communication", "name")
+    communicates = pl.col("is_communication").fill_null(value=False)
+    # Few kernels communicate: all of a thousand ranks take 300 MB. The same numbers on other ranks do no harm.
+    is_asked = communicates | pl.col("kernel_id").is_in(told["kernel_id"].unique().implode())
+    kernels = trace.select("kernels", *columns, where=is_asked)
     rows = rows_of(kernels["rank"], kernels["kernel_id"], told.select("rank", "kernel_id"))
     told = told.with_columns(row=rows).drop_nulls("row").unique("row", keep="first", maintain_order=True)
     work = kernels.select(
@@ -86,10 +90,10 @@ def _found(trace: Trace) -> tuple[pl.DataFrame, list[str]]:
     )
     described = pl.concat([told, work[told["row"]]], how="horizontal")
     is_told = pl.repeat(0, kernels.height, dtype=pl.UInt8, eager=True).scatter(told["row"], 1).cast(pl.Boolean)
-    untold = (kernels["is_communication"].fill_null(value=False) & ~is_told).arg_true()
+    untold = (kernels.select(communicates).to_series() & ~is_told).arg_true()
     if not untold.len():
         return described, []
-    names = trace.select("kernels", "name")["name"].gather(untold).cast(pl.String)
+    names = kernels["name"].gather(untold).cast(pl.String)
     bare = names.str.replace(r"^void ", "").str.replace(r"[<(].*", "")
     others = pl.concat([kernels.select("rank", "kernel_id")[untold], work[untold]], how="horizontal").with_columns(
         group=pl.lit(_UNTOLD), name=bare
@@ -110,18 +114,21 @@ def _numbered(found: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     ends = (
         pl.when(pl.col("name") == _PAIR[0]).then(pl.struct(a="rank", b="peer")).otherwise(pl.struct(a="peer", b="rank"))
     )
+    peers = pl.format("{}>{}", ends.struct.field("a"), ends.struct.field("b"))
+    texts = found.select(
+        pl.coalesce("group_id", "group", pl.lit("")),
+        pl.coalesce("group_ranks", pl.lit("")),
+        between=pl.when(is_pair).then(peers).otherwise(pl.lit("")),
+    )
+    # Each distinct key is put together once: of a thousand ranks, those in a group are 5 kB.
+    key, ranks, between = texts
+    for more in (ranks, between):
+        key = each_pair_once(key, more, lambda words: words.select(pl.concat_str(pl.all(), separator=" "))).to_series()
     found = found.with_columns(
         # A number of its own on each rank, so that it matches nothing.
         sequence=pl.when(~is_pair).then("sequence"),
         name=pl.when(is_pair).then(pl.lit("/".join(_PAIR))).otherwise("name"),
-        group_key=pl.concat_str(
-            pl.coalesce("group_id", "group", pl.lit("")),
-            pl.coalesce("group_ranks", pl.lit("")),
-            pl.when(is_pair)
-            .then(pl.format("{}>{}", ends.struct.field("a"), ends.struct.field("b")))
-            .otherwise(pl.lit("")),
-            separator=" ",
-        ).str.strip_chars(),
+        group_key=each_once(key, lambda words: words.str.strip_chars()),
         issued=pl.col("name"),
     )
     found = found.with_columns(n_ranks=pl.col("rank").n_unique().over("group_key").cast(pl.Int64))

@@ -96,12 +96,6 @@ def _clock_remarks(matched: Matched) -> Iterator[_Row]:
             text = "nothing tells which ranks share a host: one clock is assumed, which no collective contradicts"
             yield _row(row["rank"], "info", "clock_assumed", text)
             return
-        if row["basis"] == "assumed":
-            text = (
-                "nothing tells which ranks share a host; no collective shows that their clocks differ: one is assumed"
-            )
-            yield _row(row["rank"], "info", "clock_assumed", text)
-            return
         if row["basis"] == "unknown":
             yield _row(
                 *own, "clock_unknown", "too few collectives with other hosts' ranks to know how its clock differs"
