@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,8 @@ import tracelens as tl
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "samples"
-MORE = ROOT.parent / "shared" / "data"
+MORE = Path(os.environ.get("TRACELENS_CAPTURES", ROOT.parent / "shared" / "data"))
+"""The captures that are in no checkout; an environment variable names another folder, an empty one for none."""
 _SUFFIX = ".pt.trace.json.gz"
 
 SAMPLE_TRACES = (

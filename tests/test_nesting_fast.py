@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import examples
-from tests.torch_files import CAPTURES
+from tests.torch_files import REAL_TRACES
 from tracelens.collectors.torch.raw_tables import raw_tables
 from tracelens.collectors.torch.reading import read_plainly
 from tracelens.collectors.torch.stream import ByteSource
@@ -18,8 +18,6 @@ from tracelens.derive.events.nesting_walk import TOLERANCE_NS, nest_in_python
 from tracelens.native import LIBRARY
 from tracelens.trace.capture import Diagnostics
 
-ROOT = Path(__file__).resolve().parents[1]
-FILES = sorted((ROOT / "samples" / "torch").glob("*.json.gz")) + sorted(CAPTURES.glob("**/*.json.gz"))
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was not compiled")
 COLUMNS = ("process_id", "thread_id", "start_ns", "duration_ns")
 
@@ -49,7 +47,7 @@ def test_any_spans_and_calls(
     same(frame.with_columns(parent_hint=pl.Series(own, dtype=pl.Int64)), called)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: p.parent.name + "-" + p.name.split(".")[0])
+@pytest.mark.parametrize("path", REAL_TRACES)
 def test_real_traces(path: Path) -> None:
     said = Diagnostics()
     raw = raw_tables(read_plainly(Text(ByteSource(path, said).blocks(1 << 20)), said).frames, 0, said)

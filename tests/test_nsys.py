@@ -17,6 +17,7 @@ import pytest
 
 from tests import nsys_exports, nsys_stats
 from tests.cases import declared
+from tests.sources import MORE
 from tracelens.collectors import collect, nsys
 from tracelens.collectors.nsys import export as reading
 from tracelens.collectors.nsys.sqlite import SqliteExport
@@ -24,7 +25,7 @@ from tracelens.storage.table import DataType
 from tracelens.trace.capture import Capture
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = (ROOT / "samples" / "nsys", ROOT.parent / "shared" / "data" / "nsys")
+FOLDERS = (ROOT / "samples" / "nsys", MORE / "nsys")
 SAMPLE = FOLDERS[0] / "eager_resnet50.sqlite"
 
 

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from tests.cases import layers_with_kernels, make_trace
+from tests.sources import MORE
 from tracelens.collectors import collect
 from tracelens.derive.layers.provenance import calls_in_gap, kernel_shares, split_kernels
 from tracelens.errors import SourceError
@@ -18,7 +19,7 @@ from tracelens.trace.sources import detect
 KEY = "fabc"
 GRAPH = {"span_id": 0, "name": f"## Call CompiledFxGraph {KEY} ##", "kind": "annotation", "start_ns": 0}
 ROOT = Path(__file__).resolve().parents[1]
-CAPTURES = Path(__file__).resolve().parents[2] / "shared" / "data" / "provenance"
+CAPTURES = MORE / "provenance"
 
 
 def node(call: int, kernel: str, module: str | None, n_bytes: int, **more: Any) -> dict[str, Any]:

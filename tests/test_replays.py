@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 import tracelens as tl
 from tests.cases import layers_with_kernels, make_trace
 from tests.nsys_exports import KERNEL, NVTX, RUNTIME, call, kernel, packed, read_both_ways, strings
+from tests.sources import MORE
 from tracelens.analyses import layer_attribution
 from tracelens.analyses.layer_attribution import notes
 from tracelens.derive.layers.aligning import align
@@ -19,7 +20,6 @@ from tracelens.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[1]
 COMPILED = ROOT / "samples" / "thesis" / "captures" / "resnet50_compiled.tracelens"
-SHARED = ROOT.parent / "shared" / "data"
 LAYERS = [{"module_path": path, "class_name": path} for path in ("net", "net.a", "net.b")]
 SPANS = [{"kind": "module", "module_path": path, "phase": "forward"} for path in ("net.a", "net.b")]
 
@@ -185,11 +185,11 @@ def test_a_real_capture_as_a_replay_of_itself_is_placed_as_its_provenance_says()
     assert set(found["evidence"]) == {"base capture"}
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the captures of reduce-overhead are not here")
+@pytest.mark.skipif(not MORE.is_dir(), reason="the captures of reduce-overhead are not here")
 @pytest.mark.parametrize("name", ["torch/resnet50_cudagraph.pt.trace.json.gz", "nsys/cudagraph_resnet50.sqlite"])
 def test_replays_on_an_h200_are_placed_by_the_default_mode(name: str) -> None:
     """375 kernels of ResNet-50 under reduce-overhead, by torch.profiler and by nsys, which spells names otherwise."""
-    trace, without = tl.collect(SHARED / name), tl.open(COMPILED)
+    trace, without = tl.collect(MORE / name), tl.open(COMPILED)
     frame = layers_with_kernels(trace, base=without)
     assert frame["duration_total_ns"].sum() == trace.kernels["duration_ns"].sum()
     # The three copies of inputs before each replay are no part of the graph.

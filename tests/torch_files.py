@@ -10,11 +10,16 @@ import polars as pl
 import pytest
 
 from tests.cases import declared
+from tests.sources import MORE, SAMPLES
 from tracelens.collectors import torch
 from tracelens.trace import Trace
 from tracelens.trace.capture import Capture
 
-CAPTURES = Path(__file__).parents[2] / "shared" / "data" / "torch"
+CAPTURES = MORE / "torch"
+
+_NAMED = {file.name: file for folder in (CAPTURES, SAMPLES / "torch") for file in sorted(folder.glob("**/*.json.gz"))}
+REAL_TRACES = [pytest.param(file, id=name.split(".")[0]) for name, file in sorted(_NAMED.items())]
+"""Real traces as parameters of a test: the captures, but of a run of which there is a sample that sample."""
 
 needs_captures = pytest.mark.skipif(not CAPTURES.is_dir(), reason=f"the real captures are not at {CAPTURES}")
 

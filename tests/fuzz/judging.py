@@ -114,38 +114,40 @@ def try_all(sources: dict[str, Source], module: str) -> int:
     """
     words = sys.argv[1:]
     if words[0] == "--here":
-        _try_here(sources, words[1], int(words[2]), int(words[3]))
+        _try_here(sources, [(name, int(number)) for name, number in zip(words[1::2], words[2::2], strict=True)])
         return 0
     n_inputs, names, first = int(words[0]), words[1:2] or [*sources], int(words[2]) if words[2:] else 0
-    has_failed = False
-    for name in names:
-        ends = Counter[str]()
-        number = first
-        while number < first + n_inputs:
-            n = min(_BATCH, first + n_inputs - number)
-            command = [sys.executable, "-m", module, "--here", name, str(number), str(n)]
-            done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
-            said = done.stdout.splitlines()
-            ends.update(re.sub(r"^\d+ ", "", line) for line in said if not line.startswith("#"))
-            number += sum(not line.startswith("#") for line in said)
-            if done.returncode:
-                lines = done.stderr.strip().splitlines()
-                why = " / ".join([f"exit {done.returncode}", *lines[:6], *lines[6:][-3:]])
-                ends[f"{FAILED} the process died of input {number}: {why}"] += 1
-                number += 1
-            sys.stdout.writelines(f"{name}: {line[2:]}\n" for line in said if line.startswith("#"))
-        failed = sum(count for end, count in ends.items() if end.startswith(FAILED))
-        has_failed |= bool(failed)
-        sys.stdout.write(f"{name}: {n_inputs:,} inputs, {failed} failed\n")
-        sys.stdout.writelines(f"{count:9,}  {end}\n" for end, count in ends.most_common())
+    left = [(name, number) for name in names for number in range(first, first + n_inputs)]
+    ends = {name: Counter[str]() for name in names}
+    while left:
+        # Sources share a process, which takes longer to start than most inputs do.
+        asked = left[:_BATCH]
+        command = [sys.executable, "-m", module, "--here", *(str(word) for one in asked for word in one)]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        said = done.stdout.splitlines()
+        found = [line for line in said if not line.startswith("#")]
+        if done.returncode:
+            lines = done.stderr.strip().splitlines()
+            why = " / ".join([f"exit {done.returncode}", *lines[:6], *lines[6:][-3:]])
+            found.append(f"{FAILED} the process died of input {asked[len(found)][1]}: {why}")
+        for (name, _), end in zip(asked, found, strict=False):
+            ends[name][end] += 1
+        del left[: len(found)]
+        sys.stdout.writelines(f"{line[2:]}\n" for line in said if line.startswith("#"))
         sys.stdout.flush()
-    return int(has_failed)
+    n_failed = 0
+    for name, ended in ends.items():
+        failed = sum(count for end, count in ended.items() if end.startswith(FAILED))
+        n_failed += failed
+        sys.stdout.write(f"{name}: {n_inputs:,} inputs, {failed} failed\n")
+        sys.stdout.writelines(f"{count:9,}  {end}\n" for end, count in ended.most_common())
+    return int(n_failed > 0)
 
 
-def _try_here(sources: dict[str, Source], name: str, first: int, n_inputs: int) -> None:
+def _try_here(sources: dict[str, Source], asked: Sequence[tuple[str, int]]) -> None:
     """Try inputs in this process; a line for each says how it ended, one with # what a failure was."""
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE,) * 2)
-    for number in range(first, first + n_inputs):
+    for name, number in asked:
         faulthandler.dump_traceback_later(_HANG_S, exit=True)
         chance = random.Random(f"{name} {number}")  # noqa: S311 - to be repeated
         with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
@@ -159,8 +161,8 @@ def _try_here(sources: dict[str, Source], name: str, first: int, n_inputs: int) 
             if end.startswith(FAILED) and KEEP in os.environ:
                 shutil.copytree(place, Path(os.environ[KEEP], f"{name}-{number}"))
         if end.startswith(FAILED):
-            sys.stdout.write(f"# {number} {what}: {end}\n")
-        sys.stdout.write(f"{number} {end.split(_DETAIL)[0]}\n")
+            sys.stdout.write(f"# {name}: {number} {what}: {end}\n")
+        sys.stdout.write(f"{end.split(_DETAIL)[0]}\n")
         sys.stdout.flush()
 
 
