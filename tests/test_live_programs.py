@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from tests.command_line import command_line
-from tests.test_live_torch import ROOT, TRAIN, capture_program, manifest_settings, run, steps
+from tests.test_live_torch import LIGHT_TRAIN, ROOT, TRAIN, capture_program, manifest_settings, run, steps
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.errors import ToolError
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reaso
 def test_the_scripts_end_passes_through_and_what_was_captured_is_kept(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], end: str, code: int, said: str
 ) -> None:
-    done = run(tmp_path, TRAIN + f"for i in range(9):\n    step()\n    if i == 4: {end}")
+    done = run(tmp_path, LIGHT_TRAIN + f"for i in range(9):\n    step()\n    if i == 4: {end}")
     assert done.exit_code == code
     assert said in capfd.readouterr().err
     assert steps(done)[:2] == ["ProfilerStep#3", "ProfilerStep#4"], done.notes
@@ -52,7 +52,7 @@ for _ in range(9): step()
 
 def test_an_interrupt_while_the_profiler_starts_waits_for_it(tmp_path: Path) -> None:
     """It left a profiler that could not be stopped: `Profiler must be initialized before ending a trace`."""
-    done = run(tmp_path, TRAIN + INTERRUPTED)
+    done = run(tmp_path, LIGHT_TRAIN + INTERRUPTED)
     assert done.exit_code == 130
     assert not [note for note in done.notes if "the profiler failed" in note]
 
@@ -79,7 +79,7 @@ def test_an_event_whose_name_is_no_text_hides_no_module(tmp_path: Path) -> None:
 def test_steps_of_another_thread(tmp_path: Path) -> None:
     """The ops before them were recorded in the main thread: stopping that profiler twice was a segmentation fault."""
     threaded = "import threading\nt = threading.Thread(target=lambda: [step() for _ in range(8)])\nt.start()\nt.join()"
-    done = run(tmp_path, TRAIN + threaded, stacks=False)
+    done = run(tmp_path, LIGHT_TRAIN + threaded, stacks=False)
     assert done.exit_code == 0
     assert steps(done) == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerStep#5"]
 
@@ -113,7 +113,7 @@ def test_what_another_launcher_starts_are_ranks_and_it_is_none(tmp_path: Path, m
     launcher.write_text(LAUNCH.format(python=sys.executable))
     launcher.chmod(0o755)
     monkeypatch.setenv("PATH", f"{launcher.parent}{os.pathsep}{os.environ['PATH']}")
-    (tmp_path / "train.py").write_text(TRAIN + "for _ in range(3): step()\nsys.exit(3)")
+    (tmp_path / "train.py").write_text(LIGHT_TRAIN + "for _ in range(3): step()\nsys.exit(3)")
     settings = Settings("", wait=0, warmup=0, active=1, stacks=False)
     done = capture_program(["accelerate", "launch", str(tmp_path / "train.py")], settings)
     assert done.exit_code == 3
@@ -140,7 +140,9 @@ def test_where_nothing_was_captured_the_reason_is_named(command: list[str], why:
 def test_the_command_line_exits_with_the_programs_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "train.py").write_text(TRAIN + "for _ in range(4): step()\nprint('result', flush=True)\nsys.exit(9)")
+    (tmp_path / "train.py").write_text(
+        LIGHT_TRAIN + "for _ in range(4): step()\nprint('result', flush=True)\nsys.exit(9)"
+    )
     command = [sys.executable, "-m", "tracelens", "collect", "torch", "--wait", "1", "--warmup", "0", "--active", "2"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
@@ -176,7 +178,7 @@ def test_modules_console_scripts_and_another_sitecustomize(
     package = tmp_path / "pkg"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    (package / "work.py").write_text(TRAIN + "for _ in range(2): step()")
+    (package / "work.py").write_text(LIGHT_TRAIN + "for _ in range(2): step()")
     (package / "sitecustomize.py").write_text("print('custom', flush=True)")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{package}")
     settings = Settings("", wait=0, warmup=0, active=1)
@@ -184,7 +186,7 @@ def test_modules_console_scripts_and_another_sitecustomize(
     assert steps(by_name) == ["ProfilerStep#0"], by_name.notes
     assert capfd.readouterr().out == "custom\n"
     script = tmp_path / "work"
-    script.write_text(f"#!{sys.executable}\n" + TRAIN + "for _ in range(2): step()")
+    script.write_text(f"#!{sys.executable}\n" + LIGHT_TRAIN + "for _ in range(2): step()")
     script.chmod(0o755)
     assert steps(capture_program([str(script)], settings)) == ["ProfilerStep#0"]
     shell = ["sh", "-c", f"echo before; {sys.executable} -m pkg.work; exit 4"]
@@ -247,7 +249,7 @@ def test_processes_that_the_program_spawns_are_ranks(tmp_path: Path) -> None:
 
 
 def test_signals_reach_the_program_and_its_capture_is_written(tmp_path: Path) -> None:
-    (tmp_path / "long.py").write_text(TRAIN + "step()\nprint('ready', flush=True)\nwhile True: step()")
+    (tmp_path / "long.py").write_text(LIGHT_TRAIN + "step()\nprint('ready', flush=True)\nwhile True: step()")
     command = [sys.executable, "-m", "tracelens", "collect", "torch", "--wait", "0", "--active", "100000"]
     process = subprocess.Popen(
         [*command, "--no-stacks", "--", sys.executable, "long.py"], cwd=tmp_path, stdout=subprocess.PIPE,

@@ -9,7 +9,7 @@ import pytest
 
 import tracelens as tl
 from tests.test_live_block import Ended, one_by_one
-from tests.test_live_torch import MODEL, TRAIN, manifest_settings, run, steps
+from tests.test_live_torch import LIGHT_TRAIN, MODEL, TRAIN, manifest_settings, run, steps
 from tracelens.trace.capture import Manifest
 
 torch = pytest.importorskip("torch")
@@ -34,7 +34,8 @@ def use_device():
     torch.cuda.is_current_stream_capturing = lambda: False
     torch.cuda.synchronize, torch.cuda.Event = synchronize, Event
 """
-TIMED = TRAIN + DEVICE + "use_device()\n"
+USED = DEVICE + "use_device()\n"
+TIMED = LIGHT_TRAIN + USED
 
 
 def marks(spans: pl.DataFrame) -> pl.DataFrame:
@@ -124,7 +125,7 @@ def waiting(body: str) -> str:
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     programs = {options: hooked(options) for options in OPTIONS}
-    code = f"{TRAIN}{IMPORT}with tl.capture('run.tracelens') as cap:\n"
+    code = f"{LIGHT_TRAIN}{IMPORT}with tl.capture('run.tracelens') as cap:\n"
     programs["after the last step"] = code + "    step(); cap.step(); step(); cap.step()\n    model(x)\n"
     # The last ones, for what they make of torch stays.
     programs |= {name: waiting(body) for name, body in BODIES.items()}
@@ -145,7 +146,7 @@ def test_devices_are_idle_around_a_block(ended: dict[str, Ended], name: str) -> 
 
 def test_devices_are_idle_around_a_window_of_time(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     loop = "import time\nend = time.monotonic() + 3\nwhile time.monotonic() < end: begun.append(1); step()\n"
-    done = run(tmp_path, TIMED + loop + "print(len(waits))", window_s=(1.0, 0.3))
+    done = run(tmp_path, TRAIN + USED + loop + "print(len(waits))", window_s=(1.0, 0.3))
     assert capfd.readouterr().out == "2\n"
     assert done.trace.spans.filter(pl.col("name") == "waited").height == 1
     # The window cuts the first step and the last.
@@ -188,7 +189,7 @@ def test_only_devices_in_use_are_waited_for(
 
 
 def test_what_follows_the_last_step_is_no_step(tmp_path: Path, ended: dict[str, Ended]) -> None:
-    cut = run(tmp_path, TRAIN + "for _ in range(5): step()\nmodel(x)")
+    cut = run(tmp_path, LIGHT_TRAIN + "for _ in range(5): step()\nmodel(x)")
     assert marks(cut.trace.spans)["name"].to_list() == ["ProfilerStep#3", "ProfilerStep#4", "ProfilerPart#5"]
     assert not ended["after the last step"].error
     block = tl.open(ended["after the last step"].folder / "run.tracelens")

@@ -44,9 +44,13 @@ class Net(nn.Module):
 
 model = Net()
 """
-TRAIN = (
-    MODEL
-    + """
+# Torch's optimizers import torch.compile, which takes as long as torch itself, only to keep it out of their methods.
+NEVER_COMPILED = """
+import types
+torch._dynamo = sys.modules["torch._dynamo"] = types.ModuleType("torch._dynamo")
+torch._dynamo.disable, torch._dynamo.graph_break = (lambda method, *_, **__: method), (lambda: None)
+"""
+STEPS = """
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 loss_of = nn.CrossEntropyLoss()
 x, y = torch.randn(2, 3, 8, 8), torch.tensor([0, 1])
@@ -56,7 +60,9 @@ def step():
     loss_of(model(x), y).backward()
     optimizer.step()
 """
-)
+LIGHT_TRAIN = MODEL + NEVER_COMPILED + STEPS
+TRAIN = MODEL + STEPS
+"""Training with nothing in the place of torch's own: for what compiles, and for windows, which import it themselves."""
 EVERY_SECOND = """
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for i, (batch,) in enumerate(loader):
@@ -144,7 +150,7 @@ print(json.dumps({n or type(m).__name__: [type(m).__name__, own(m)] for n, m in 
 
 
 def test_options_are_the_profilers(tmp_path: Path) -> None:
-    code = TRAIN + "for _ in range(3): step()"
+    code = LIGHT_TRAIN + "for _ in range(3): step()"
     bare = run(tmp_path, code, wait=0, warmup=0, active=1, stacks=False, modules=False, shapes=False, memory=True)
     assert steps(bare) == ["ProfilerStep#0"]
     assert not bare.trace.layers.height
@@ -154,7 +160,7 @@ def test_options_are_the_profilers(tmp_path: Path) -> None:
 
 
 def test_without_stacks_modules_are_marked_one_by_one(tmp_path: Path) -> None:
-    done = run(tmp_path, TRAIN + "for _ in range(5): step()", wait=1, warmup=0, active=2, stacks=False)
+    done = run(tmp_path, LIGHT_TRAIN + "for _ in range(5): step()", wait=1, warmup=0, active=2, stacks=False)
     calls = done.trace.spans.filter(pl.col("kind") == "module").group_by("module_path").len()
     paths = ["CrossEntropyLoss", "Net", "fc", "layer1", "stem"]
     paths += [f"layer1.{block}{part}" for block in (0, 1) for part in ("", ".act", ".conv", ".norm")]
@@ -266,7 +272,7 @@ def test_a_program_without_steps_keeps_its_beginning_and_says_so(tmp_path: Path)
     assert done.trace.spans.filter(pl.col("name") == "aten::mm").height == 3
     (row,) = done.trace.diagnostics.filter(pl.col("code") == "opening_only").to_dicts()
     assert row["severity"] == "warning"
-    early = run(tmp_path, TRAIN + "step(); step()")
+    early = run(tmp_path, LIGHT_TRAIN + "step(); step()")
     assert early.trace.spans.filter(pl.col("name") == "aten::conv2d").height == 3  # those of the first step
     assert "opening_only" in early.trace.diagnostics["code"].to_list()
 
