@@ -43,11 +43,25 @@ def lines(command: list[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+# Runs levels as programs, one after another in a Python that imports torch once.
+ONE_BY_ONE = """
+import json, runpy, sys
+sys.path.insert(0, sys.argv[1])
+for level, *words in json.loads(sys.argv[2]):
+    sys.argv = [level, *words]
+    runpy.run_path(f"{sys.path[0]}/{level}.py", run_name="__main__")
+"""
+
+
+UNCOMPILED = tuple((level, "--mode", mode) for mode in ("infer", "train") for level in ("eager", "torchscript"))
+
+
 @functools.cache
-def python(level: str, *options: str) -> dict[str, Any]:
+def python(*levels: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The points of levels in Python, each a name and its options."""
     pytest.importorskip("torch", reason="torch is not installed: the study's Python levels cannot run")
-    (point,) = lines([sys.executable, str(STUDY / f"{level}.py"), *TINY, *options])
-    return point
+    words = [[level, *TINY, *options] for level, *options in levels]
+    return lines([sys.executable, "-c", ONE_BY_ONE, str(STUDY), json.dumps(words)])
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +86,9 @@ def libtorch(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.mark.parametrize("mode", ["infer", "train"])
 def test_all_levels_that_run_here_compute_the_same(libtorch: str, mode: str) -> None:
-    points = {level: python(level, "--mode", mode) for level in ("eager", "torchscript")}
+    found = python(*UNCOMPILED)
+    assert [(point["level"], "--mode", point["mode"]) for point in found] == [*UNCOMPILED]
+    points = {point["level"]: point for point in found if point["mode"] == mode}
     (points["libtorch"],) = lines([libtorch, *TINY, "--mode", mode])
     for level, point in points.items():
         assert point["level"] == level
@@ -85,8 +101,8 @@ def test_compiled_computes_what_eager_does() -> None:
     compiler = shutil.which("g++")
     if compiler is None:
         pytest.skip("g++ is not installed: torch.compile cannot compile for the CPU")
-    eager, compiled = (python(level, "--mode", "infer")["checksum"] for level in ("eager", "compiled"))
-    assert compiled == pytest.approx(eager, rel=1e-4)
+    (compiled,), (eager, *_) = python(("compiled", "--mode", "infer")), python(*UNCOMPILED)
+    assert compiled["checksum"] == pytest.approx(eager["checksum"], rel=1e-4)
 
 
 def test_libtorch_knows_the_options(libtorch: str) -> None:
