@@ -36,7 +36,7 @@ from tracelens.report import build_report
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 
-N_RANKS = 16
+N_RANKS = 8
 pytestmark = pytest.mark.filterwarnings("ignore:::ray")
 
 

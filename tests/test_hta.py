@@ -26,14 +26,19 @@ pytest.importorskip("hta", reason="HTA is not installed; pip install traceinsigh
 
 pytestmark = [pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
+EVERY = os.environ.get("TRACELENS_HTA") == "all"
 DDP = "ddp_resnet50_2gpu"
-ONE_RANK = [name for name in ALL_TRACES if not name.startswith("ddp")]
+ALIKE = (
+    "resnet50_channels_last", "resnet50_torchscript", "resnet50_train_f32_pageable", "resnet50_train_f32_pinned",
+)  # fmt: skip
+"""Runs that differ from one of the others in a layout, a type of numbers or the kind of its copies only."""
+ONE_RANK = [name for name in ALL_TRACES if not name.startswith("ddp") and (EVERY or name not in ALIKE)]
 TRITON = ["alexnet_inductor", "bert_inductor", "resnet50_inductor"]
 CLOSE_US = 0.01
 SMALL: tuple[str, ...] = ("alexnet_eager", "alexnet_inductor", "resnet50_cudagraph")
 SOME = [*SMALL, DDP]
 """Traces that every run puts through HTA's analyses; TRACELENS_HTA=all takes an hour, and all traces."""
-if os.environ.get("TRACELENS_HTA") == "all":
+if EVERY:
     SMALL, SOME = (*ONE_RANK, DDP), [*ONE_RANK, DDP]
 every_trace = pytest.mark.parametrize("name", ONE_RANK)
 
