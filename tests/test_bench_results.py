@@ -136,3 +136,11 @@ def test_a_part_measured_again_takes_the_place_of_its_earlier_self() -> None:
     found = now.after(earlier)
     assert [(one.group, one.median_s) for one in found.rows] == [("nesting", 0.2), ("collect torch", 2.0)]
     assert dict(found.left_out) == {"orjson": "not installed", "x": "z"}
+
+
+def test_masking_is_judged_by_its_share_of_a_collect() -> None:
+    for share, met in ((0.021, True), (0.034, False)):
+        measured = Row("masking secrets", "masking secrets", "500 MB plain", 498, "MB", [3.0], [20.0], [400])
+        measured.said = {"masked_frac": share}
+        (found,) = (target for target in judge(results(measured)) if "masking" in target.target)
+        assert (found.met, found.full_size, found.measured[:4]) == (met, True, f"{share:.1%}")

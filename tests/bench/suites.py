@@ -27,6 +27,7 @@ ORJSON = "orjson.loads, garbage collector off"
 ORJSON_GC = "orjson.loads"
 JSON = "json.loads"
 COLLECT_NSYS = "tracelens collect nsys"
+MASKING = "masking secrets"
 CONNECTORX = "connectorx, same columns"
 POLARS = "polars, read and write"
 _ROOT = Path(__file__).resolve().parents[2]
@@ -110,6 +111,16 @@ def layouts(bench: Bench) -> None:
         bench.make("tests.bench.enlarge", str(trace), "--repetitions", str(repetitions), "--layout", layout)
         bench.race([_collect(trace)], Row("layouts", "", layout, round(trace.stat().st_size / 1e6, 1), "MB"))
         trace.unlink()
+
+
+def masking(bench: Bench) -> None:
+    """The largest trace that is compared, and the share of collecting it that masking takes."""
+    size = max(size for size in bench.settings.sizes_mb if size <= bench.settings.peer_limit_mb)
+    trace = bench.folder / "trace.json"
+    made = bench.make("tests.bench.enlarge", str(trace), "--megabytes", str(size)).said
+    contender = Contender(MASKING, peer("masking", str(trace), "{out}"), is_slow=True)
+    bench.race([contender], Row(MASKING, "", f"{size:g} MB plain", made["bytes"] / 1e6, "MB"))
+    trace.unlink()
 
 
 def several_files(bench: Bench) -> None:
@@ -205,6 +216,7 @@ SUITES = {
     for function in (
         collect_torch,
         layouts,
+        masking,
         several_files,
         many_ranks,
         collect_nsys,

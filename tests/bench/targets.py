@@ -14,9 +14,8 @@ COMPARED_MB = 530
 
 def judge(results: Results) -> list[Target]:
     """Every target, with what was measured at the largest size there is and whether it was reached there."""
-    parts = (
-        _peers, _twin, _flat, _files_and_layouts, _nesting, _nsys, _analyses, _page, _attribution, _live, _gdb, _ranks,
-    )  # fmt: skip
+    costs = (_masking, _attribution, _live, _gdb)
+    parts = (_peers, _twin, _flat, _files_and_layouts, _nesting, _nsys, _analyses, _page, *costs, _ranks)
     return [target for part in parts for target in part(results)]
 
 
@@ -63,6 +62,16 @@ def _flat(results: Results) -> Iterator[Target]:
     target = "collect torch: 2 GB within 4.4 times of 500 MB"
     small, large = (results.find("collect torch", suites.COLLECT, f"{size} MB plain") for size in (500, 2000))
     yield _at_most(target, large, small, 4.4)
+
+
+def _masking(results: Results) -> Iterator[Target]:
+    row = results.find(suites.MASKING, suites.MASKING)
+    target = "masking secrets in names and texts at most 3 % of collect torch's processor time"
+    if row is None:
+        yield Target(target, NOT_MEASURED, None)
+    else:
+        share = float(row.said["masked_frac"])
+        yield Target(target, f"{share:.1%} of {row.median_s:.2f} s ({row.input})", share <= 0.03, _is_full(row))
 
 
 def _files_and_layouts(results: Results) -> Iterator[Target]:
@@ -208,7 +217,10 @@ def _ratio(row: Row, other: Row) -> float:
 
 def _is_full(row: Row) -> bool:
     """Whether the input is as large as the targets ask of its group."""
-    asked = {"collect torch": 470, "report": 470, "analysis": 1, "page": 5, "nesting": 5, "live capture": 30}
+    asked = {
+        "collect torch": 470, suites.MASKING: 470, "report": 470, "analysis": 1, "page": 5, "nesting": 5,
+        "live capture": 30,
+    }  # fmt: skip
     return row.size >= asked.get(row.group, 5 if row.group.startswith("collect nsys") else 0)
 
 

@@ -12,11 +12,14 @@ TOP = 20
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """One bar a row for the largest values of `measure`, coloured by the column `color`."""
+    """One bar a row for the largest values of `measure`, coloured by the column `color`.
+
+    `names` are columns, or expressions that only the rows drawn are asked for.
+    """
 
     title: str
     frame: pl.DataFrame
-    names: Sequence[str]
+    names: Sequence[str | pl.Expr]
     measure: str
     color: str | None = None
 
@@ -46,7 +49,7 @@ class Points:
 
     title: str
     frame: pl.DataFrame
-    names: Sequence[str]
+    names: Sequence[str | pl.Expr]
     axes: tuple[str, str]
     color: str
     roofs: Mapping[str, tuple[float, float]] = field(default_factory=dict)

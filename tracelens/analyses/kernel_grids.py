@@ -72,8 +72,8 @@ def _share(part: pl.DataFrame, total: int) -> str:
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:
     grid, block = (pl.concat_str([f"{what}_{axis}" for axis in "xyz"], separator="x") for what in ("grid", "block"))
-    frame = frame.with_columns(pl.format("<<<{},{}>>>", grid, block).alias("launch"))
-    names = named(frame, "name", "launch")
+    launch = pl.format("<<<{},{}>>>", grid, block).alias("launch")
+    names: list[str | pl.Expr] = [*named(frame, "name"), launch]
     title = "How each launch fills the device; larger points took more time"
     return [
         Bars("GPU time by kernel and launch", frame, names, "duration_total_ns", "primitive"),

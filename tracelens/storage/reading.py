@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
 
+_MANY = 1 << 20
 _LONG = 1 << 13
 """Texts are counted in columns with a longer one; names of kernels may be that long."""
 
@@ -24,6 +25,8 @@ def read_columns(file: Path, columns: Sequence[str], strings: Sequence[str]) -> 
     with pq.ParquetFile(file, read_dictionary=[*strings], pre_buffer=False) as opened:
         found = pl.from_arrow(_valid(file, opened.read(columns=[*columns])), rechunk=False)
     assert isinstance(found, pl.DataFrame)
+    if strings and found.height > _MANY:  # Arrow keeps the memory of its dictionaries, which Polars has copied
+        pa.default_memory_pool().release_unused()
     return found.select(columns)
 
 

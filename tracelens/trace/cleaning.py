@@ -172,6 +172,8 @@ def _masked(texts: pl.Series, owners: Collection[str]) -> pl.DataFrame:
         rules["masked_owner"] = ((rf"(^|[^A-Za-z0-9_])(?:{names})($|[^A-Za-z0-9_])", "$1…$2"),)
     may_be = texts.str.contains(_MAY_BE) | (texts.str.contains_any(owners) if owners else False)
     frame = texts.alias("text").to_frame().filter(may_be).with_columns(new="text")
+    if frame.is_empty():  # mostly: compiling the other patterns takes longer than looking for this one
+        return frame.with_columns(pl.lit(value=False).alias(kind) for kind in rules)
     for kind, of_kind in rules.items():
         cleaned = pl.col("new")
         for pattern, masked in of_kind:

@@ -239,7 +239,7 @@ def _density(asked: Density, result: Table) -> Drawing | None:
     return Drawing(asked.title, chart.properties(width="container", height=220, background="transparent"))
 
 
-def labels(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
+def labels(frame: pl.DataFrame, names: Sequence[str | pl.Expr]) -> list[str]:
     """A short, distinct label for each row: two kernels that shorten to the same text stay two bars."""
     used: dict[str, int] = {}
     out = []

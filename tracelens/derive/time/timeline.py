@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -25,6 +26,9 @@ BARS = {
 bar stands for. The bars of a launch and of the work that it started have one api_call_id.
 """
 _BAR = list(BARS)
+_CODED: dict[Any, Any] = {pl.String: pl.Categorical}
+_AS_TEXT: dict[Any, Any] = {pl.Categorical: pl.String}
+"""Casts of the texts of bars: coded while there may be millions of bars, and as texts those that are drawn."""
 _TIMES = ("start_ns", "duration_ns")
 _END = pl.col("start_ns") + pl.col("duration_ns")
 _AROUND_NS = 10**9
@@ -86,8 +90,9 @@ def draw_timeline(
     if begins is not None:
         # Calls are numbered by rank.
         own = pl.col("api_call_id") * len(parts)
+        lane = pl.col("lane").cast(pl.String)
         parts = [
-            (rank, bars.with_columns(lane=f"rank {rank}: " + pl.col("lane"), api_call_id=own + at))
+            (rank, bars.with_columns(lane=f"rank {rank}: " + lane, api_call_id=own + at).cast(_CODED))
             for at, (rank, bars) in enumerate(parts)
         ]
     bars = pl.concat([bars for _, bars in parts])
@@ -134,8 +139,7 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     ):
         found = trace.select(table, *shared, *columns, where=_within(rank, begin - _AROUND_NS, end + _AROUND_NS))
         drawn = pl.col("primitive") if table == "kernels" else pl.lit("copy")
-        found = found.cast({pl.Categorical: pl.String})
-        parts.append(found.select(*shared, name=name, drawn=drawn, kind=kind))
+        parts.append(found.select(*shared, name=name, drawn=drawn, kind=kind).cast(_CODED))
     work = pl.concat(parts).sort("device_id", "start_ns")
     before = work.filter(begin >= _END).group_by("device_id", maintain_order=True).last()
     after = work.filter(pl.col("start_ns") >= end).group_by("device_id", maintain_order=True).first()
@@ -148,12 +152,16 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
 def _as_bars(rows: pl.DataFrame, **own: pl.Expr | str) -> pl.DataFrame:
     """The rows as bars: columns of BARS in `own`, else their own; level 0, and one bar each, where there is none."""
     known = {name: pl.col(name) for name in rows.columns if name in BARS}
-    return rows.select(**({"level": pl.lit(0, pl.Int64), "n": pl.lit(1, pl.Int64)} | known | own)).select(_BAR)
+    return (
+        rows.select(**({"level": pl.lit(0, pl.Int64), "n": pl.lit(1, pl.Int64)} | known | own))
+        .select(_BAR)
+        .cast(_CODED)
+    )
 
 
 def _idle(trace: Trace, rank: int, work: pl.DataFrame, window: tuple[int, int]) -> pl.DataFrame:
     """A bar for each piece of idle time of the devices that ran anything, its place as the name."""
-    parts = [pl.DataFrame(schema=BARS)]
+    parts = [pl.DataFrame(schema=BARS).cast(_CODED)]
     windows = pl.DataFrame({"step": [0], "start_ns": [window[0]], "end_ns": [window[1]]})
     host = host_of_calls(trace, rank, work["api_call_id"])
     for (device_id,), own in work.partition_by("device_id", as_dict=True).items():
@@ -182,9 +190,9 @@ def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     calls = trace.select("api_calls", *shared, "api", "api_call_id", where=within)
     both = pl.concat(
         [
-            spans.cast({pl.Categorical: pl.String}).with_columns(api_call_id=pl.lit(None, pl.Int64)),
-            calls.cast({pl.Categorical: pl.String}).select(
-                *shared, pl.col("api").alias("name"), pl.lit("api call").alias("kind"), "api_call_id"
+            spans.with_columns(api_call_id=pl.lit(None, pl.Int64)),
+            calls.select(*shared, pl.col("api").alias("name"), pl.lit("api call").alias("kind"), "api_call_id").cast(
+                _CODED
             ),
         ]
     ).sort("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
@@ -216,4 +224,5 @@ def _merged(bars: pl.DataFrame, length: int, most: int) -> tuple[pl.DataFrame, i
         )
         found, merged_ns, width = pl.concat([bars.filter(~is_short), short]), width, width * 2
     lanes = bars.select("lane").unique(maintain_order=True).with_row_index("order")
-    return found.join(lanes, on="lane", how="left").sort("order", "level", "start_ns").drop("order"), merged_ns
+    drawn = found.join(lanes, on="lane", how="left").sort("order", "level", "start_ns").drop("order")
+    return drawn.cast(_AS_TEXT), merged_ns
