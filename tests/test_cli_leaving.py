@@ -2,8 +2,11 @@
 
 import json
 import logging
+import os
 import re
 import resource
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable
 from functools import partial
@@ -157,3 +160,26 @@ def test_what_takes_minutes_is_said_where_there_is_no_terminal(capsys: pytest.Ca
         log.debug("cpp, round 1 of 12")
     log.info("not shown")
     assert capsys.readouterr().err == "measuring cpp\n"
+
+
+SUBJECT = """
+import subprocess, sys, threading, time
+
+def model():
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
+    threading.Thread(target=time.sleep, args=(1000,)).start()
+    raise ValueError("no model")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the processes that a process started are told by /proc")
+def test_what_a_subject_of_timings_left_running_ends_with_it(tmp_path: Path) -> None:
+    """Its process holds the standard output open, so that the command could not be waited for."""
+    (tmp_path / "subject.py").write_text(SUBJECT)
+    command = [sys.executable, "-m", "tracelens", "collect", "timings", "subject.py:model"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}, timeout=120,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "subject.py:model: a thread that it left running was ended"

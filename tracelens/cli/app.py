@@ -25,6 +25,7 @@ from tracelens.cli import peaks as cli_peaks
 from tracelens.cli import plan as cli_plan
 from tracelens.cli import query as cli_query
 from tracelens.cli import report as cli_report
+from tracelens.cli.collect import timings
 from tracelens.cli.io import OPENED, Sources, drop_output, emit, open_any, progress, screen, tell, write_report
 from tracelens.derive.rank_sentences import merge_rows
 from tracelens.errors import SourceError, TracelensError, UsageError, near
@@ -123,7 +124,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except SourceError as error:
         tell(f"error: {error}")
         raise SystemExit(EXIT_INPUT) from None
-    app(args=words, obj=command, prog_name="tracelens")
+    try:
+        app(args=words, obj=command, prog_name="tracelens")
+    except SystemExit as ended:
+        timings.leave(ended)
+        raise
     raise SystemExit(0)
 
 

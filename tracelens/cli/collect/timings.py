@@ -2,10 +2,12 @@
 
 import importlib
 import importlib.util
+import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,6 +21,9 @@ from tracelens.measuring import CONFIGURATIONS, METHODS, Protocol, measure
 from tracelens.plan import Plan, apply_plan
 from tracelens.trace.combine import add_timings
 from tracelens.trace.directory import check_target
+
+_SUBJECTS: list[str] = []
+"""The subject whose code this process runs."""
 
 
 def collect_timings(  # noqa: PLR0913 - one parameter an option
@@ -55,10 +60,14 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
     out: Out = None,
     force: Force = False,
 ) -> None:
-    """Measure how long a model's layers take, by several methods, and what measuring costs."""
+    """Measure how long a model's layers take, by several methods, and what measuring costs.
+
+    There is no limit of time; Ctrl-C ends it. Processes and threads that FUNCTION left running end with the command.
+    """
     target = out or Path(f"{Path(subject.rpartition(':')[0]).stem}.tracelens")
     check_target(target, force=force)
     place = target.absolute()  # the user's code may change the folder
+    _SUBJECTS.append(subject)
     chosen_plan = None if plan is None else Plan.read(plan)
     with progress(f"importing {subject}"):
         make = _function(subject)
@@ -130,3 +139,28 @@ def _users_code(what: str) -> Iterator[None]:
             raise
         said = f"{type(error).__name__}: {first_line(error)}"
         raise SourceError(f"{what}: {said}; tracelens --debug collect timings shows where") from error
+
+
+def leave(ended: SystemExit) -> None:
+    """End what a subject left running: its processes, and this one at once where Python would wait for its threads."""
+    if not _SUBJECTS:
+        return
+    for process_id in _descendants(os.getpid()):
+        with suppress(OSError):
+            os.kill(process_id, signal.SIGTERM)
+    if any(not one.daemon for one in threading.enumerate() if one is not threading.main_thread()):
+        tell(f"{_SUBJECTS[0]}: a thread that it left running was ended")
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(ended.code if isinstance(ended.code, int) else bool(ended.code))
+
+
+def _descendants(process_id: int) -> list[int]:
+    """The processes that a process started, those first that were started first; none where /proc does not tell."""
+    found = []
+    for task in Path(f"/proc/{process_id}/task").glob("*/children"):
+        with suppress(OSError):  # it has ended
+            for child in map(int, task.read_text().split()):
+                found += [child, *_descendants(child)]
+    return found
