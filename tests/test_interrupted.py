@@ -85,9 +85,14 @@ def is_whole(out: Path) -> bool:
     return tl.open(out).kernels.height == 717
 
 
-@pytest.mark.parametrize("tables", [1, 4])
 @pytest.mark.parametrize(
-    ("sent", "code"), [(signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 128 + signal.SIGTERM), (signal.SIGINT, 130)]
+    ("tables", "sent", "code"),
+    [
+        (1, signal.SIGKILL, -signal.SIGKILL),
+        (4, signal.SIGKILL, -signal.SIGKILL),
+        (1, signal.SIGTERM, 128 + signal.SIGTERM),
+        (4, signal.SIGINT, 130),
+    ],
 )
 def test_a_collect_stopped_while_writing_leaves_no_trace(
     tmp_path: Path, tables: int, sent: signal.Signals, code: int, capsys: pytest.CaptureFixture[str]
