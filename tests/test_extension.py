@@ -47,7 +47,7 @@ def follow(title: str, copy: Path) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with both additions."""
+    """A copy of the project with the additions."""
     folder = tmp_path_factory.mktemp("project")
     for name in PACKAGES:
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("*.svg", "*.png"))
@@ -57,6 +57,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (folder / name / file.name).symlink_to(file)
     follow("Add an analysis", folder)
     follow("Add a collector", folder)
+    follow("Add an export", folder)
     (folder / "run.log").write_text("kernels 1\ngemm 20 1000 30\nrelu 7 1040 10\ngemm 20 1050 30\n")
     return folder
 
@@ -76,12 +77,18 @@ def python(copy: Path, *words: str) -> str:
     [
         ("Add an analysis", "tracelens/analyses/streams.py", "tracelens/analyses/__init__.py", "tests/test_streams.py"),
         ("Add a collector", "collectors/kernel_log.py", "collectors/__init__.py", "tests/test_kernel_log.py"),
+        (
+            "Add an export",
+            "tracelens/exports/kernel_list.py",
+            "tracelens/exports/__init__.py",
+            "tests/test_kernel_list.py",
+        ),
     ],
 )
 def test_an_addition_is_its_module_its_test_and_one_line(
     title: str, module: str, registry: str, test: str, tmp_path: Path
 ) -> None:
-    for folder in ("tests", "collectors", "tracelens/analyses"):
+    for folder in ("tests", "collectors", "tracelens/analyses", "tracelens/exports"):
         (tmp_path / folder).mkdir(parents=True)
     shutil.copy(ROOT / registry, tmp_path / registry)
     gained = follow(title, tmp_path)
@@ -113,6 +120,13 @@ def test_the_collector_has_its_command_which_reads_files_and_runs_a_program(copy
     assert "the program ended with 0" in said
 
 
+def test_the_export_is_a_word_after_to(copy: Path) -> None:
+    assert "wrote out.kernels: 3 kernels; open it with any editor" in python(
+        copy, "-m", "tracelens", "export", "run.log", "--to", "kernel_list", "--out", "out.kernels"
+    )
+    assert (copy / "out.kernels").read_text() == "0 1000 30 gemm\n0 1040 10 relu\n0 1050 30 gemm\n"
+
+
 def test_its_events_stand_back_or_not_where_another_profiler_has_the_rank(copy: Path) -> None:
     code = """
         import tracelens as tl
@@ -124,14 +138,15 @@ def test_its_events_stand_back_or_not_where_another_profiler_has_the_rank(copy: 
     assert python(copy, "-c", textwrap.dedent(code)) == "['gemm', 'relu', 'gemm']\n['of torch']\n"
 
 
-def test_the_reference_is_generated_of_both(copy: Path) -> None:
+def test_the_reference_is_generated_of_all(copy: Path) -> None:
     python(copy, "docs/generate.py")
     assert "## tracelens collect kernel_log\n\nCollect a log of kernels" in (copy / "docs" / "cli.md").read_text()
+    assert "kernel_list for any editor" in (copy / "docs" / "cli.md").read_text()
     assert "## streams\n\nHow are kernels spread over streams?" in (copy / "docs" / "analyses.md").read_text()
 
 
-def test_both_pass_their_tests_and_those_of_every_analysis(copy: Path) -> None:
-    own = ("tests/test_streams.py", "tests/test_kernel_log.py")
+def test_all_pass_their_tests_and_those_of_every_analysis(copy: Path) -> None:
+    own = ("tests/test_streams.py", "tests/test_kernel_log.py", "tests/test_kernel_list.py")
     every = ("tests/test_analyses_registry.py", "tests/test_views.py")
-    said = python(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *own, *every, "-k", "streams or kernel_log")
+    said = python(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *own, *every, "-k", "streams or kernel_l")
     assert re.search(r"^\d+ passed", said, re.MULTILINE)

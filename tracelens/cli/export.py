@@ -33,7 +33,10 @@ def export(
         typer.Option(metavar="N,N", help="Steps to export, such as 4 or 4-6; by default all that was recorded."),
     ] = None,
 ) -> None:
-    """Write a trace's timeline, or its kernels by call stack, for another program's viewer."""
+    """Write a trace's timeline, or its kernels by call stack, for another program's viewer.
+
+    What is written is streamed. Memory grows with the trace: up to 240 bytes a slice of its largest rank.
+    """
     if to not in EXPORTS:
         raise UsageError(f"no export is called {to}; {near(to, EXPORTS)}")
     chosen = EXPORTS[to]
