@@ -84,8 +84,7 @@ def _checks(trace: Trace, rank: int, sums: dict[str, pl.DataFrame]) -> Iterator[
         yield from _kernel_checks(sums["kernels"], sums["steps"].drop_nulls("step").sort("step"))
         yield _device_check(trace, rank)
     if sums["spans"].height:
-        shapes = trace.select("spans", "input_shapes", where=pl.col("rank") == rank)
-        has_shapes = shapes["input_shapes"].count() > 0
+        has_shapes = trace.select("spans", "rank", where=pl.col("input_shapes").is_not_null(), rank=rank).height > 0
         yield from _span_checks(sums["spans"].row(0, named=True), has_shapes=has_shapes)
 
 

@@ -122,9 +122,9 @@ def _bars(trace: Trace, rank: int, begin: int, length: int) -> pl.DataFrame:
     )
 
 
-def _within(rank: int, begin: int, end: int) -> pl.Expr:
-    """A condition for events of a rank that overlap a stretch of time."""
-    return (pl.col("rank") == rank) & (pl.col("start_ns") < end) & (begin < _END)
+def _within(begin: int, end: int) -> pl.Expr:
+    """A condition for events that overlap a stretch of time."""
+    return (pl.col("start_ns") < end) & (begin < _END)
 
 
 def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
@@ -137,7 +137,8 @@ def _work(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
         ("memcpys", ("direction",), pl.format("{} copy", "direction"), pl.lit(COPY, pl.UInt8)),
         ("memsets", (), pl.lit("memset"), pl.lit(COPY, pl.UInt8)),
     ):
-        found = trace.select(table, *shared, *columns, where=_within(rank, begin - _AROUND_NS, end + _AROUND_NS))
+        near = _within(begin - _AROUND_NS, end + _AROUND_NS)
+        found = trace.select(table, *shared, *columns, where=near, rank=rank)
         drawn = pl.col("primitive") if table == "kernels" else pl.lit("copy")
         parts.append(found.select(*shared, name=name, drawn=drawn, kind=kind).cast(_CODED))
     work = pl.concat(parts).sort("device_id", "start_ns")
@@ -185,9 +186,9 @@ def _idle(trace: Trace, rank: int, work: pl.DataFrame, window: tuple[int, int]) 
 def _host(trace: Trace, rank: int, begin: int, end: int) -> pl.DataFrame:
     """A bar for each op, module call, annotation and API call, nested by thread; threads with most time first."""
     shared = ("process_id", "thread_id", *_TIMES)
-    within = _within(rank, begin, end)
-    spans = trace.select("spans", *shared, "name", "kind", where=within & pl.col("kind").is_in(_HOST_KINDS))
-    calls = trace.select("api_calls", *shared, "api", "api_call_id", where=within)
+    within = _within(begin, end)
+    spans = trace.select("spans", *shared, "name", "kind", where=within & pl.col("kind").is_in(_HOST_KINDS), rank=rank)
+    calls = trace.select("api_calls", *shared, "api", "api_call_id", where=within, rank=rank)
     both = pl.concat(
         [
             spans.with_columns(api_call_id=pl.lit(None, pl.Int64)),
