@@ -266,6 +266,28 @@ def test_a_late_rank_is_named_with_what_makes_it_late() -> None:
     assert row["evidence"].startswith("the others lose 60.0% of their time waiting for rank 1, which loses 0.60 ms by ")
 
 
+@pytest.mark.parametrize("cause", ["launch", "input", "copy", "allocation"])
+def test_a_late_rank_is_late_for_what_it_has_more_of(cause: str) -> None:
+    """From 300 to 900 us rank 1 copies, or its host does what the cause says; then it launches the all-reduce.
+
+    The others launch theirs at 300 us.
+    """
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in ("kernels", "api_calls", "steps", "memcpys")}
+    about = {"process_id": 1, "thread_id": 1}
+    busy = [work(1, 300_000, 900_000, cause=cause, **about)] if cause != "copy" else []
+    for rank, launched in enumerate((300_000, 900_000, 300_000)):
+        first = work(rank, 0, 300_000, step=0, kernel_id=0, api_call_id=0)
+        tables["kernels"] += [first, talk(rank, launched, MS, step=0, kernel_id=1, api_call_id=1)]
+        call = {"api": "cudaLaunchKernel", "kind": "kernel_launch"} | about
+        tables["api_calls"] += [work(rank, at, at, api_call_id=n, **call) for n, at in enumerate((0, launched))]
+        tables["steps"].append({"rank": rank, "step": 0, "start_ns": 0, "duration_ns": MS})
+    if cause == "copy":
+        tables["memcpys"] = [work(1, 300_000, 900_000, memcpy_id=0, direction="h2d")]
+    row = tl.analyses.job(make_trace(**tables, activities=busy)).row(0, named=True)
+    assert (row["bound"], row["rank"], row["cause"], round(row["value"], 3)) == ("straggler", 1, cause, 0.6)
+    assert "0.60 ms" in row["evidence"]
+
+
 def test_what_every_rank_loses_more_by_comes_first() -> None:
     """All are idle from 300 to 700 us, rank 1 until 850: that is 15 % of waiting and 40 % of idle time."""
     row = tl.analyses.job(marked([300] * 2, (300, 700), (300, 850))).row(0, named=True)

@@ -24,12 +24,20 @@ PROSE = (
 def ordered(section: Section) -> list[str]:
     """The section's informative columns, those that people need first in front."""
     first = useful(section)
-    return [*first, *(name for name in informative(section.frame) if name not in first)]
+    return [*first, *(name for name in _informative(section) if name not in first)]
 
 
 def useful(section: Section) -> list[str]:
     """The informative columns that the analysis lists in `shown`; all informative ones where it lists none."""
     if section.is_query:
         return section.frame.columns
-    available, shown = informative(section.frame), section.analysis.shown
+    available, shown = _informative(section), section.analysis.shown
     return [name for name in shown if name in available] if shown else available
+
+
+def _informative(section: Section) -> list[str]:
+    """The informative columns; of several ranks an only one is an answer, as that which the others wait for."""
+    frame = section.frame
+    found = informative(frame)
+    is_answer = section.analysis.of_ranks and "rank" in frame.columns and frame["rank"].count() > 0
+    return [name for name in frame.columns if name in found or (is_answer and name == "rank")]
