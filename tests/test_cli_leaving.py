@@ -183,3 +183,12 @@ def test_what_a_subject_of_timings_left_running_ends_with_it(tmp_path: Path) -> 
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == "subject.py:model: a thread that it left running was ended"
+
+
+def test_what_ran_before_a_subject_of_timings_runs_on(run: Run) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        assert run("collect", "timings", "missing.py:model").code == 1
+        assert run("query", "run.tracelens", "SELECT 1").code == 0
+        assert other.poll() is None
+        other.communicate(b"\n", timeout=60)
+    assert other.returncode == 0, "it was not ended by a signal"

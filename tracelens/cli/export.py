@@ -35,7 +35,8 @@ def export(
 ) -> None:
     """Write a trace's timeline, or its kernels by call stack, for another program's viewer.
 
-    What is written is streamed. Memory grows with the trace: up to 240 bytes a slice of its largest rank.
+    What is written is streamed, but the tables of a rank are held, whole for its layers and idle time: `--ranks` takes
+    less memory, `--steps` writes less.
     """
     if to not in EXPORTS:
         raise UsageError(f"no export is called {to}; {near(to, EXPORTS)}")

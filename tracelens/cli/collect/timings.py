@@ -22,8 +22,8 @@ from tracelens.plan import Plan, apply_plan
 from tracelens.trace.combine import add_timings
 from tracelens.trace.directory import check_target
 
-_SUBJECTS: list[str] = []
-"""The subject whose code this process runs."""
+_BEGUN: list[tuple[str, set[int], set[threading.Thread]]] = []
+"""The subject whose code this process runs, and the processes and threads that were there before it."""
 
 
 def collect_timings(  # noqa: PLR0913 - one parameter an option
@@ -67,7 +67,7 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
     target = out or Path(f"{Path(subject.rpartition(':')[0]).stem}.tracelens")
     check_target(target, force=force)
     place = target.absolute()  # the user's code may change the folder
-    _SUBJECTS.append(subject)
+    _BEGUN.append((subject, set(_descendants(os.getpid())), set(threading.enumerate())))
     chosen_plan = None if plan is None else Plan.read(plan)
     with progress(f"importing {subject}"):
         make = _function(subject)
@@ -143,13 +143,15 @@ def _users_code(what: str) -> Iterator[None]:
 
 def leave(ended: SystemExit) -> None:
     """End what a subject left running: its processes, and this one at once where Python would wait for its threads."""
-    if not _SUBJECTS:
+    if not _BEGUN:
         return
+    subject, processes, threads = _BEGUN.pop()
     for process_id in _descendants(os.getpid()):
-        with suppress(OSError):
-            os.kill(process_id, signal.SIGTERM)
-    if any(not one.daemon for one in threading.enumerate() if one is not threading.main_thread()):
-        tell(f"{_SUBJECTS[0]}: a thread that it left running was ended")
+        if process_id not in processes:
+            with suppress(OSError):
+                os.kill(process_id, signal.SIGTERM)
+    if any(not one.daemon for one in threading.enumerate() if one not in threads):
+        tell(f"{subject}: a thread that it left running was ended")
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
