@@ -8,7 +8,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +204,7 @@ class Manifest:
                 raise ValueError(f"n_rows should be by table and rank, ranks {_RANKS}")
         if not all(_ATTEMPT.fullmatch(word) for word in manifest.attempts.values()):
             raise ValueError("attempts should be words of letters and digits")
-        _check_values(asdict(manifest))
+        _check_values([getattr(manifest, one.name) for one in fields(manifest)])
         return manifest
 
 

@@ -140,7 +140,7 @@ def read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame:
     """These columns of the part, strings as Categorical."""
     strings = [column for column in columns if table.schema[column] == pl.String]
     found = read_columns(part.file, [column for column in columns if column != "rank"], strings)
-    ranks = pl.repeat(part.rank, part.n_rows, dtype=pl.Int32, eager=True)
+    ranks = pl.Series([part.rank], dtype=pl.Int32).new_from_index(0, part.n_rows)
     return pl.DataFrame([ranks.alias("rank") if column == "rank" else found[column] for column in columns])
 
 

@@ -132,6 +132,7 @@ def _devices(
     others = pl.concat([trace.select(name, *_WORK) for name in ("memcpys", "memsets")])
     parts = [_by_device(part) for part in (kernels, others.with_columns(kind=pl.lit(COPY, pl.UInt8)))]
     hosts = host_times(trace, sorted({rank for part in parts for rank, _ in part}))
+    steps_by_rank, recorded_by_rank = (dict(by_value(part, "rank")) for part in (steps, recorded))
     for key in sorted({key for part in parts for key in part}):
         rank, host = key[0], hosts[key[0]]
         work = [part.get(key, kernels.clear()) for part in parts]
@@ -141,8 +142,8 @@ def _devices(
         first, second = (
             part if part["start_ns"].is_sorted() else part.sort("start_ns", maintain_order=True) for part in with_calls
         )
-        own = steps.filter(pl.col("rank") == rank).sort("start_ns", "end_ns")
-        windows = own if own.height else recorded.filter(pl.col("rank") == rank)
+        own = steps_by_rank.get(rank, steps.clear()).sort("start_ns", "end_ns")
+        windows = own if own.height else recorded_by_rank.get(rank, recorded.clear())
         windows = windows.filter(pl.col("end_ns") > pl.col("start_ns"))
         yield key, DeviceWork(host, (first, second), windows, own.height > 0), own
 

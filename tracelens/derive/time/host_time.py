@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tracelens.derive.columns.cutting import overlay
 from tracelens.derive.columns.distinct import distinct_rows
-from tracelens.derive.columns.lookup import numbered
+from tracelens.derive.columns.lookup import by_value, numbered
 from tracelens.derive.time.completing import activities_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
@@ -99,12 +99,13 @@ def host_times(trace: Trace, ranks: Iterable[int]) -> dict[int, HostTime]:
 
     Calls are read in batches, and only what is needed of each is kept: see `Trace.batches`.
     """
+    activities = dict(by_value(activities_of(trace), "rank"))
     reading = {rank: _Reading(trace, rank) for rank in ranks}
     for rank, batches in trace.batches("api_calls", *_CALLS):
         if rank in reading and batches:
             calls: Any = pl.from_arrow(pa.Table.from_batches(batches), rechunk=False)
             reading[rank].take(calls)
-    return {rank: one.finished() for rank, one in reading.items()}
+    return {rank: one.finished(activities.get(rank, activities_of(trace).clear())) for rank, one in reading.items()}
 
 
 def host_of_calls(trace: Trace, rank: int, ids: pl.Series) -> HostTime:
@@ -113,7 +114,8 @@ def host_of_calls(trace: Trace, rank: int, ids: pl.Series) -> HostTime:
     near = pl.col("api_call_id").is_between(ids.min(), ids.max()) & pl.col("api_call_id").is_in(ids.unique().implode())
     calls = trace.select("api_calls", *_CALLS, where=near, rank=rank)
     reading.take(calls)
-    return replace(reading.finished(), ids=calls["api_call_id"])
+    activities = activities_of(trace).filter(pl.col("rank") == rank)
+    return replace(reading.finished(activities), ids=calls["api_call_id"])
 
 
 class _Reading:
@@ -156,9 +158,8 @@ class _Reading:
         thread = pl.Series(threads, dtype=pl.Int32).gather(like)
         self.parts.append(calls.select(returned=returned, thread=thread, place=place))
 
-    def finished(self) -> HostTime:
-        """The host, after all calls were read."""
-        activities = activities_of(self.trace).filter(pl.col("rank") == self.rank)
+    def finished(self, activities: pl.DataFrame) -> HostTime:
+        """The host with the rank's activities, after all calls were read."""
         own = activities.select(
             "process_id", "thread_id", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"),
             cause=pl.col("cause").cast(pl.Enum(CAUSES)).to_physical().cast(pl.UInt8),
