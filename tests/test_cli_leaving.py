@@ -18,7 +18,9 @@ from tests.cases import make_trace
 from tests.command_line import Result, command_line
 from tests.sample_reports import ESCAPES, SCRIPT
 from tracelens.cli import doctor
+from tracelens.cli.collect.timings import collect_timings
 from tracelens.cli.io import progress, screen
+from tracelens.errors import SourceError
 from tracelens.exports import EXPORTS
 from tracelens.schemas import SCHEMA_VERSION
 from tracelens.views.formats.format import WIDTH
@@ -185,8 +187,11 @@ def test_what_a_subject_of_timings_left_running_ends_with_it(tmp_path: Path) -> 
     assert done.stderr.splitlines()[-1] == "subject.py:model: a thread that it left running was ended"
 
 
-def test_what_ran_before_a_subject_of_timings_runs_on(run: Run) -> None:
+def test_what_no_subject_of_timings_started_runs_on(run: Run) -> None:
+    with pytest.raises(SourceError):  # as a program does that calls the command's function
+        collect_timings("missing.py:model")
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other:
+        assert run("query", "run.tracelens", "SELECT 1").code == 0
         assert run("collect", "timings", "missing.py:model").code == 1
         assert run("query", "run.tracelens", "SELECT 1").code == 0
         assert other.poll() is None

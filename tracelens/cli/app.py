@@ -124,6 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except SourceError as error:
         tell(f"error: {error}")
         raise SystemExit(EXIT_INPUT) from None
+    timings.BEGUN.clear()  # what a caller of this function has begun is its own
     try:
         app(args=words, obj=command, prog_name="tracelens")
     except SystemExit as ended:

@@ -22,7 +22,7 @@ from tracelens.plan import Plan, apply_plan
 from tracelens.trace.combine import add_timings
 from tracelens.trace.directory import check_target
 
-_BEGUN: list[tuple[str, set[int], set[threading.Thread]]] = []
+BEGUN: list[tuple[str, set[int], set[threading.Thread]]] = []
 """The subject whose code this process runs, and the processes and threads that were there before it."""
 
 
@@ -67,7 +67,7 @@ def collect_timings(  # noqa: PLR0913 - one parameter an option
     target = out or Path(f"{Path(subject.rpartition(':')[0]).stem}.tracelens")
     check_target(target, force=force)
     place = target.absolute()  # the user's code may change the folder
-    _BEGUN.append((subject, set(_descendants(os.getpid())), set(threading.enumerate())))
+    BEGUN.append((subject, set(_descendants(os.getpid())), set(threading.enumerate())))
     chosen_plan = None if plan is None else Plan.read(plan)
     with progress(f"importing {subject}"):
         make = _function(subject)
@@ -143,9 +143,9 @@ def _users_code(what: str) -> Iterator[None]:
 
 def leave(ended: SystemExit) -> None:
     """End what a subject left running: its processes, and this one at once where Python would wait for its threads."""
-    if not _BEGUN:
+    if not BEGUN:
         return
-    subject, processes, threads = _BEGUN.pop()
+    subject, processes, threads = BEGUN.pop()
     for process_id in _descendants(os.getpid()):
         if process_id not in processes:
             with suppress(OSError):
