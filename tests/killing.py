@@ -22,7 +22,7 @@ from tests.object_store import make_bucket, object_store
 from tests.torch_files import call, kernel, span, write
 from tracelens.errors import SourceError
 from tracelens.jobs.job import Job, Work, collect_job, in_turn
-from tracelens.jobs.ranks import RankRecord
+from tracelens.jobs.ranks import RankRecord, TargetError
 from tracelens.jobs.target import finished_ranks
 from tracelens.jobs.tasks import Task
 from tracelens.schemas import TABLES
@@ -60,7 +60,7 @@ def same_tables(one: tl.Trace, other: tl.Trace) -> None:
 def kill_and_go_on(runs: str, target: str, whole: tl.Trace, after_s: float) -> str:
     """Kill a collection so long after its start, check what a reader finds, and collect again; returns what was there.
 
-    The second collection must read the unfinished ranks and no other.
+    The second collection must read no finished rank.
     """
     command = [sys.executable, "-m", "tracelens", "collect", "torch", runs, "--out", target]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as driver:
@@ -85,8 +85,14 @@ def kill_and_go_on(runs: str, target: str, whole: tl.Trace, after_s: float) -> s
         read.update(task.name for task in tasks)
         yield from in_turn(tasks, work)
 
-    trace, failed = collect_job(Job(runs, target, "torch"), noting, lambda _: None)
-    assert (failed, read) == ({}, left)
+    # What the killed one had sent may arrive after it was looked for: a rank that is finished then, or the manifest.
+    try:
+        trace, failed = collect_job(Job(runs, target, "torch"), noting, lambda _: None)
+    except TargetError:
+        same_tables(tl.open(target), whole)
+        return "whole"
+    assert not failed
+    assert read <= left
     same_tables(trace, whole)
     return "some ranks" if finished else "no rank"
 
