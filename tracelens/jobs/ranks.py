@@ -19,7 +19,7 @@ from tracelens.storage.folders import OwnFolder
 from tracelens.storage.objects import Listed, Objects
 from tracelens.trace import Trace
 from tracelens.trace.capture import Capture, key_of
-from tracelens.trace.collector import read_by
+from tracelens.trace.collector import read_by, reading_words
 from tracelens.trace.combine import combine, installed_version
 from tracelens.trace.fetching import PREFIX, addressed, fetch
 from tracelens.trace.objects import RANKS, json_bytes, upload
@@ -40,7 +40,7 @@ class Options:
 
     events: str | None = None
     step: str | None = None
-    reading: dict[str, str] = field(default_factory=dict)
+    reading: dict[str, str] = field(default_factory=reading_words)
 
 
 class RankRecord(msgspec.Struct, frozen=True):

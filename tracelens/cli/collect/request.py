@@ -18,7 +18,7 @@ from tracelens.jobs.ranks import Options
 from tracelens.running.program import script_name
 from tracelens.storage.addresses import shown, url_of
 from tracelens.trace import Trace
-from tracelens.trace.collector import COLLECTORS, reading_words
+from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.combine import combine
 from tracelens.trace.directory import build_folder, check_target
 from tracelens.trace.fetching import fetched
@@ -169,7 +169,7 @@ def _engine(request: Request, limit_bytes: int | None) -> Engine:
 
 def _write_job(paths: list[Path], target: Path, kind: str | None, request: Request, engine: Engine) -> None:
     """Collect the sources rank by rank; one that cannot be read costs its ranks, and the command exits with 1."""
-    options = Options(request.events, request.step, reading_words())
+    options = Options(request.events, request.step)
     job = Job(
         paths,
         shown(target),
