@@ -46,7 +46,7 @@ _MODULES = {
 
 
 def _import_all() -> dict[str, Any]:
-    """What the package offers, by name."""
+    """The names that the package offers."""
     found = {}
     for place, names in _MODULES.items():
         module = import_module(f"{__name__}.{place}")

@@ -150,7 +150,7 @@ def _listed(counts: Any) -> str:
 
 
 def _change(parts: Iterable[Advised]) -> str:
-    """What to do in torch for it."""
+    """The change in torch that makes the calls so."""
     made = [call for part in parts for call in part.calls]
     found = []
     if any(call.layout == "NHWC" for call in made):

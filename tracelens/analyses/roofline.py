@@ -132,7 +132,7 @@ def _all(column: str) -> pl.Expr:
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:  # noqa: ARG001 - all notes take these
-    """What is modelled and what is not, the utilization of a step, and where the peaks are from."""
+    """The shares that are modelled and not, the utilization of a step, and where the peaks are from."""
     steps = frame.filter(pl.col("op") == STEP)
     ops = frame.filter(pl.col("op") != STEP)
     is_rest = pl.col("op") == NOT_MODELLED

@@ -64,7 +64,7 @@ def _counters(writer: _Writer, selection: Selection, rank: int) -> None:
 
 
 def _losses(writer: _Writer, selection: Selection, rank: int) -> None:
-    """What was lost or broken on the way here, at the beginning of what was written."""
+    """The losses and damage on the way here, as an event at the beginning of the trace."""
     lost = selection.trace.frame("diagnostics").filter(
         (pl.col("rank") == rank) & pl.col("severity").is_in(["loss", "error"])
     )

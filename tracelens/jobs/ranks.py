@@ -78,12 +78,12 @@ def key_of_record(rank: int) -> str:
 
 
 def made_by(options: Options) -> dict[str, Any]:
-    """What a record says of the version and options that it was made with."""
+    """The version and options, as a record has them."""
     return {"tracelens_version": installed_version(), "schema_version": SCHEMA_VERSION, **asdict(options)}
 
 
 def sources_told(sources: Sequence[Listed]) -> list[tuple[str, int, str]]:
-    """What a record says of its sources: no addresses, which may tell who ran the program."""
+    """The sources, as a record has them: no addresses, which may tell who ran the program."""
     return [(one.name, one.size_bytes, one.etag) for one in sources]
 
 
@@ -152,7 +152,7 @@ def _fetched(task: Task, folder: Path) -> dict[Path, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What a task was made into: its trace on this machine, and when the events of each capture began and ended."""
+    """The outcome of a task: its trace on this machine, and when the events of each capture began and ended."""
 
     task: Task
     trace: Trace

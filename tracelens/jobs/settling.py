@@ -73,7 +73,7 @@ def _write_changed(folder: Path, before: pl.DataFrame, after: pl.DataFrame, name
 
 
 def _stand_ins(trace: Trace, records: Sequence[RankRecord]) -> list[Capture]:
-    """What each rank's record and tables say of it, as the capture of its source did."""
+    """The facts that each rank's record and tables have of it, as the capture of its source did."""
     parts = {
         name: trace.frame(name).partition_by("rank", as_dict=True, include_key=False)
         for name in ("ranks", "devices", "collectives")

@@ -1,4 +1,4 @@
-"""What the pages of a Parquet file say they become: readers believe these, whatever the file's footer says.
+"""The size that the pages of a Parquet file say they become: readers believe these, whatever the file's footer says.
 
 Footer and pages' headers are structs of Thrift's compact protocol; the numbers of their fields are those of
 FileMetaData and PageHeader in parquet.thrift. Asked where a column lies, Arrow's own reader ends the process where the

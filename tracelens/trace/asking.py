@@ -11,7 +11,7 @@ from tracelens.errors import UsageError, first_line, near
 _BEGINNINGS = ("SELECT", "WITH", "VALUES")
 """First words of statements that are queries: all others of SQL change something, or show what is no result."""
 _SCAN = " SCAN ["
-"""What a line of a plan has that reads files; Polars prints one for each file, or one for several."""
+"""The mark of a line of a plan that reads files; Polars prints one for each file, or one for several."""
 
 
 def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:

@@ -75,7 +75,7 @@ class Diagnostics:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What tells captures of one host, and of one job, from others; it is never written.
+    """Facts by which captures of one host, and of one job, are told from others; they are never written.
 
     `host` is a digest of what the source calls its host; `groups` are the ranks of process groups, by their names.
     """

@@ -23,7 +23,7 @@ def places(settled: Sequence[tuple[int, Capture]]) -> list[tuple[int, pl.DataFra
 
 
 def _row(capture: Capture) -> dict[str, int | None]:
-    """What the capture tells of its rank; of a source without such a table, its number of ranks and its device."""
+    """The facts that the capture has of its rank; without such a table, its number of ranks and its device."""
     own, size = capture.table("ranks"), capture.settings.get(WORLD_SIZE)
     table = TABLES["ranks"].without("rank")
     row = {"world_size": size if isinstance(size, int) else None}

@@ -1,4 +1,4 @@
-"""What a page draws of events themselves: a step as a timeline, kernel time as an icicle, and stacks by frame."""
+"""Drawings of events themselves for the page: a step as a timeline, kernel time as an icicle, and stacks by frame."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

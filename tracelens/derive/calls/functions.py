@@ -1,4 +1,4 @@
-"""What a library's function is, as data: the operators that it covers, what it demands, how torch makes the call."""
+"""A library's functions as data: the operators that each covers, what it demands, how torch makes the call."""
 
 from dataclasses import dataclass
 

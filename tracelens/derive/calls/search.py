@@ -39,7 +39,7 @@ Have: TypeAlias = frozenset[tuple[str, str]]
 
 @dataclass(slots=True)
 class Statistics:
-    """What the search looked at: states, questions to the solver, and sub-graphs."""
+    """Counts of a search: states, questions to the solver, and sub-graphs."""
 
     n_states: int = 0
     n_checks: int = 0

@@ -13,7 +13,7 @@ _LARGEST = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a call computes and moves.
+    """The work of a call: operations and bytes.
 
     `flops` is torch's number. `needed_flops` leaves out what torch counts and no kernel has to compute: half of causal
     attention, and of the weights' gradient of a convolution of n groups, all but one nth. `least_bytes` is each

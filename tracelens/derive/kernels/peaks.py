@@ -1,4 +1,4 @@
-"""What a device reaches at most: measured on it, else as its maker's datasheet states."""
+"""The most that a device reaches: measured on it, else as its maker's datasheet states."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
