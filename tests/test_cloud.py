@@ -117,6 +117,16 @@ def test_a_trace_in_memory_is_written_once_or_replaced(tmp_path: Path, bucket: s
     assert tl.open(target).name == "run"
 
 
+@pytest.mark.parametrize("folder", ["step=3", "rank=9"])
+def test_folders_named_as_partitions_are_no_columns(folder: str, tmp_path: Path, bucket: str) -> None:
+    trace = tl.collect(write_ranks(tmp_path / "runs", 3)).write(f"{bucket}/{folder}/run.tracelens")
+    assert trace.scan("kernels").select("rank", "duration_ns").collect().rows() == [
+        (0, 10_000),
+        (1, 11_000),
+        (2, 12_000),
+    ]
+
+
 def test_a_damaged_file_costs_its_rank(tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]) -> None:
     runs = write_ranks(tmp_path / "runs", 4)
     (runs / "rank02.pt.trace.json.gz").write_bytes(b"\x1f\x8b damaged")

@@ -123,12 +123,14 @@ def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Pat
 
 def _is_damaged(file: Path) -> bool:
     """Whether the file begins as gzip, of which nothing can be unpacked."""
-    with file.open("rb") as stream:
-        head = stream.read(_UNPACKED_BYTES)
     try:
+        with file.open("rb") as stream:
+            head = stream.read(_UNPACKED_BYTES)
         return head.startswith(_GZIP) and not zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, 1)
     except zlib.error:
         return True
+    except OSError:  # whoever reads it says so
+        return False
 
 
 def local(path: Path) -> Listed:

@@ -81,7 +81,6 @@ Where several profilers captured a rank, the first one's events are kept unless 
 
 def reading_words() -> dict[str, str]:
     """The words that sources are read by at present, by kind of collector."""
-    import_module("tracelens.collectors")  # as in `how_to_fill`
     return {kind: one.reading.get() for kind, one in COLLECTORS.items() if one.reading is not None}
 
 

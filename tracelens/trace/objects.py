@@ -7,6 +7,7 @@ names the files that count: `TABLE/rank=R/part-ATTEMPT.parquet` for each rank an
 import json
 import secrets
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -60,16 +61,22 @@ def _scanned(url: str, table: Table, manifest: Manifest) -> pl.LazyFrame:
     if not ranks:
         return table.empty().lazy()
     files = [f"{url}/{manifest.key_of(table.name, rank)}" for rank in ranks]
-    return pl.scan_parquet(
-        files,
+    scan = partial(
+        pl.scan_parquet,
         glob=False,
         schema=table.without("rank").schema,
-        hive_partitioning=True,
-        hive_schema={"rank": pl.Int32},
         missing_columns="insert",
         extra_columns="ignore",
         storage_options=_POLARS_OPTIONS,
-    ).select(table.names)
+    )
+    if "=" not in url:
+        return scan(files, hive_partitioning=True, hive_schema={"rank": pl.Int32}).select(table.names)
+    # Polars would take what stands there, such as step=3, for columns.
+    each = zip(ranks, files, strict=True)
+    by_rank = [
+        scan(file, hive_partitioning=False).with_columns(rank=pl.lit(int(rank), pl.Int32)) for rank, file in each
+    ]
+    return pl.concat(by_rank).select(table.names)
 
 
 def check_url(url: str, *, force: bool) -> None:

@@ -13,7 +13,7 @@ from tracelens.native.columns import memory, series
 
 _NEAREST, _OUTERMOST, _COUNT, _WITHIN = range(4)
 _NONE = -(2**63)
-"""What stands for no parent."""
+"""The number that stands for no parent."""
 _I64 = pl.Int64()
 
 
