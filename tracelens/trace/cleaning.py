@@ -12,7 +12,6 @@ from typing import Any
 import polars as pl
 
 from tracelens.schemas import TABLES
-from tracelens.storage.table import coded
 from tracelens.trace.capture import Capture, Diagnostics
 
 # Polars' expressions look neither ahead nor back, and take time in proportion to the text: what stands before is kept.
@@ -138,12 +137,11 @@ def _clean_frame(name: str, frame: pl.DataFrame, owners: Collection[str], counts
         parts = (words.slice(first, _AT_ONCE).cast(pl.String) for first in range(0, max(1, len(words)), _AT_ONCE))
         found = pl.concat(_masked(part, owners) for part in parts)
         if found.height:
-            codes, words = coded(frame[column.name])
-            new = words.to_frame("text").join(found, on="text", how="left", maintain_order="left")
+            texts = frame.select(text=pl.col(column.name).cast(pl.Categorical))
+            new = texts.join(found.cast({pl.String: pl.Categorical}), on="text", how="left", maintain_order="left")
             for kind in _COUNTED:
-                counts[kind] += int(new[kind].gather(codes).sum())
-            cleaned = pl.coalesce("new", "text").cast(pl.Categorical)
-            frame = frame.with_columns(new.select(cleaned).to_series().gather(codes).alias(column.name))
+                counts[kind] += int(new[kind].sum())
+            frame = frame.with_columns(new.select(pl.coalesce("new", "text").alias(column.name)))
     return frame
 
 
