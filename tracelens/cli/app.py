@@ -2,6 +2,7 @@
 
 import gc
 import io
+import json
 import signal
 import sys
 import traceback
@@ -16,22 +17,33 @@ import typer
 from typer.core import TyperGroup
 
 from tracelens.analyses import ANALYSES
-from tracelens.cli import advise as cli_advise
-from tracelens.cli import clean as cli_clean
-from tracelens.cli import collect as cli_collect
-from tracelens.cli import doctor
-from tracelens.cli import export as cli_export
-from tracelens.cli import peaks as cli_peaks
-from tracelens.cli import plan as cli_plan
-from tracelens.cli import query as cli_query
-from tracelens.cli import report as cli_report
+from tracelens.cli import collect, doctor
+from tracelens.cli.advise import advise
 from tracelens.cli.collect import timings
-from tracelens.cli.io import OPENED, Sources, drop_output, emit, open_any, progress, screen, tell, write_report
+from tracelens.cli.export import export
+from tracelens.cli.io import (
+    OPENED,
+    OneFormat,
+    Sources,
+    drop_output,
+    emit,
+    format_of,
+    keep_sources,
+    open_any,
+    progress,
+    screen,
+    tell,
+    write_report,
+)
+from tracelens.cli.plan import plan
+from tracelens.cli.report import report
 from tracelens.derive.rank_sentences import merge_rows
 from tracelens.errors import SourceError, TracelensError, UsageError, near
-from tracelens.report import build_report
+from tracelens.jobs.target import clean as clean_target
+from tracelens.measuring import peaks as measuring
+from tracelens.report import build_query, build_report
 from tracelens.schemas import TABLES
-from tracelens.storage.addresses import refuse_credentials
+from tracelens.storage.addresses import refuse_credentials, shown
 from tracelens.trace.checking import blame_rows, problems
 from tracelens.trace.combine import installed_version
 from tracelens.views.describe import describe, listing
@@ -104,7 +116,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.add_typer(cli_collect.app)
+app.add_typer(collect.app)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -183,13 +195,67 @@ def options(
     """Options that stand before the command."""
 
 
-app.command()(cli_report.report)
-app.command()(cli_plan.plan)
-app.command()(cli_advise.advise)
-app.command()(cli_peaks.measure_peaks)
-app.command()(cli_query.query)
-app.command()(cli_export.export)
-app.command()(cli_clean.clean)
+for _command in (report, plan, advise):
+    app.command()(_command)
+
+
+@app.command()
+def measure_peaks(
+    *,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the peaks there, not to standard output.")
+    ] = None,
+) -> None:
+    """Measure a GPU's peaks, for report --peaks FILE: products by element type, copy bandwidth. Needs PyTorch."""
+    with progress("measuring peaks"):
+        found = measuring.measure_peaks()
+    for name, why in found["missing"].items():
+        tell(f"no peak of {name}: {why}")
+    emit(json.dumps(found, indent=1) + "\n", out)
+    if out is not None:
+        tell(f"wrote {out}: give it to tracelens report --peaks {out}")
+
+
+@app.command()
+def query(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace directory, or a source.")],
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, in the SQL of Polars.")],
+    *,
+    form: OneFormat = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Rows to show, in formats for people; by default as in report."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output.")] = None,
+) -> None:
+    """Select rows of a trace's tables with SQL; tracelens schema lists tables and columns.
+
+    tracelens query run.tracelens "SELECT name, SUM(duration_ns) AS sum_ns FROM kernels GROUP BY name LIMIT 9"
+    """
+    chosen = format_of(form, out)
+    chosen.check(["query"], out)
+    keep_sources([trace], [out])
+    opened = open_any([trace])
+    with progress("asking"):
+        built = build_query(opened, sql)
+    write_report(built, chosen, out, rows)
+
+
+app.command()(export)
+
+
+@app.command()
+def clean(
+    target: Annotated[Path, typer.Argument(metavar="URL", help="A trace, or the target of an unfinished collection.")],
+    *,
+    hours: Annotated[
+        float, typer.Option(min=0, metavar="H", help="Keep what was written in the last H hours: it may be in use.")
+    ] = 1,
+) -> None:
+    """Remove files of a trace in an object store that neither its manifest nor a finished rank names."""
+    with progress("cleaning"):
+        n_removed = clean_target(shown(target), hours)
+    tell(f"removed {n_removed:,} files from {shown(target)}")
 
 
 @app.command()

@@ -43,26 +43,15 @@ def _nvml(_: str) -> Found:
 
 _GENERAL = (
     Tool("NVML", "sampling GPU utilisation and memory, through nvidia-ml-py", "comes with the NVIDIA driver", _nvml),
-    Tool(
-        "nvidia-ml-py",
-        "sampling GPU utilisation and memory while a program is captured",
-        "pip install 'tracelens-toolkit[nvml]'",
-        package,
-    ),
-    Tool(
-        "z3-solver",
-        "solving for the layouts that tracelens advise proposes",
-        "pip install 'tracelens-toolkit[advisor]'",
-        package,
-    ),
+    Tool("nvidia-ml-py", "sampling GPU utilisation and memory while a program is captured",
+        "pip install 'tracelens-toolkit[nvml]'", package),
+    Tool("z3-solver", "solving for the layouts that tracelens advise proposes",
+        "pip install 'tracelens-toolkit[advisor]'", package),
     Tool("obstore", "traces and sources in object stores", "pip install 'tracelens-toolkit[cloud]'", package),
     Tool("ray", "tracelens collect --engine ray", "pip install 'tracelens-toolkit[cluster]'", package),
     Tool("traceinsight", "HTA's analyses: tl.interop.hta", "pip install 'tracelens-toolkit[hta]'", package),
     Tool("perfetto", "tracelens export --to perfetto", "pip install 'tracelens-toolkit[perfetto]'", package),
-    Tool(
-        "native library",
-        "reading torch traces, nesting spans and adding up ops several times faster",
+    Tool("native library", "reading torch traces, nesting spans and adding up ops several times faster",
         "install tracelens-toolkit where there is a C compiler, or from a wheel",
-        lambda _: Found(LIBRARY is not None),
-    ),
-)
+        lambda _: Found(LIBRARY is not None)),
+)  # fmt: skip

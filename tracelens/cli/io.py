@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -115,13 +116,8 @@ def default_target(paths: Sequence[Path]) -> Path:
 
 def stem(path: Path) -> str:
     """The file's name without the endings that sources of any collector have."""
-    name = path.name or path.resolve().name
-    endings = [ending for collector in COLLECTORS.values() for ending in collector.endings]
-    while True:
-        shorter = next((name.removesuffix(s) for s in endings if name.endswith(s) and name != s), name)
-        if shorter == name:
-            return name
-        name = shorter
+    endings = "|".join(re.escape(ending) for collector in COLLECTORS.values() for ending in collector.endings)
+    return re.sub(rf"(?<=.)({endings})+$", "", path.name or path.resolve().name)
 
 
 def summary_line(trace: Trace) -> str:
@@ -190,10 +186,16 @@ def screen(rows: int | None = None, *, to_file: bool = False) -> Screen:
     """
     if to_file or sys.stdout is None:
         return Screen(rows=rows)
-    if not sys.stdout.isatty():
-        return Screen(_width_beside_pipe(), rows)
-    color = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Screen(shutil.get_terminal_size((WIDTH, 24)).columns, rows, color)
+    if sys.stdout.isatty():
+        color = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return Screen(shutil.get_terminal_size((WIDTH, 24)).columns, rows, color)
+    named = os.environ.get("COLUMNS", "")
+    if named.isdecimal() and int(named):
+        return Screen(int(named), rows)
+    try:
+        return Screen(os.get_terminal_size(2).columns or WIDTH, rows)
+    except OSError:
+        return Screen(rows=rows)
 
 
 def format_of(name: str | None, out: Path | None) -> Format:
@@ -209,17 +211,6 @@ def format_of(name: str | None, out: Path | None) -> Format:
         known = ", ".join(sorted(by_ending))
         raise UsageError(f"{out}: no format ends in {out.suffix}; the endings are {known} (or say --format)")
     return by_ending[out.suffix.lower()]
-
-
-def _width_beside_pipe() -> int:
-    """COLUMNS, else the width of the terminal that standard error goes to, else WIDTH."""
-    named = os.environ.get("COLUMNS", "")
-    if named.isdecimal() and int(named):
-        return int(named)
-    try:
-        return os.get_terminal_size(2).columns or WIDTH
-    except OSError:
-        return WIDTH
 
 
 def keep_sources(sources: Sequence[Path], targets: Sequence[Path | None]) -> None:

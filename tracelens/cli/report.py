@@ -126,7 +126,8 @@ def report(  # noqa: PLR0913 - one parameter an option
         one.check(names, target)
     keep_sources([*sources, *(against or []), *([peaks] if peaks else [])], [html, out, summary])
     measured = None if peaks is None else read_peaks(peaks)
-    runs, bases = _runs(sources, against or [], step)
+    runs = [open_any([path], step) for path in sources] if against else [open_any(sources, step)]
+    bases = [open_any([path], step) for path in against or []]
     rules = Rules(min_effect, bases[1:], runs[1:], across_devices)
     verdicts, blocked = _evaluated(runs, bases, gates, rules)
     with progress("answering"):
@@ -175,13 +176,6 @@ def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Ex
         raise UsageError("--fail-on, --strict and --summary are of a comparison; name the base with --against")
     with _marking():
         return [parse(text) for text in texts]
-
-
-def _runs(sources: Sequence[Path], against: Sequence[Path], step: str | None) -> tuple[list[Trace], list[Trace]]:
-    """The runs of the program and those of its base: of a comparison each path is one."""
-    if not against:
-        return [open_any(sources, step)], []
-    return [open_any([path], step) for path in sources], [open_any([path], step) for path in against]
 
 
 def _conclude(report: Report, *, strict: bool) -> None:

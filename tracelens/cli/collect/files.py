@@ -5,18 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tracelens.cli.collect.request import (
-    Force,
-    ForceMix,
-    MaxMemory,
-    MinRanks,
-    OnEngine,
-    Out,
-    Rank,
-    Request,
-    read_or_run,
-    write_files,
-)
+from tracelens.cli.collect import request as asked
 from tracelens.cli.io import Address, Step
 from tracelens.errors import UsageError
 from tracelens.trace.collector import COLLECTORS
@@ -31,15 +20,15 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
         typer.Argument(metavar="PATHS", help="Sources of one program's run, of any kind; detected by content."),
     ],
     *,
-    out: Out = None,
-    force: Force = False,
-    rank: Rank = None,
-    force_mix: ForceMix = False,
-    max_memory: MaxMemory = None,
+    out: asked.Out = None,
+    force: asked.Force = False,
+    rank: asked.Rank = None,
+    force_mix: asked.ForceMix = False,
+    max_memory: asked.MaxMemory = None,
     step: Step = None,
-    engine: OnEngine = None,
+    engine: asked.OnEngine = None,
     address: Address = None,
-    min_ranks: MinRanks = 0,
+    min_ranks: asked.MinRanks = 0,
     events: Annotated[
         str,
         typer.Option(
@@ -52,21 +41,23 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
         raise UsageError(f"standard input is read by tracelens collect {stdin_kind()} only")
     if events not in _PROFILERS:
         raise UsageError(f"--events {events}: the profilers are {', '.join(_PROFILERS)}")
-    write_files(paths, None, Request(out, force, rank, events, max_memory, step, force_mix, engine, address, min_ranks))
+    asked.write_files(
+        paths, None, asked.Request(out, force, rank, events, max_memory, step, force_mix, engine, address, min_ranks)
+    )
 
 
 def collect_one_kind(  # noqa: PLR0913 - one parameter an option
     context: typer.Context,
     files: Annotated[list[Path] | None, typer.Argument(metavar="FILES", help="What to read.")] = None,
     *,
-    out: Out = None,
-    force: Force = False,
-    rank: Rank = None,
-    force_mix: ForceMix = False,
-    engine: OnEngine = None,
+    out: asked.Out = None,
+    force: asked.Force = False,
+    rank: asked.Rank = None,
+    force_mix: asked.ForceMix = False,
+    engine: asked.OnEngine = None,
     address: Address = None,
-    min_ranks: MinRanks = 0,
+    min_ranks: asked.MinRanks = 0,
 ) -> None:
     """Collect sources of one kind, or run a program under their collector."""
-    request = Request(out, force, rank, None, None, None, force_mix, engine, address, min_ranks)
-    read_or_run(context, files, request)
+    request = asked.Request(out, force, rank, None, None, None, force_mix, engine, address, min_ranks)
+    asked.read_or_run(context, files, request)

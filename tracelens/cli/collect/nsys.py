@@ -5,16 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tracelens.cli.collect.request import (
-    Force,
-    ForceMix,
-    MinRanks,
-    OnEngine,
-    Out,
-    Rank,
-    Request,
-    read_or_run,
-)
+from tracelens.cli.collect import request as asked
 from tracelens.cli.io import Address, Step
 from tracelens.collectors import nsys as nsys_collector
 from tracelens.collectors.nsys import live
@@ -33,14 +24,14 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
     *,
-    out: Out = None,
-    force: Force = False,
-    rank: Rank = None,
-    force_mix: ForceMix = False,
+    out: asked.Out = None,
+    force: asked.Force = False,
+    rank: asked.Rank = None,
+    force_mix: asked.ForceMix = False,
     step: Step = None,
-    engine: OnEngine = None,
+    engine: asked.OnEngine = None,
     address: Address = None,
-    min_ranks: MinRanks = 0,
+    min_ranks: asked.MinRanks = 0,
     rank_by: Annotated[
         str,
         typer.Option(
@@ -82,6 +73,6 @@ def collect_nsys(  # noqa: PLR0913 - one parameter an option
         recorded = live.Options(trace, capture_range, tuple(nsys_option or ()))
         return {"options": recorded, "nsys": nsys, "keep": keep, "raw": target.with_suffix(".qdstrm")}
 
-    request = Request(out, force, rank, None, None, step, force_mix, engine, address, min_ranks)
+    request = asked.Request(out, force, rank, None, None, step, force_mix, engine, address, min_ranks)
     with nsys_collector.ranked_by(rank_by):
-        read_or_run(context, files, request, _OF_A_COMMAND, options)
+        asked.read_or_run(context, files, request, _OF_A_COMMAND, options)

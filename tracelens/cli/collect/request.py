@@ -116,8 +116,13 @@ def read_or_run(
     check_target(target, force=request.force)
     trace, done = run_program(name, command, ranks=request.ranks or (), **more)
     with progress(f"writing {shown(target)}"):
-        written = marked(trace, request).write(target, force=request.force)
-    tell_of(written, target)
+        if request.step is not None:
+            try:
+                trace = mark_anew(trace, request.step)
+            except UsageError as error:  # no span matches, and what was captured is kept
+                warn(str(error))
+        trace = trace.write(target, force=request.force)
+    tell_of(trace, target)
     for remark in done.remarks:
         tell(remark)
     raise typer.Exit(done.exit_code)
@@ -170,16 +175,8 @@ def _engine(request: Request, limit_bytes: int | None) -> Engine:
 def _write_job(paths: list[Path], target: Path, kind: str | None, request: Request, engine: Engine) -> None:
     """Collect the sources rank by rank; one that cannot be read costs its ranks, and the command exits with 1."""
     options = Options(request.events, request.step)
-    job = Job(
-        paths,
-        shown(target),
-        kind,
-        request.ranks or (),
-        options,
-        request.force,
-        request.min_ranks,
-        force_mix=request.force_mix,
-    )
+    enough = request.force, request.min_ranks, request.force_mix
+    job = Job(paths, shown(target), kind, request.ranks or (), options, *enough)
     with progress(f"reading {', '.join(path.name for path in paths)}"):
         trace, failed = collect_job(job, engine, tell)
     tell_of(trace, target)
@@ -196,17 +193,6 @@ def bytes_of(text: str) -> int:
     if not size:
         raise UsageError(f"{text!r} is no size of memory; give one such as 2GB, 1.5GiB or 800MB")
     return size
-
-
-def marked(trace: Trace, request: Request) -> Trace:
-    """The trace of a run with steps marked as requested; unchanged, with a warning, where no span matches."""
-    if request.step is None:
-        return trace
-    try:
-        return mark_anew(trace, request.step)
-    except UsageError as error:
-        warn(str(error))
-        return trace
 
 
 def tell_of(trace: Trace, target: Path) -> None:

@@ -5,18 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tracelens.cli.collect.request import (
-    Force,
-    ForceMix,
-    MaxMemory,
-    MinRanks,
-    OnEngine,
-    Out,
-    Rank,
-    Request,
-    read_or_run,
-    refuse_options,
-)
+from tracelens.cli.collect import request as asked
 from tracelens.cli.io import Address, Step
 from tracelens.collectors.torch.live.settings import Settings
 from tracelens.collectors.torch.running import COMPILE_PROVENANCE, GRAPH
@@ -37,15 +26,15 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
         ),
     ] = None,
     *,
-    out: Out = None,
-    force: Force = False,
-    rank: Rank = None,
-    force_mix: ForceMix = False,
-    max_memory: MaxMemory = None,
+    out: asked.Out = None,
+    force: asked.Force = False,
+    rank: asked.Rank = None,
+    force_mix: asked.ForceMix = False,
+    max_memory: asked.MaxMemory = None,
     step: Step = None,
-    engine: OnEngine = None,
+    engine: asked.OnEngine = None,
     address: Address = None,
-    min_ranks: MinRanks = 0,
+    min_ranks: asked.MinRanks = 0,
     wait: Annotated[int, typer.Option(min=0, metavar="N", help="COMMAND: steps to leave out first.")] = 2,
     warmup: Annotated[
         int, typer.Option(min=0, metavar="N", help="COMMAND: steps to run under the profiler without keeping them.")
@@ -86,15 +75,15 @@ def collect_torch(  # noqa: PLR0913 - one parameter an option
 
     def options(_: Path) -> dict[str, Any]:
         if window is not None:
-            refuse_options(context, ("wait", "warmup", "active"), "steps, not of a --window of time")
+            asked.refuse_options(context, ("wait", "warmup", "active"), "steps, not of a --window of time")
         settings = Settings(
             "", wait, warmup, active, _window(window), shapes, stacks, modules, memory, cuda_sync,
             recorders=[name for name, on in ((COMPILE_PROVENANCE, compile_provenance), (GRAPH, graph)) if on],
         )  # fmt: skip
         return {"settings": settings, "keep": keep}
 
-    request = Request(out, force, rank, None, max_memory, step, force_mix, engine, address, min_ranks)
-    read_or_run(context, files, request, _OF_A_COMMAND, options)
+    request = asked.Request(out, force, rank, None, max_memory, step, force_mix, engine, address, min_ranks)
+    asked.read_or_run(context, files, request, _OF_A_COMMAND, options)
 
 
 def _window(text: str | None) -> tuple[float, float | None] | None:
