@@ -20,20 +20,9 @@ if TYPE_CHECKING:
     open = Trace.open  # noqa: A001 - tl.open reads like gzip.open
 
 __all__ = [
-    "Plan",
-    "Protocol",
-    "Trace",
-    "add_timings",
-    "analyses",
-    "apply_calls",
-    "apply_plan",
-    "capture",
-    "collect",
-    "interop",
-    "make_plan",
-    "measure",
-    "open",
-]
+    "Plan", "Protocol", "Trace", "add_timings", "analyses", "apply_calls", "apply_plan", "capture", "collect",
+    "interop", "make_plan", "measure", "open",
+]  # fmt: skip
 _MODULES = {
     "collectors": ("collect",),  # the first one: what no collector filled is said with those that would
     "collectors.torch.running": ("capture",),

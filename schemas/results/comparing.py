@@ -63,12 +63,9 @@ COMPARE_KERNELS = Table(
     "compare_kernels", "A kernel by name in two runs.", (RANK, Column("name", STR, "Demangled name."), _CHANGE, *_TIMES)
 )
 
-COMPARE_OPS = Table(
-    "compare_ops",
-    "An op by name in two runs; its time is that of the kernels it launches itself, or where a run has no kernels its "
-    "own on the host.",
-    (RANK, Column("name", STR, "Op."), _CHANGE, *_TIMES),
-)
+COMPARE_OPS = Table("compare_ops", "An op by name in two runs; its time is that of the kernels it launches itself, or "
+    "where a run has no kernels its own on the host.", (RANK, Column("name", STR, "Op."), _CHANGE, *_TIMES),
+)  # fmt: skip
 
 COMPARE_BLOCKS = Table("compare_blocks",
     "Layers of two runs whose paths differ in numbers only, rolled up, and beneath it each of them.", (

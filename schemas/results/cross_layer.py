@@ -42,17 +42,11 @@ COMPARE_CROSS_LAYER = Table("compare_cross_layer",
     Column("primitive", pl.String, "What it computes.", values=PRIMITIVES),
     _FAMILY,
     *(
-        column
-        for side, beside in (("base", "other"), ("other", "base"))
-        for column in (
-            Column(f"{side}_duration_total_ns", pl.Int64, f"Sum of the kernels' durations in {side}.", "ns"),
-            Column(f"{side}_share_frac", pl.Float64, f"That over the kernel total of {side}'s rank.", "1"),
-            Column(
-                f"{side}_reused_ns",
-                pl.Int64,
-                f"Of {side}'s time, what kernels take that {beside} runs too: the same name.",
-                "ns",
-            ),
+        column for side, beside in (("base", "other"), ("other", "base")) for column in (
+            Column(f"{side}_duration_total_ns", pl.Int64, f"Sum of the kernels' durations in {side}."),
+            Column(f"{side}_share_frac", pl.Float64, f"That over the kernel total of {side}'s rank."),
+            Column(f"{side}_reused_ns", pl.Int64,
+                f"Of {side}'s time, what kernels take that {beside} runs too: the same name."),
         )
     ),
     Column("match", pl.String, "Which of the traces run this library's kernels of the primitive.",

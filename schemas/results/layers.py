@@ -20,32 +20,21 @@ _CLASS = Column("class_name", STR, "Class of the module; null for rows in bracke
 
 
 def _configuration(which: str) -> Column:
-    return Column(
-        f"{which}_configuration",
-        STR,
-        f"Configuration of {which}, if it was timed; null for kernels.",
-        nullable=True,
-        values=CONFIGURATIONS,
-    )
+    return Column(f"{which}_configuration", STR, f"Configuration of {which}, if it was timed; null for kernels.",
+        nullable=True, values=CONFIGURATIONS)  # fmt: skip
 
 
 def _times(which: str) -> tuple[Column, ...]:
     """A layer's time in one of the two, with its range."""
     return (
-        Column(
-            f"{which}_low_ns",
-            F64,
-            f"Least time in {which}: by the split of fused kernels that gives it least; for measured times, the lower "
-            "quartile.",
-            nullable=True,
-        ),
-        Column(
-            f"{which}_estimate_ns", F64, f"Best estimate in {which}; null where the layer is absent.", nullable=True
-        ),
+        Column(f"{which}_low_ns", F64, f"Least time in {which}: by the split of fused kernels that gives it least; for "
+            "measured times, the lower quartile.", nullable=True),
+        Column(f"{which}_estimate_ns", F64, f"Best estimate in {which}; null where the layer is absent.",
+            nullable=True),
         Column(f"{which}_high_ns", F64, f"Most time in {which}; see {which}_low_ns.", nullable=True),
         Column(f"n_{which}", I64, f"Kernels a step, or executions measured, in {which}.", nullable=True),
         Column(f"{which}_evidence", STR, f"Evidence for the time in {which}.", nullable=True),
-    )
+    )  # fmt: skip
 
 
 COMPARE_LAYERS = Table("compare_layers", "A layer and phase in two runs, matched by module path, by one way of timing; "

@@ -62,20 +62,14 @@ COMPARE_COPIES = Table("compare_copies", "Copies of one direction in two traces.
     RANK,
     Column("direction", pl.String, "Direction, between host (h) and device (d), or peers (p2p).", values=DIRECTIONS),
     *(
-        column
-        for which in ("base", "other")
-        for column in (
+        column for which in ("base", "other") for column in (
             Column(f"memory_{which}", pl.String, f"Kinds of memory, in {which}.", nullable=True),
             Column(f"n_calls_{which}", pl.Int64, f"Copies in {which}."),
             Column(f"n_unsized_{which}", pl.Int64, f"Copies of unknown size in {which}; in no bandwidth."),
             Column(f"size_{which}_bytes", pl.Int64, f"Bytes copied in {which}."),
             Column(f"duration_{which}_ns", pl.Int64, f"Sum of the durations in {which}."),
-            Column(
-                f"bandwidth_{which}_bytes_per_s",
-                pl.Float64,
-                f"Bandwidth in {which}, of the copies whose size is known.",
-                nullable=True,
-            ),
+            Column(f"bandwidth_{which}_bytes_per_s", pl.Float64,
+                f"Bandwidth in {which}, of the copies whose size is known.", nullable=True),
         )
     ),
     Column("size_ratio", pl.Float64, "Bytes a copy (of known size) in base over bytes a copy in other.", "1",
@@ -119,8 +113,5 @@ LAYER_ATTRIBUTION = Table("layer_attribution",
     Column("estimate_ns", pl.Int64, "Best estimate; duration_total_ns where nothing was split."),
     Column("high_ns", pl.Int64, "Most time the layer can have."),
     *(Column(f"library_{library}_ns", pl.Int64, f"Time in kernels of library {library}.") for library in LIBRARIES),
-    *(
-        Column(f"primitive_{primitive}_ns", pl.Int64, f"Time in kernels that compute {primitive}.")
-        for primitive in PRIMITIVES
-    ),
+    *(Column(f"primitive_{one}_ns", pl.Int64, f"Time in kernels that compute {one}.") for one in PRIMITIVES),
 ))  # fmt: skip

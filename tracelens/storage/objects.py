@@ -25,14 +25,8 @@ _RETRIES = {
 }
 _CODE = re.compile(r"<Code>(\w+)</Code>|status code: (\d{3})")
 _DENIED = (
-    "401",
-    "403",
-    "AccessDenied",
-    "InvalidAccessKeyId",
-    "SignatureDoesNotMatch",
-    "ExpiredToken",
-    "AllAccessDisabled",
-)
+    "401", "403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "AllAccessDisabled",
+)  # fmt: skip
 _ABSENT = ("404", "NoSuchBucket", "NoSuchKey", "ContainerNotFound", "BlobNotFound")
 _CHANGED = ("412", "PreconditionFailed", "ConditionNotMet")
 _UNREACHED = ("error sending request", "timed out", "dns error", "tcp connect", "connection")

@@ -11,14 +11,9 @@ from tracelens.views.formats.markdown import bullets, escape, table
 _MOST = 10
 _JUDGED = ("faster", "slower", "less", "more")
 SUMMARISED = (
-    "compare_setup",
-    "compare_time",
-    "compare_layers",
-    "compare_blocks",
-    "compare_kernels",
-    "compare_ops",
+    "compare_setup", "compare_time", "compare_layers", "compare_blocks", "compare_kernels", "compare_ops",
     "compare_memory",
-)
+)  # fmt: skip
 
 
 def gate_lines(verdicts: list[Verdict]) -> list[str]:
