@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import polars as pl
 
@@ -18,13 +17,6 @@ from tracelens.trace import Trace
 
 _BYTES_A_ROW = 500
 """Bytes of a profiler's file for each row of the tables: what a task's memory is estimated from."""
-
-
-class RankAnswer(NamedTuple):
-    """The answer of one rank: frames of analyses by name, without those that lack a table, and its time's breakdown."""
-
-    frames: dict[str, pl.DataFrame]
-    breakdown: Breakdown | None
 
 
 def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str, pl.DataFrame]:
@@ -46,10 +38,10 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
             raise answer
         answers[task.ranks[0]] = answer
     ordered = [answers[rank] for rank in trace.manifest.ranks]
-    parts = [answer.breakdown for answer in ordered if answer.breakdown is not None]
+    parts = [breakdown for _, breakdown in ordered if breakdown is not None]
     if parts:
         put_together(trace, parts)
-    found = {name: [one.frames[name] for one in ordered if name in one.frames] for name in by_rank}
+    found = {name: [frames[name] for frames, _ in ordered if name in frames] for name in by_rank}
     return {name: pl.concat(frames) for name, frames in found.items() if frames}
 
 
@@ -58,8 +50,10 @@ def _task(trace: Trace, place: str, rank: int) -> Task:
     return Task((Listed(place, f"rank {rank} of {trace.name}", n_rows * _BYTES_A_ROW, ""),), ranks=(rank,))
 
 
-def _ask_rank(task: Task, place: str, names: Sequence[str], *, of_time: bool) -> RankAnswer:
-    """The answer of the task's rank."""
+def _ask_rank(
+    task: Task, place: str, names: Sequence[str], *, of_time: bool
+) -> tuple[dict[str, pl.DataFrame], Breakdown | None]:
+    """Frames of the task's rank by analysis, without those that lack a table, and the breakdown of its time."""
     trace = Trace.open(place, task.ranks[0])
     frames = {}
     for name in names:
@@ -68,4 +62,4 @@ def _ask_rank(task: Task, place: str, names: Sequence[str], *, of_time: bool) ->
         except MissingTableError:
             continue
     is_timed = of_time and (trace.has("kernels") or process_ranks(trace))
-    return RankAnswer(frames, break_down(trace) if is_timed else None)
+    return frames, break_down(trace) if is_timed else None

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from tracelens.errors import SourceError
 from tracelens.jobs.ranks import Options, RankRecord, TargetError, collect_rank, made_by, sources_told
-from tracelens.jobs.target import Terms, commit_trace, finished_ranks, prepare
+from tracelens.jobs.target import commit_trace, finished_ranks, prepare
 from tracelens.jobs.tasks import Task, tasks_of
 from tracelens.storage.addresses import shown
 from tracelens.trace import Trace
@@ -74,8 +74,8 @@ def collect_job(job: Job, engine: Engine, tell: Tell) -> tuple[Trace, dict[str, 
             failed[task.name] = str(result)
         else:
             records |= {record.rank: record for record in result}
-    terms = Terms(job.min_ranks, job.force, job.force_mix or bool(job.ranks))
-    commit_trace(job.target, [*records.values()], failed, terms)
+    mix = job.force_mix or bool(job.ranks)
+    commit_trace(job.target, [*records.values()], failed, min_ranks=job.min_ranks, force=job.force, force_mix=mix)
     return Trace.open(job.target), failed
 
 

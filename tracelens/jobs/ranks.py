@@ -2,8 +2,8 @@
 
 import hashlib
 import secrets
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,7 @@ from tracelens.schemas import SCHEMA_VERSION
 from tracelens.storage.addresses import url_of
 from tracelens.storage.folders import OwnFolder
 from tracelens.storage.objects import Listed, Objects
-from tracelens.trace import Trace
-from tracelens.trace.capture import Capture, key_of
+from tracelens.trace.capture import Capture, Manifest, key_of
 from tracelens.trace.collector import read_by, reading_words
 from tracelens.trace.combine import combine, installed_version
 from tracelens.trace.fetching import PREFIX, addressed, fetch
@@ -107,11 +106,18 @@ def collect_rank(task: Task, target: str, options: Options, attempt: str | None 
             trace = trace.write(folder / "made" / "trace")  # the folder itself is locked
         except TracelensError as error:
             raise type(error)(addressed(str(error), files | {folder: task.name})) from None
-        made = _Made(task, trace, captures, bounds, options, attempt)
+        alike = {
+            "beside": trace.manifest.ranks, "attempt": attempt, "sources": sources_told(task.sources),
+            "made_by": made_by(options), "first_ns": min((first for first, _ in bounds), default=None),
+            "last_ns": max((last for _, last in bounds), default=None),
+        }  # fmt: skip
         try:
             objects = Objects(target)
             sizes = upload(objects, folder / "made" / "trace", attempt)
-            return [_recorded(objects, made, rank, sizes) for rank in trace.manifest.ranks]
+            return [
+                _create(objects, _record(rank, trace.manifest, sizes, alike | _place(captures, rank, objects.place)))
+                for rank in trace.manifest.ranks
+            ]
         except SourceError as error:
             raise TargetError(str(error)) from None
 
@@ -150,39 +156,15 @@ def _fetched(task: Task, folder: Path) -> dict[Path, str]:
     return files
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    """The outcome of a task: its trace on this machine, and when the events of each capture began and ended."""
-
-    task: Task
-    trace: Trace
-    captures: Sequence[Capture]
-    bounds: Sequence[tuple[int, int]]
-    options: Options
-    attempt: str
+def _record(rank: int, manifest: Manifest, sizes: Mapping[str, Mapping[str, int]], about: dict[str, Any]) -> RankRecord:
+    """The record of one rank of a manifest; `about` has the fields that need nothing of these."""
+    own = {table: by_rank[str(rank)] for table, by_rank in sizes.items() if str(rank) in by_rank}
+    return RankRecord(rank=rank, sizes=own, manifest=replace(manifest.of_rank(rank), attempts={}).as_dict(), **about)
 
 
-def _recorded(objects: Objects, made: _Made, rank: int, sizes: dict[str, dict[str, int]]) -> RankRecord:
-    """Create a rank's record; where there is one of the same sources and options it stays, and our files go."""
-    about = made.trace.manifest.as_dict()
-    own = str(rank)
-    about["ranks"] = [rank]
-    about["sources"] = [one for one in about["sources"] if one["rank"] == rank]
-    about["dropped"] = [one for one in about["dropped"] if one["rank"] == rank]
-    about["n_rows"] = {table: {own: counts[own]} for table, counts in about["n_rows"].items() if own in counts}
-    record = RankRecord(
-        rank=rank,
-        beside=made.trace.manifest.ranks,
-        attempt=made.attempt,
-        sources=sources_told(made.task.sources),
-        made_by=made_by(made.options),
-        sizes={table: by_rank[own] for table, by_rank in sizes.items() if own in by_rank},
-        manifest=about,
-        first_ns=min((first for first, _ in made.bounds), default=None),
-        last_ns=max((last for _, last in made.bounds), default=None),
-        **_place(made, rank, objects.place),
-    )
-    key = key_of_record(rank)
+def _create(objects: Objects, record: RankRecord) -> RankRecord:
+    """Write a rank's record; where there is one of the same sources and options it stays, and our files go."""
+    rank, key = record.rank, key_of_record(record.rank)
     if objects.create(key, json_bytes(msgspec.to_builtins(record))):
         return record
     other = read_record(objects, key)
@@ -198,12 +180,11 @@ def _recorded(objects: Objects, made: _Made, rank: int, sizes: dict[str, dict[st
     return other
 
 
-def _place(made: _Made, rank: int, target: str) -> dict[str, Any]:
+def _place(captures: Sequence[Capture], rank: int, target: str) -> dict[str, Any]:
     """The rank's host, node and groups, as far as the capture of it tells; of several the first one."""
-    captures = made.captures if len(made.captures) == 1 else [one for one in made.captures if one.rank == rank]
-    if not captures:
+    first = captures[0] if len(captures) == 1 else next((one for one in captures if one.rank == rank), None)
+    if first is None:
         return {}
-    first = captures[0]
     host, told = first.place.host, first.tables.get("ranks")
     return {
         "host": None if host is None else hashlib.sha256(f"{target} {host}".encode()).hexdigest()[:16],

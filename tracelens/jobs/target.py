@@ -4,9 +4,9 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 from tracelens.errors import SourceError
 from tracelens.jobs.ranks import RankRecord, read_record
@@ -21,15 +21,6 @@ from tracelens.trace.objects import MANIFEST, RANKS, commit, keys_of
 _REQUESTS = 16
 _OURS = re.compile(r"\w+/rank=\d+/part-\w+\.parquet|trial-[0-9a-f]{16}")
 """Keys of files that a job writes besides manifests and records."""
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """The fewest ranks that make a trace, and whether it replaces one that is there and may mix foreign ranks."""
-
-    min_ranks: int = 0
-    force: bool = False
-    force_mix: bool = False
 
 
 def prepare(target: str, *, force: bool) -> None:
@@ -62,22 +53,28 @@ def _record_keys(objects: Objects) -> list[str]:
     return [f"{RANKS}/{one.name}" for one in objects.members(RANKS) if one.name.endswith(".json")]
 
 
-def commit_trace(
-    target: str, records: Sequence[RankRecord], failed: Mapping[str, str] | None = None, terms: Terms | None = None
+def commit_trace(  # noqa: PLR0913 - the ranks, and what is asked of them
+    target: str,
+    records: Sequence[RankRecord],
+    failed: Mapping[str, str] = MappingProxyType({}),
+    *,
+    min_ranks: int = 0,
+    force: bool = False,
+    force_mix: bool = False,
 ) -> Manifest:
     """Write the manifest of the ranks, with which they are a trace; `failed` are messages by the name of their task.
 
-    With failed tasks the manifest's `complete` is false. Raises SourceError for fewer ranks than the terms demand, or
-    none, for ranks that cannot be of one program, and where another job wrote a manifest meanwhile.
+    With failed tasks the manifest's `complete` is false. With `force` it replaces a trace that is there, with
+    `force_mix` foreign ranks may be together. Raises SourceError for fewer than `min_ranks` ranks, or none, for ranks
+    that cannot be of one program, and where another job wrote a manifest meanwhile.
     """
-    failed, terms = failed or {}, terms or Terms()
-    if len(records) < max(1, terms.min_ranks):
-        wanted = f", fewer than the {terms.min_ranks:,} of --min-ranks" if terms.min_ranks > 1 else ""
+    if len(records) < max(1, min_ranks):
+        wanted = f", fewer than the {min_ranks:,} of --min-ranks" if min_ranks > 1 else ""
         why = f": {next(iter(failed.values()))}" if failed else ""
         raise SourceError(f"{target}: {len(records):,} ranks could be collected{wanted}; no trace was written{why}")
     ordered = sorted(records, key=lambda record: record.rank)
-    manifest = settled(target, ordered, merged(ordered, failed), force_mix=terms.force_mix)
-    commit(Objects(target), manifest.as_dict(), force=terms.force)
+    manifest = settled(target, ordered, merged(ordered, failed), force_mix=force_mix)
+    commit(Objects(target), manifest.as_dict(), force=force)
     return manifest
 
 
@@ -85,11 +82,10 @@ def merged(records: Sequence[RankRecord], failed: Mapping[str, str]) -> Manifest
     """The manifest of all ranks, as one of a trace that was collected at once."""
     manifests = [Manifest.from_dict(record.manifest) for record in records]
     n_rows: dict[str, dict[str, int]] = {}
+    empty: dict[str, dict[str, None]] = {}
     for manifest in manifests:
         for table, counts in manifest.n_rows.items():
             n_rows.setdefault(table, {}).update(counts)
-    empty: dict[str, dict[str, None]] = {}
-    for manifest in manifests:
         for table, why in manifest.empty_tables.items():
             empty.setdefault(table, {})[why] = None
     bases = {manifest.time_base for manifest in manifests}

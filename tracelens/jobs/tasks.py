@@ -4,7 +4,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tracelens.errors import SourceError
@@ -66,14 +66,12 @@ def tasks_of(
     if not all(is_profile for is_profile, _ in found):
         tasks = _together(tasks)
     if ranks and len(ranks) == len(tasks):
-        return [_with(task, (rank,), at) for at, (task, rank) in enumerate(zip(tasks, ranks, strict=True))]
+        return [
+            replace(task, ranks=(rank,), position=at) for at, (task, rank) in enumerate(zip(tasks, ranks, strict=True))
+        ]
     if len(tasks) == 1 or ranks:
-        return [_with(_one(tasks), tuple(ranks), None)]
-    return [_with(task, (), at) for at, task in enumerate(tasks)]
-
-
-def _with(task: Task, ranks: tuple[int, ...], position: int | None) -> Task:
-    return Task(task.sources, task.beside, task.kind, ranks, task.folder, position)
+        return [replace(_one(tasks), ranks=tuple(ranks))]
+    return [replace(task, position=at) for at, task in enumerate(tasks)]
 
 
 def _one(tasks: Sequence[Task]) -> Task:
