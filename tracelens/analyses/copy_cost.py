@@ -34,28 +34,22 @@ def copy_cost(trace: Trace, base: Trace | None = None) -> pl.DataFrame:
     copies = _with_casts(trace)
     kernels = trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns")
     hidden = covered_ns(copies, kernels, ["rank", "device_id"])
-    is_large = pl.col("size_bytes") >= _PINNED_BYTES
-    copies = copies.with_columns(
-        exposed=pl.col("duration_ns") - hidden,
-        sized_ns=SIZED_NS,
-        large_bytes=pl.when(is_large).then("size_bytes").otherwise(0),
-        small_ns=pl.when(is_large).then(0).otherwise("duration_ns"),
-    )
+    size, ns, is_large = pl.col("size_bytes"), pl.col("duration_ns"), pl.col("size_bytes") >= _PINNED_BYTES
+    copies = copies.with_columns(exposed_ns=ns - hidden)
     both = pl.concat([copies.with_columns(step=pl.lit(None, pl.Int64)), copies.filter(pl.col("step").is_not_null())])
     frame = (
         both.group_by(_KEY)
         .agg(
             *durations(),
-            size_bytes=pl.col("size_bytes").sum(),
-            n_unsized=(pl.col("size_bytes") == 0).sum().cast(pl.Int64),
-            sized_ns=pl.col("sized_ns").sum(),
-            exposed_ns=pl.col("exposed").sum(),
+            pl.col("size_bytes", "exposed_ns").sum(),
+            n_unsized=(size == 0).sum().cast(pl.Int64),  # a size that the source does not record
+            sized_ns=ns.filter(size > 0).sum(),
             wasted_bytes=pl.col("wasted").sum(),
             wasteful_dtype=pl.col("dtype").drop_nulls().mode().min(),
-            large_bytes=pl.col("large_bytes").sum(),
-            small_ns=pl.col("small_ns").sum(),
+            large_bytes=size.filter(is_large).sum(),
+            small_ns=ns.filter(~is_large).sum(),
         )
-        .with_columns(bandwidth_bytes_per_s=1e9 * over(pl.col("size_bytes"), pl.col("sized_ns")))
+        .with_columns(bandwidth_bytes_per_s=1e9 * over(size, pl.col("sized_ns")))
     )
     rates = _pinned_rates(trace)
     if base is not None:
@@ -75,10 +69,6 @@ def _with_casts(trace: Trace) -> pl.DataFrame:
     return trace.memcpys.join(casts_after_copies(trace), on=["rank", "memcpy_id"], how="left").with_columns(
         wasted=wasted.fill_null(0)
     )
-
-
-SIZED_NS = pl.when(pl.col("size_bytes") > 0).then("duration_ns").otherwise(0)
-"""A copy's time where its size is known; a size that the source does not record is stored as 0."""
 
 
 def _pinned_rates(trace: Trace) -> pl.DataFrame:

@@ -7,7 +7,6 @@ import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.columns.intervals import END
-from tracelens.derive.columns.lookup import by_value
 from tracelens.schemas.results.time import DATA_QUALITY
 from tracelens.trace import Trace
 
@@ -46,22 +45,12 @@ def _sums(trace: Trace) -> dict[str, pl.DataFrame]:
     n_zero = (ns == 0).sum().cast(pl.Int64).alias("n_zero")
     by_kind = kernels.lazy().group_by("rank", "link", "primitive").agg(ns.sum(), n_zero)
     by_step = kernels.lazy().group_by("rank", "step").agg(ns.sum())
-    return {"kernels": by_kind.collect(), "steps": by_step.collect(), "spans": _host(trace)}
-
-
-def _host(trace: Trace) -> pl.DataFrame:
-    """For each rank with spans: the first start, the last end, the time of overhead, and whether kinds are present."""
-    spans = trace.select("spans", "rank", "kind", "start_ns", "duration_ns")
-    kind = pl.col("kind")
-    measures = {
-        "first": pl.col("start_ns").min(),
-        "last": END.max(),
-        "duration_ns": pl.col("duration_ns").filter(kind == "overhead").sum(),
-        "module": (kind == "module").any(),
-        "python": (kind == "python").any(),
-    }
-    found = [part.select(pl.col("rank").first(), **measures) for _, part in by_value(spans, "rank")]
-    return pl.concat(found) if found else spans.select("rank")
+    spans, kind = trace.select("spans", "rank", "kind", "start_ns", "duration_ns"), pl.col("kind")
+    host = spans.lazy().group_by("rank").agg(
+        first=pl.col("start_ns").min(), last=END.max(), overhead_ns=ns.filter(kind == "overhead").sum(),
+        module=(kind == "module").any(), python=(kind == "python").any(),
+    )  # fmt: skip
+    return {"kernels": by_kind.collect(), "steps": by_step.collect(), "spans": host.collect()}
 
 
 _Check: TypeAlias = tuple[str, str, float | None, str | None, str]
@@ -137,7 +126,7 @@ def _span_checks(spans: dict[str, Any], *, has_shapes: bool) -> Iterator[_Check]
         text = f"{what} were recorded" if there else f"{what} were not recorded; profile with {option}"
         yield check, "ok" if there else "info", None, None, text
     if spans["last"] > spans["first"]:
-        share = spans["duration_ns"] / (spans["last"] - spans["first"])
+        share = spans["overhead_ns"] / (spans["last"] - spans["first"])
         yield "profiler_overhead", _graded(share), share, "1", "host time the profiler itself says it took"
     if spans["python"]:
         text = "Python calls were recorded, which slows the host by several times"

@@ -67,12 +67,6 @@ def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     return frame.join(host, on=_KEY, how="left", nulls_equal=True).collect()
 
 
-def _found_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
-    """Each launch with its site, from `_sites`."""
-    spans = trace.select("spans", *_SPAN_COLUMNS)
-    return pl.concat([_sites(tree, part) for tree, part in with_trees(spans, launches)])
-
-
 def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     """Each launch with its site, in a trace that stores sites."""
     sites = trace.select("sites", "rank", "site_id", "op", "module_path", "phase", "op_depth", "python_depth")
@@ -83,20 +77,24 @@ def _stored_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _sites(tree: pl.DataFrame, launches: pl.DataFrame) -> pl.DataFrame:
-    """Each launch of a rank with its outermost op, that op's time on the host, layer, phase, and depths."""
-    at = launches["span_id"]
-    path = depths(tree, at)
-    return launches.select(
-        "rank",
-        op_id=path["top"],
-        op=tree["name"].gather(path["top"]),
-        layer=tree["module_path"].gather(at),
-        phase=tree["phase"].gather(at),
-        host_ns=pl.col("returned") - tree["start_ns"].gather(path["top"]),
-        op_depth=path["n_ones"],
-        python_depth=path["n_twos"],
-    )
+def _found_sites(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
+    """Each launch with its outermost op, that op's time on the host, layer, phase, and depths."""
+    found = []
+    for tree, part in with_trees(trace.select("spans", *_SPAN_COLUMNS), launches):
+        at = part["span_id"]
+        path = depths(tree, at)
+        site = part.select(
+            "rank",
+            op_id=path["top"],
+            op=tree["name"].gather(path["top"]),
+            layer=tree["module_path"].gather(at),
+            phase=tree["phase"].gather(at),
+            host_ns=pl.col("returned") - tree["start_ns"].gather(path["top"]),
+            op_depth=path["n_ones"],
+            python_depth=path["n_twos"],
+        )
+        found.append(site)
+    return pl.concat(found)
 
 
 def _stack_rows(trace: Trace) -> pl.DataFrame:
@@ -105,24 +103,12 @@ def _stack_rows(trace: Trace) -> pl.DataFrame:
         return DISPATCH_DEPTH.empty()
     key = ["rank", "op", "layer"]
     stacks = trace.stacks.select("rank", "stack_id", "depth", op="symbol", layer="implementation")
-    everything = stacks.group_by(key).agg(
-        pl.len().cast(pl.Int64).alias("n_launches"),
-        total_depth_median=pl.col("depth").median(),
-        total_depth_max=pl.col("depth").max(),
-    )
-    per_stack = trace.frames.group_by("rank", "stack_id", "role").agg(pl.len().alias("depth"))
-    by_role = (
-        per_stack.join(stacks.drop("depth"), on=["rank", "stack_id"])
-        .group_by(*key, "role")
-        .agg(
-            pl.len().cast(pl.Int64).alias("n_launches"),
-            total_depth_median=pl.col("depth").median(),
-            total_depth_max=pl.col("depth").max(),
-        )
-    )
-    return pl.concat(
-        [DISPATCH_DEPTH.conform(part.with_columns(source=pl.lit("stack"))) for part in (everything, by_role)]
-    )
+    depth = pl.col("depth")
+    measures = [pl.len().alias("n_launches"), depth.median().alias("total_depth_median")]
+    measures += [depth.max().alias("total_depth_max"), pl.lit("stack").alias("source")]
+    of_role = trace.frames.group_by("rank", "stack_id", "role").agg(depth=pl.len())
+    by_role = of_role.join(stacks.drop("depth"), on=["rank", "stack_id"]).group_by(*key, "role").agg(measures)
+    return pl.concat(map(DISPATCH_DEPTH.conform, (stacks.group_by(key).agg(measures), by_role)))
 
 
 def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:

@@ -1,9 +1,6 @@
 """Idle time of each device by cause and by the place in the program that it comes from."""
 
-from typing import Any
-
 import polars as pl
-import pyarrow as pa
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.analyses.chart import Bars, Chart, named
@@ -51,25 +48,16 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 def _calls_that_matter(trace: Trace) -> list[str]:
     """A sentence for each kind of API calls that takes much of the steps' time on the host."""
-    steps = steps_of(trace)
     ns = pl.col("duration_ns")
-    parts = []
-    # Read in batches, as touching fresh memory costs more than what is read into it.
-    for _, batches in trace.batches("api_calls", "api", "kind", "step", "duration_ns"):
-        if not batches:
-            continue
-        calls: Any = pl.from_arrow(pa.Table.from_batches(batches), rechunk=False)
-        found = calls.drop_nulls("step").group_by("api", "kind").agg(n=pl.len(), total=ns.sum(), longest=ns.max())
-        parts.append(found.cast({pl.Categorical: pl.String}))
-    if not parts:
-        return []
-    sums = pl.concat(parts)
+    calls = trace.select("api_calls", "api", "kind", "step", "duration_ns").lazy().drop_nulls("step")
+    sums = calls.group_by("api", "kind").agg(n=pl.len(), total=ns.sum(), longest=ns.max()).collect()
+    sums = sums.cast({pl.Categorical: pl.String})
     # StreamWaitEvent makes a stream wait, not the host; some copies make the host wait.
     other = pl.when(pl.col("kind") == "sync").then(pl.lit("other")).otherwise("kind")
     kind = pl.when(waits_for_device(pl.col("api"))).then(pl.lit("sync")).otherwise(other)
     by_kind = sums.group_by(kind.alias("kind")).agg(pl.col("n", "total").sum(), pl.col("longest").max())
     times = {kind: row for kind, *row in by_kind.iter_rows()}
-    host = int(steps["host_ns"].sum())
+    host = int(steps_of(trace)["host_ns"].sum())
     return [
         f"API calls {what}: {times[kind][0]:,} in all steps, {times[kind][1] / 1e6:.2f} ms, the longest "
         f"{times[kind][2] / 1e6:.2f} ms."

@@ -48,7 +48,10 @@ def layer_oracle(
     pairs = layer_pairs(base, other, kernels)
     way = _chosen_way(pairs, method)
     layers = _ordered(pairs, way, base, other)
-    change_cost, region = _costs(base, other, way, switch_cost_ns)
+    measured = _measured_region(base, other, way.get("other_configuration")) or 0.0
+    change_cost = measured / 2 if switch_cost_ns is None else switch_cost_ns
+    region = measured if way["method"] == "layer" else 0.0  # part of each separately compiled layer's time
+    profiled = way | {"method": "profiler"}  # which sums each layer's operations
     if beyond_spread:
         layers = layers.with_columns(
             other_ns=pl.when(pl.col("is_clear").fill_null(value=True))
@@ -58,22 +61,22 @@ def layer_oracle(
     rows: list[dict[str, Any]] = []
     for rank in layers["rank"].unique().sort():
         mine = layers.filter(pl.col("rank") == rank).to_dicts()
-        found = {"best_of_two": best_of_two(mine), "dynamic": dynamic(mine, change_cost, region)}
+        found = {"best_of_two": best_of_two(mine)}
         if kernels is not None and way["method"] == "kernels":
             of_layer = operations(kernels, rank)
             if beyond_spread:
                 clear = {layer["layer"] for layer in mine if layer["is_clear"]}
                 of_layer = {layer: times for layer, times in of_layer.items() if layer in clear}
             found["profile_timed"] = by_operation(mine, of_layer)
-        elif (profiled := _profiled_way(pairs, way)) is not None:
+        elif _of(pairs, profiled).height:
             by_profiler = _ordered(pairs, profiled, base, other).filter(pl.col("rank") == rank)
             found["profile_timed"] = best_of_two(by_profiler.to_dicts())
-        for oracle in ("best_of_two", "profile_timed", "dynamic"):
-            rows += [
-                {"oracle": oracle, "rank": rank, "method": way["method"]} | row
-                for row in with_total(found.get(oracle, []))
-                if oracle in found
-            ]
+        found["dynamic"] = dynamic(mine, change_cost, region)
+        rows += [
+            {"oracle": oracle, "rank": rank, "method": way["method"]} | row
+            for oracle, path in found.items()
+            for row in with_total(path)
+        ]
     frame = LAYER_ORACLE.conform(pl.DataFrame(rows, infer_schema_length=None))
     if compiled_sides(base, other, way) != (False, True):
         frame = frame.with_columns(pl.col("choice").replace({"eager": "base", "compiled": "other"}))
@@ -94,12 +97,6 @@ def _chosen_way(pairs: pl.DataFrame, method: str | None) -> dict[str, Any]:
         )
     ways = pairs.select(c for c in [*_WAY] if c in pairs.columns).unique(maintain_order=True).to_dicts()
     return min(ways, key=lambda way: (_METHODS.index(way["method"]), way.get("other_configuration") == "custom"))
-
-
-def _profiled_way(pairs: pl.DataFrame, way: dict[str, Any]) -> dict[str, Any] | None:
-    """The same configurations timed by the profiler, which sums each layer's operations; null if not measured."""
-    wanted = way | {"method": "profiler"}
-    return wanted if _of(pairs, wanted).height else None
 
 
 def _of(pairs: pl.DataFrame, way: dict[str, Any]) -> pl.DataFrame:
@@ -137,15 +134,8 @@ def _is_clearly_faster(faster: str, slower: str) -> pl.Expr:
     return pl.when((most.count() > 0) & (least.count() > 0)).then(most.sum() < least.sum())
 
 
-def _costs(base: Trace, other: Trace, way: dict[str, Any], given: float | None) -> tuple[float, float]:
-    """The cost of a change, and the cost of calling a region that is part of each separately compiled layer's time."""
-    region = _measured_region(base, other, way)
-    change = given if given is not None else (region or 0.0) / 2
-    return change, (region or 0.0) if way["method"] == "layer" else 0.0
-
-
-def _measured_region(base: Trace, other: Trace, way: dict[str, Any]) -> float | None:
-    configuration = way.get("other_configuration")
+def _measured_region(base: Trace, other: Trace, configuration: str | None) -> float | None:
+    """The cost of calling a compiled region, in nanoseconds; null where it was not measured."""
     found = region_cost(other, configuration)
     return region_cost(base, configuration) if found is None else found
 
@@ -195,7 +185,7 @@ def _caveats(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
             "called base and other, and no plan can be made of them."
         )
         return found
-    region = _measured_region(base, other, {"other_configuration": None})
+    region = _measured_region(base, other, None)
     found.append(
         "Nothing says what changing between eager and compiled costs, so by default it is 0 in dynamic, as in the "
         "thesis; give switch_cost_ns, or measure it with tracelens collect timings."

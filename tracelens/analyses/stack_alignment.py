@@ -1,7 +1,6 @@
 """The calls between a framework call and the library in two programs, and how many of them are the same."""
 
 import difflib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +65,12 @@ class _Path:
         if self.via is None:
             return None
         return (self.via, self.entry) if segment == "entry_to_via" else (0, self.via)
+
+    def count(self, role: str | None, first: int, last: int) -> int:
+        """Levels from first to last, both included; with a role, the listed ones that have it."""
+        if role is None:
+            return max(last - first + 1, 0)
+        return sum(first <= level <= last and own == role for level, own in self.roles.items())
 
 
 def stack_alignment(  # noqa: PLR0913 - two traces, and four choices that have defaults
@@ -190,45 +195,24 @@ def _not_found(trace: Trace, stack: Mapping[str, Any], entry: str) -> str:
 
 def _segment(segment: str, one: _Path, two: _Path) -> Iterator[dict[str, Any]]:
     """The segment's row for all roles, then one for each role in it; empty where neither stack has the segment."""
-    ends_one, ends_two = one.ends(segment), two.ends(segment)
-    if ends_one is None and ends_two is None:
+    sides = [(side, path, ends) for side, path in (("base", one), ("other", two)) if (ends := path.ends(segment))]
+    if not sides:
         return
-    run = _run(one, two)
-    n_common: Counter[str | None] = Counter()
-    parts_here = False
-    if ends_one and ends_two:
-        first = max(ends_one[0], ends_two[0]) + (segment == "entry_to_via")
-        shared = range(first, min(run, ends_one[1] + 1, ends_two[1] + 1))
-        n_common = Counter(one.roles[level] for level in shared)
-        n_common[None] = len(shared)
-        parts_here = first <= run
-    sides = [("base", one, ends_one, *_counts(one, ends_one)), ("other", two, ends_two, *_counts(two, ends_two))]
+    first = max(inner for *_, (inner, _) in sides) + (segment == "entry_to_via")
+    last = min(outer for *_, (_, outer) in sides)
+    are_both, run = len(sides) == 2, _run(one, two)
     for role in (None, *ROLES):
-        if role is not None and not any(calls[role] for *_, calls, _ in sides):
+        if role is not None and not any(path.count(role, inner + 1, outer) for _, path, (inner, outer) in sides):
             continue
-        row: dict[str, Any] = {"segment": segment, "role": role}
-        row["n_common"] = n_common[role] if ends_one and ends_two else None
-        for side, path, ends, calls, between in sides:
-            if ends is None:
-                continue
-            row[f"start_{side}"] = path.functions[ends[1]]
-            row[f"n_edges_{side}"] = calls[role]
-            row[f"n_frames_between_{side}"] = between[role]
-            if parts_here and role is None and run <= ends[1]:
+        n_common = one.count(role, first, min(run - 1, last)) if are_both else None
+        row: dict[str, Any] = {"segment": segment, "role": role, "n_common": n_common}
+        for side, path, (inner, outer) in sides:
+            row[f"start_{side}"] = path.functions[outer]
+            row[f"n_edges_{side}"] = path.count(role, inner + 1, outer)
+            row[f"n_frames_between_{side}"] = path.count(role, inner + 1, outer - 1)
+            if are_both and role is None and first <= run <= outer:
                 row[f"diverges_{side}"] = path.functions.get(run)
         yield row
-
-
-def _counts(path: _Path, ends: tuple[int, int] | None) -> tuple[Counter[str | None], Counter[str | None]]:
-    """Calls by the role of the calling frame, and frames strictly between, each with the total under the key None."""
-    if ends is None:
-        return Counter(), Counter()
-    inner, outer = ends
-    listed = [level for level in path.roles if inner < level <= outer]
-    calls: Counter[str | None] = Counter(path.roles[level] for level in listed)
-    between: Counter[str | None] = Counter(path.roles[level] for level in listed if level < outer)
-    calls[None], between[None] = outer - inner, max(outer - inner - 1, 0)
-    return calls, between
 
 
 def _run(one: _Path, two: _Path) -> int:
