@@ -1,24 +1,6 @@
 """Every table of a trace, and every analysis's result, declared column by column."""
 
-from tracelens.schemas.events import (
-    ACTIVITIES,
-    ALLOCATIONS,
-    API_CALLS,
-    COLLECTIVES,
-    COUNTERS,
-    DEVICES,
-    DIAGNOSTICS,
-    KERNELS,
-    MEMCPYS,
-    MEMSETS,
-    RANKS,
-    SITES,
-    SPANS,
-    STEPS,
-    SYNCHRONIZATIONS,
-)
-from tracelens.schemas.layers import CALL_COSTS, GRAPH, LAYERS, PROVENANCE, TIMINGS
-from tracelens.schemas.stacks import FRAMES, STACKS
+from tracelens.schemas import events, layers, stacks
 from tracelens.storage.table import Table
 
 SCHEMA_VERSION = 1
@@ -26,9 +8,10 @@ SCHEMA_VERSION = 1
 TABLES: dict[str, Table] = {
     table.name: table
     for table in (
-        DEVICES, RANKS, SPANS, API_CALLS, KERNELS, MEMCPYS, MEMSETS, SYNCHRONIZATIONS, COLLECTIVES, ALLOCATIONS,
-        COUNTERS, SITES, STEPS, ACTIVITIES, DIAGNOSTICS, STACKS, FRAMES, LAYERS, PROVENANCE, GRAPH, CALL_COSTS,
-        TIMINGS,
+        events.DEVICES, events.RANKS, events.SPANS, events.API_CALLS, events.KERNELS, events.MEMCPYS, events.MEMSETS,
+        events.SYNCHRONIZATIONS, events.COLLECTIVES, events.ALLOCATIONS, events.COUNTERS, events.SITES, events.STEPS,
+        events.ACTIVITIES, events.DIAGNOSTICS, stacks.STACKS, stacks.FRAMES, layers.LAYERS, layers.PROVENANCE,
+        layers.GRAPH, layers.CALL_COSTS, layers.TIMINGS,
     )
 }  # fmt: skip
 """Tables of a trace on disk, by name."""

@@ -16,8 +16,7 @@ from tracelens.derive.columns.lookup import numbered
 from tracelens.errors import SourceError, ToolError, printable
 from tracelens.exports import wire
 from tracelens.exports.export import Export, Selection
-from tracelens.exports.lanes import in_lanes
-from tracelens.exports.tracks import Track, tracks_of
+from tracelens.exports.tracks import Track, in_lanes, tracks_of
 
 _SEQUENCE = 1
 _STATE_CLEARED, _NEEDS_STATE = 1, 2

@@ -9,9 +9,8 @@ import polars as pl
 
 from tracelens.errors import printable
 from tracelens.exports.export import Export, Selection
-from tracelens.exports.lanes import in_lanes
 from tracelens.exports.stacks import Stacks, kernel_stacks
-from tracelens.exports.tracks import Track, host_tracks
+from tracelens.exports.tracks import Track, host_tracks, in_lanes
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

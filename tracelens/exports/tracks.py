@@ -1,4 +1,4 @@
-"""The tracks of a timeline: host threads, streams, steps and idle time, each a frame of slices."""
+"""The tracks of a timeline: host threads, streams, steps and idle time, each a frame of slices, and their lanes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,11 +6,14 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.time.completing import steps_of
+from tracelens.errors import SourceError
 from tracelens.exports.export import Selection
 
 _TIMES = ("start_ns", "duration_ns")
 _END = (pl.col("start_ns") + pl.col("duration_ns")).alias("end_ns")
 _STREAM = ("device_id", "stream_id")
+_AT_ONCE = 1 << 17
+_MOST_LANES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +98,45 @@ def _slices(selection: Selection, rank: int, table: str, *more: str) -> pl.DataF
     """The rank's rows of a table of device work; one whose call is not among the chosen rows has no call."""
     columns = ("device_id", "stream_id", *_TIMES, "api_call_id", "step", *more)
     return selection.rows(table, rank, *columns).with_columns(category=pl.lit(table.removesuffix("s")))
+
+
+def in_lanes(starts: pl.Series, ends: pl.Series, *, nested: bool) -> Iterator[tuple[int, pl.Series]]:
+    """Lane by lane, some events at a time: a slice's row where it begins, and ~row where it ends.
+
+    Slices are sorted by start, the longest first. One goes to the first lane where it overlaps none, or where `nested`
+    lies wholly within what is open. Events of a lane are in an order in which slices open and close like brackets, also
+    those without a duration.
+    """
+    rows = pl.int_range(len(starts), eager=True)
+    for lane in range(_MOST_LANES):
+        left: list[int] = []
+        open_now: list[tuple[int, int]] = []
+        for part in rows.to_frame().iter_slices(_AT_ONCE):
+            own = part.to_series()
+            yield lane, _events(own, starts.gather(own), ends.gather(own), (open_now, left, nested))
+        if open_now:
+            yield lane, pl.Series([~row for _, row in reversed(open_now)], dtype=pl.Int64)
+        rows = pl.Series(left, dtype=pl.Int64)
+        if not left:
+            return
+    raise SourceError(
+        f"more than {_MOST_LANES:,} events overlap each other on one thread or stream, which no program does; see "
+        "tracelens check"
+    )
+
+
+def _events(
+    rows: pl.Series, starts: pl.Series, ends: pl.Series, state: tuple[list[tuple[int, int]], list[int], bool]
+) -> pl.Series:
+    """The events of some more rows of a lane; `state` has what is open, what another lane gets, and if slices nest."""
+    open_now, left, nested = state
+    events = []
+    for row, start, end in zip(rows.to_list(), starts.to_list(), ends.to_list(), strict=True):
+        while open_now and open_now[-1][0] <= start:
+            events.append(~open_now.pop()[1])
+        if open_now and (not nested or open_now[-1][0] < end):
+            left.append(row)
+        else:
+            events.append(row)
+            open_now.append((end, row))
+    return pl.Series(events, dtype=pl.Int64)
