@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis
-from tracelens.derive.calls.advising import Advice, advise_rank, is_judgeable
+from tracelens.derive.calls.advising import Advice, advise_rank, judgeable_ranks
 from tracelens.derive.calls.costs import BOUND, least_sure
 from tracelens.derive.calls.graphs import MOST_KERNELS, MOST_STEPS
 from tracelens.derive.calls.sequence import Advised
@@ -63,8 +63,9 @@ def advise(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False
 def advised_ranks(trace: Trace, costs: Sequence[Trace] = (), *, z3: bool | None = False) -> dict[int, Advice]:
     """The advice for each rank that ran inference, as `advise` finds it."""
     trace.require("advise", "kernels", "spans")
-    ranks = trace.select("kernels", "rank")["rank"].unique().sort()
-    found = {rank: advise_rank(trace, rank, costs, z3=z3) for rank in ranks if is_judgeable(trace, rank)}
+    with_kernels = trace.heights("kernels")
+    ranks = [rank for rank in judgeable_ranks(trace) if rank in with_kernels]
+    found = {rank: advise_rank(trace, rank, costs, z3=z3) for rank in ranks}
     return {rank: advice for rank, advice in found.items() if advice.calls.nodes}
 
 
@@ -183,7 +184,7 @@ def _nothing(trace: Trace) -> str:
     """The sentence on a trace of which nothing can be advised."""
     if not trace.scan("spans").select(pl.col("input_shapes").is_not_null().any()).collect().item():
         return "The trace has no shapes of inputs, so nothing can be advised: profile with record_shapes=True."
-    if not any(is_judgeable(trace, rank) for rank in trace.manifest.ranks):
+    if not judgeable_ranks(trace):
         return "A training run: only the forward pass of a model in eval mode is advised on; capture inference."
     return (
         f"A step has more than {MOST_KERNELS:,} kernels, more than any model: mark the steps (profiler.step()), or "

@@ -1,12 +1,14 @@
 """Checks of how far a trace can be trusted."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import polars as pl
 
 from tracelens.analyses.analysis import Analysis
 from tracelens.derive.columns.intervals import END
+from tracelens.derive.columns.lookup import by_value
 from tracelens.schemas.results.time import DATA_QUALITY
 from tracelens.trace import Trace
 
@@ -16,12 +18,8 @@ _MUCH = 0.10
 
 def data_quality(trace: Trace) -> pl.DataFrame:
     """A row a check and rank, the worst first within the rank; diagnostics of collecting are included."""
-    tables = _sums(trace)
-    rows = [
-        (rank, *row)
-        for rank in trace.manifest.ranks
-        for row in _checks(trace, rank, {name: sums.filter(pl.col("rank") == rank) for name, sums in tables.items()})
-    ]
+    known = _known(trace)
+    rows = [(rank, *row) for rank in trace.manifest.ranks for row in _checks(trace, rank, known)]
     recorded = trace.diagnostics.select(
         "rank",
         check="code",
@@ -38,30 +36,55 @@ def data_quality(trace: Trace) -> pl.DataFrame:
     return frame.sort("rank", order, "check")
 
 
-def _sums(trace: Trace) -> dict[str, pl.DataFrame]:
-    """Sums that the checks of each rank need: kernels by link and primitive, kernels by step, and spans."""
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the checks of each rank need, by rank: sums, whether its sources are complete, and who has what.
+
+    Sums of kernels by link and primitive, of kernels by step, and of spans.
+    """
+
+    kernels: dict[int, pl.DataFrame]
+    steps: dict[int, pl.DataFrame]
+    spans: dict[int, dict[str, Any]]
+    is_complete: dict[int, bool]
+    with_shapes: set[int]
+    with_limits: set[int]
+
+
+def _known(trace: Trace) -> _Known:
     ns = pl.col("duration_ns")
     kernels = trace.select("kernels", "rank", "link", "primitive", "step", "duration_ns")
     n_zero = (ns == 0).sum().cast(pl.Int64).alias("n_zero")
-    by_kind = kernels.lazy().group_by("rank", "link", "primitive").agg(ns.sum(), n_zero)
-    by_step = kernels.lazy().group_by("rank", "step").agg(ns.sum())
+    by_kind = kernels.lazy().group_by("rank", "link", "primitive").agg(ns.sum(), n_zero).collect()
+    by_step = kernels.lazy().drop_nulls("step").group_by("rank", "step").agg(ns.sum()).sort("step").collect()
     spans, kind = trace.select("spans", "rank", "kind", "start_ns", "duration_ns"), pl.col("kind")
     host = spans.lazy().group_by("rank").agg(
         first=pl.col("start_ns").min(), last=END.max(), overhead_ns=ns.filter(kind == "overhead").sum(),
         module=(kind == "module").any(), python=(kind == "python").any(),
     )  # fmt: skip
-    return {"kernels": by_kind.collect(), "steps": by_step.collect(), "spans": host.collect()}
+    is_complete: dict[int, bool] = {}
+    for source in trace.manifest.sources:
+        if "complete" in source:
+            rank = source.get("rank")
+            is_complete[rank] = is_complete.get(rank, True) and source["complete"]
+    shaped = trace.select("spans", "rank", where=pl.col("input_shapes").is_not_null())
+    ruled = trace.devices.filter(pl.col("compute_capability").is_not_null())
+    return _Known(
+        dict(by_value(by_kind, "rank")),
+        dict(by_value(by_step, "rank")),
+        {row["rank"]: row for row in host.collect().iter_rows(named=True)},
+        is_complete,
+        {*shaped["rank"].unique()},
+        {*ruled["rank"]},
+    )
 
 
 _Check: TypeAlias = tuple[str, str, float | None, str | None, str]
 """A row without its rank: check, status, value, unit, text."""
 
 
-def _checks(trace: Trace, rank: int, sums: dict[str, pl.DataFrame]) -> Iterator[_Check]:
-    own = [
-        source["complete"] for source in trace.manifest.sources if source.get("rank") == rank and "complete" in source
-    ]
-    if all(own) if own else trace.manifest.complete:
+def _checks(trace: Trace, rank: int, known: _Known) -> Iterator[_Check]:
+    if known.is_complete.get(rank, trace.manifest.complete):
         yield "complete", "ok", None, None, "every source of the rank was read to its end"
     else:
         yield "complete", "loss", None, None, "a source ends before its end; totals are too low"
@@ -69,15 +92,14 @@ def _checks(trace: Trace, rank: int, sums: dict[str, pl.DataFrame]) -> Iterator[
     exact = "times are exact nanoseconds"
     text = exact if precision == 1 else "times are whole microseconds: short events round to zero"
     yield "time_precision", "ok" if precision == 1 else "warning", float(precision), "ns", text
-    if sums["kernels"].height:
-        yield from _kernel_checks(sums["kernels"], sums["steps"].drop_nulls("step").sort("step"))
-        yield _device_check(trace, rank)
-    if sums["spans"].height:
-        has_shapes = trace.select("spans", "rank", where=pl.col("input_shapes").is_not_null(), rank=rank).height > 0
-        yield from _span_checks(sums["spans"].row(0, named=True), has_shapes=has_shapes)
+    if rank in known.kernels:
+        yield from _kernel_checks(known.kernels[rank], known.steps.get(rank))
+        yield _device_check(has_limits=rank in known.with_limits)
+    if rank in known.spans:
+        yield from _span_checks(known.spans[rank], has_shapes=rank in known.with_shapes)
 
 
-def _kernel_checks(kernels: pl.DataFrame, steps: pl.DataFrame) -> Iterator[_Check]:
+def _kernel_checks(kernels: pl.DataFrame, steps: pl.DataFrame | None) -> Iterator[_Check]:
     ns = pl.col("duration_ns")
     total = max(int(kernels["duration_ns"].sum()), 1)
     shares = {
@@ -96,10 +118,10 @@ def _kernel_checks(kernels: pl.DataFrame, steps: pl.DataFrame) -> Iterator[_Chec
         yield check, _graded(share), share, "1", text
     zero = int(kernels["n_zero"].sum())
     yield "zero_durations", "warning" if zero else "ok", float(zero), "kernels", "kernels that took no time"
-    n_steps = steps.height
+    n_steps = 0 if steps is None else steps.height
     text = "steps marked" if n_steps else "no steps marked: call prof.step(), or name NVTX ranges `step N`"
     yield "steps", "ok" if n_steps else "info", float(n_steps), "steps", text
-    if n_steps > 1:
+    if steps is not None and n_steps > 1:
         yield _first_step(steps["duration_ns"])
 
 
@@ -111,10 +133,9 @@ def _first_step(per_step: pl.Series) -> _Check:
     return "first_step", "warning" if abs(ratio - 1) > _MUCH else "ok", ratio, "1", text
 
 
-def _device_check(trace: Trace, rank: int) -> _Check:
-    ruled = trace.devices.filter((pl.col("rank") == rank) & pl.col("compute_capability").is_not_null())
-    text = "the device's limits are known" if ruled.height else "no device with a CUDA compute capability: no occupancy"
-    return "device_limits", "ok" if ruled.height else "warning", None, None, text
+def _device_check(*, has_limits: bool) -> _Check:
+    text = "the device's limits are known" if has_limits else "no device with a CUDA compute capability: no occupancy"
+    return "device_limits", "ok" if has_limits else "warning", None, None, text
 
 
 def _span_checks(spans: dict[str, Any], *, has_shapes: bool) -> Iterator[_Check]:

@@ -54,12 +54,15 @@ class Advice:
         return _host_ns(self.parts, self.launch_ns)
 
 
-def is_judgeable(trace: Trace, rank: int) -> bool:
-    """Whether a rank ran inference, and was recorded with the shapes of inputs."""
-    own = trace.scan("spans").filter(pl.col("rank") == rank)
-    trains = pl.col("phase").cast(pl.String).is_in(["backward", "optimizer"]).any()
-    told = own.select(trains=trains, has_shapes=pl.col("input_shapes").is_not_null().any()).collect()
-    return not told["trains"][0] and bool(told["has_shapes"][0])
+def judgeable_ranks(trace: Trace) -> list[int]:
+    """The ranks that ran inference, and were recorded with the shapes of inputs; sorted."""
+    phases = trace.select("spans", "rank", "phase").lazy().unique().collect()
+    trained = phases.filter(pl.col("phase").cast(pl.String).is_in(["backward", "optimizer"]))["rank"]
+    inferred = {*phases["rank"]} - {*trained}
+    if not inferred:
+        return []
+    shaped = trace.select("spans", "rank", where=pl.col("input_shapes").is_not_null())
+    return sorted(inferred.intersection(shaped["rank"].unique()))
 
 
 def advise_rank(trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bool | None = None) -> Advice:
@@ -90,8 +93,8 @@ def launch_ns(trace: Trace, rank: int) -> float:
     if not any(judged.rank == rank and judged.bound == "launch" for judged in judged_ranks(trace)):
         return 0.0
     begin, key = pl.col("start_ns"), ["rank", "api_call_id"]
-    calls = trace.select("api_calls", *key, "start_ns").rename({"start_ns": "called_ns"})
-    kernels = trace.select("kernels", *key, "start_ns", "duration_ns").filter(pl.col("rank") == rank).sort("start_ns")
+    calls = trace.select("api_calls", *key, "start_ns", rank=rank).rename({"start_ns": "called_ns"})
+    kernels = trace.select("kernels", *key, "start_ns", "duration_ns", rank=rank).sort("start_ns")
     ended = (begin + pl.col("duration_ns")).cum_max().shift(1, fill_value=0)
     both = kernels.with_columns(ended=ended).join(calls, on=key).filter(pl.col("called_ns") >= pl.col("ended"))
     return float(both.select((begin - pl.col("called_ns")).median().fill_null(0)).item())

@@ -85,8 +85,8 @@ def plain_op(name: str) -> str:
     return NAMES.get(bare, bare)
 
 
-def measured_calls(trace: Trace, kernels: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
-    """The outermost ops of the chosen steps in order: step, name, module_path, shapes, what their kernels took.
+def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Expr) -> pl.DataFrame:
+    """The outermost ops of the rank's chosen steps in order: step, name, module_path, shapes, what their kernels took.
 
     A row an op that launched kernels or was recorded with shapes; device_ns is its kernels' time.
     """
@@ -94,7 +94,7 @@ def measured_calls(trace: Trace, kernels: pl.DataFrame, chosen: pl.Expr) -> pl.D
         "span_id", "parent_id", "kind", "name", "module_path", "step", "start_ns", "input_shapes", "input_dtypes",
         "input_strides", "concrete_inputs",
     )  # fmt: skip
-    ops = trace.select("spans", "rank", *columns, where=chosen & (pl.col("kind") == "op"))
+    ops = trace.select("spans", "rank", *columns, where=chosen & (pl.col("kind") == "op"), rank=rank)
     parents = ops.select("span_id", "parent_id").join(ops.select(parent_id="span_id"), on="parent_id", how="semi")
     is_wrong = (pl.col("parent_id") >= pl.col("span_id")) | pl.col("span_id").is_duplicated()
     if n_wrong := parents.filter(is_wrong).height:
@@ -178,19 +178,18 @@ def _one_step(ops: pl.DataFrame, n_steps: int) -> list[dict[str, Any]]:
 
 def read_calls(trace: Trace, rank: int) -> Calls:
     """The calls of the rank's model: of the recorded graph, else guessed by adjacency."""
-    at_rank = pl.col("rank") == rank
-    kernels = trace.select("kernels", "rank", "span_id", "primitive", "duration_ns", "step").filter(at_rank)
+    kernels = trace.select("kernels", "rank", "span_id", "primitive", "duration_ns", "step", rank=rank)
     steps = kernels["step"].unique().drop_nulls().sort()
-    chosen = at_rank
+    chosen = pl.lit(value=True)
     if len(steps) > MOST_STEPS:
         steps = steps.head(MOST_STEPS)
-        chosen &= pl.col("step").is_in(steps.implode())
-        kernels = kernels.filter(pl.col("step").is_in(steps.implode()))
+        chosen = pl.col("step").is_in(steps.implode())
+        kernels = kernels.filter(chosen)
     n_steps = max(len(steps), _n_active(trace) if kernels["step"].null_count() else 1)
     is_marked = kernels.height <= MOST_KERNELS * n_steps
-    rows = _one_step(measured_calls(trace, kernels, chosen), n_steps) if is_marked else []
+    rows = _one_step(measured_calls(trace, rank, kernels, chosen), n_steps) if is_marked else []
     moves = kernels.filter(pl.col("primitive") == "layout")
-    graph = trace.frame("graph").filter(at_rank & pl.col("source").is_in([EXPORT, OBSERVER]))
+    graph = trace.frame("graph").filter(pl.col("rank") == rank, pl.col("source").is_in([EXPORT, OBSERVER]))
     found = _of_graph(graph, rows) if graph.height else _guessed(rows)
     judged = sum(node.device_ns or 0.0 for node in found.nodes)
     total = int(kernels["duration_ns"].sum()) / n_steps
