@@ -9,7 +9,17 @@ from tracelens.analyses.chart import Bars, Chart, named
 from tracelens.derive.columns.intervals import END, covered_by, union
 from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.events.steps import STEP_NAME
-from tracelens.derive.time.ranges import LANE, Ranges, place_work, read_calls, read_ranges, read_work, sums_of_ranges
+from tracelens.derive.time.ranges import (
+    LANE,
+    Ranges,
+    by_start,
+    one_after_another,
+    place_work,
+    read_calls,
+    read_ranges,
+    read_work,
+    sums_of_ranges,
+)
 from tracelens.errors import MissingTableError
 from tracelens.schemas import DEVICE_WORK
 from tracelens.schemas.results.time import TIME_BY_RANGE
@@ -36,22 +46,21 @@ def time_by_range(trace: Trace) -> pl.DataFrame:
             "time_by_range needs annotations or NVTX ranges, and this trace has none; mark parts of the program with "
             "torch.profiler.record_function (tracelens collect torch) or torch.cuda.nvtx.range (tracelens collect nsys)"
         )
-    found, works, called = [], dict(by_value(work, "rank")), dict(by_value(calls, "rank"))
-    for rank, own in by_value(ranges, "rank"):
-        mine = works.get(rank, work.clear())
-        placed = place_work(own, called.get(rank, calls.clear()), mine)
-        rows = pl.concat([_rows_of_ranges(placed, mine), _rows_outside(placed)], how="diagonal")
-        found.append(rows.with_columns(rank=pl.lit(rank, pl.Int32)))
+    found = []
+    for own, of_calls, *parts in one_after_another(ranges, calls, *work):
+        mine = by_start(*parts)
+        placed = place_work(own, by_start(of_calls), mine)
+        found += [_rows_of_ranges(placed, mine), _rows_outside(placed)]
     is_step = pl.col("name").str.contains(STEP_NAME).fill_null(value=False)
     order = {"rank": False, "is_step": False, "device_total_ns": True, "host_total_ns": True} | dict.fromkeys(
         ("path", "domain", *LANE), False
     )
-    frame = pl.concat(found).with_columns(is_step=is_step)
+    frame = pl.concat(found, how="diagonal").with_columns(is_step=is_step)
     return TIME_BY_RANGE.conform(frame.sort(*order, descending=list(order.values())))
 
 
 def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
-    """A row a path: the time of its ranges, the work they launched, and the rank's time without work meanwhile."""
+    """A row a path: the time of its ranges, the work they launched, and its rank's time without work meanwhile."""
     pieces, calls = (frame.select("start_ns", end_ns=END) for frame in (work, ranges.tree))
     idle = ranges.tree["duration_ns"] - covered_by(union(pieces), calls)
     each = ranges.tree.hstack(sums_of_ranges(ranges)).with_columns(own_ns=ranges.own_ns, idle_ns=idle)
@@ -65,7 +74,7 @@ def _rows_of_ranges(ranges: Ranges, work: pl.DataFrame) -> pl.DataFrame:
         pl.len().cast(pl.Int64).alias("n_calls"),
         **{name: pl.col(column).sum() for name, column in total.items()},
     )
-    return rows.with_columns(idle_ns=pl.when(pl.lit(work.height > 0)).then("idle_ns"))
+    return rows.with_columns(idle_ns=pl.when(pl.col("rank").is_in(work["rank"].unique().implode())).then("idle_ns"))
 
 
 def _rows_outside(ranges: Ranges) -> pl.DataFrame:
@@ -87,10 +96,11 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     ns = pl.col("duration_ns")
     work = pl.concat(trace.select(name, "rank", "api_call_id", "duration_ns") for name in DEVICE_WORK)
     sums = work.group_by("rank").agg(ns.sum(), unlinked=ns.filter(pl.col("api_call_id").is_null()).sum())
-    found = []
+    found, by_rank = [], dict(by_value(frame, "rank"))
     for rank, total, unlinked in sums.filter(ns > 0).sort("rank").iter_rows():
-        rows = frame.filter((pl.col("rank") == rank) & (pl.col("path") != OUTSIDE))
-        outside = frame.filter((pl.col("rank") == rank) & (pl.col("path") == OUTSIDE))["device_total_ns"].sum()
+        own = by_rank.get(rank, frame.clear())
+        rows = own.filter(pl.col("path") != OUTSIDE)
+        outside = own.filter(pl.col("path") == OUTSIDE)["device_total_ns"].sum()
         inside = total - unlinked - outside
         said = f"Rank {rank}: {inside / total:.1%} of {total / 1e6:,.3f} ms of device work was launched inside ranges"
         top = rows.sort("device_own_ns", descending=True, maintain_order=True).head(1)

@@ -5,7 +5,7 @@ The moments at which ranges start or end cut time into segments within which no 
 segment first, and each range is then a run of segments, so that further cost grows with the number of ranges alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -21,15 +21,17 @@ from tracelens.derive.time.charging import charge
 from tracelens.schemas import DEVICE_WORK
 from tracelens.trace import Trace
 
-LANE = ["process_id", "thread_id"]
+LANE = ["rank", "process_id", "thread_id"]
 BETWEEN = " > "
+_LATEST = 2**62
+"""The last moment that times are moved to; the end of what begins later may be no 64-bit number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ranges:
-    """Ranges of one rank and the work launched on each thread.
+    """Ranges and the work launched on each thread, of ranks whose times do not overlap.
 
-    `tree` has a row a range: process_id, thread_id, domain, name, path, depth, start_ns, duration_ns, self_ns.
+    `tree` has a row a range: rank, process_id, thread_id, domain, name, path, depth, start_ns, duration_ns, self_ns.
     `launched` has the work by thread and segment, from `_launched`, and whether it was `within` any range. `own_ns` is,
     for each range of the tree, the device time of the work whose innermost range of its domain it is; `edges` are the
     moments at which any range starts or ends.
@@ -46,7 +48,7 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
 
     Marks, which have no duration, are left out.
     """
-    columns = ["rank", "name", "start_ns", "duration_ns", *LANE]
+    columns = [*LANE, "name", "start_ns", "duration_ns"]
     found = trace.select("spans", *columns, "kind", "category", where=pl.col("kind").is_in(["annotation", "nvtx"]))
     category = pl.when(pl.col("kind") == "nvtx").then(pl.col("category").cast(pl.String)).fill_null("")
     # A domain other than the default one stands behind the kind of range: push_pop NCCL.
@@ -55,21 +57,51 @@ def read_ranges(trace: Trace) -> pl.DataFrame:
 
 
 def read_calls(trace: Trace) -> pl.DataFrame:
-    """rank, api_call_id, start_ns, process_id and thread_id of calls by start."""
-    calls = trace.select("api_calls", "rank", "api_call_id", "start_ns", *LANE)
-    return calls if calls["start_ns"].is_sorted() else calls.sort("start_ns", maintain_order=True)
+    """rank, api_call_id, start_ns, process_id and thread_id of calls."""
+    return trace.select("api_calls", *LANE, "api_call_id", "start_ns")
 
 
-def read_work(trace: Trace) -> pl.DataFrame:
-    """rank, start_ns, duration_ns, api_call_id and is_kernel of kernels, copies and fills by start."""
+def read_work(trace: Trace) -> list[pl.DataFrame]:
+    """rank, start_ns, duration_ns, api_call_id and is_kernel of kernels, copies and fills, a frame each."""
     columns = ("rank", "start_ns", "duration_ns", "api_call_id")
-    parts = [trace.select(name, *columns).with_columns(is_kernel=pl.lit(name == "kernels")) for name in DEVICE_WORK]
-    kernels, *others = (part if part["start_ns"].is_sorted() else part.sort("start_ns") for part in parts)
-    return kernels.merge_sorted(pl.concat(others).sort("start_ns"), key="start_ns")
+    return [trace.select(name, *columns).with_columns(is_kernel=pl.lit(name == "kernels")) for name in DEVICE_WORK]
+
+
+def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
+    """The rows of frames by start; the first may have millions, which mostly are in order."""
+    found = first if first["start_ns"].is_sorted() else first.sort("start_ns", maintain_order=True)
+    return found.merge_sorted(pl.concat(others).sort("start_ns"), key="start_ns") if others else found
+
+
+def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...]]:
+    """The frames (rank, start_ns, perhaps duration_ns), times of ranks moved so that none overlaps that of another.
+
+    All ranks of the first frame can then be looked at as one; other ranks are left out. Where moments would be too
+    late for 64 bits, frames of some ranks at a time.
+    """
+    start, end = pl.col("start_ns"), pl.col("end_ns")
+    times = [frame.select("rank", start, end_ns=END if "duration_ns" in frame.columns else start) for frame in frames]
+    extents = pl.concat(times).lazy().group_by("rank").agg(start.min(), end.max()).sort("rank").collect()
+    if extents.height < 2:
+        yield frames
+        return
+    moves: list[dict[int, int]] = [{}]
+    until = None
+    for rank, first, last in extents.join(frames[0], on="rank", how="semi").iter_rows():
+        move = 0 if until is None else until + 1 - first
+        if last + move > _LATEST:
+            moves, move = [*moves, {}], 0
+        moves[-1][rank], until = move, last + move
+    for own in moves:
+        move_by = pl.DataFrame({"rank": own.keys(), "move": own.values()}, schema={"rank": pl.Int32, "move": pl.Int64})
+        yield tuple(
+            frame.join(move_by, on="rank", maintain_order="left").with_columns(start + pl.col("move")).drop("move")
+            for frame in frames
+        )
 
 
 def place_work(ranges: pl.DataFrame, calls: pl.DataFrame, work: pl.DataFrame) -> Ranges:
-    """The ranges of one rank as trees, and its calls' work placed in them."""
+    """The ranges of ranks whose times do not overlap as trees, and the work of their calls, which are by start."""
     edges = pl.concat([ranges["start_ns"], ranges.select(END).to_series()]).unique().sort()
     launched = _launched(calls, work, edges)
     lanes = ranges.select(*LANE, "domain").unique(maintain_order=True)
@@ -123,7 +155,7 @@ def _launched(calls: pl.DataFrame, work: pl.DataFrame, edges: pl.Series) -> pl.D
         last=pl.col("end").max(),
     )
     together = together.sort("key").with_columns(segment=pl.col("key") // n_lanes, lane=pl.col("key") % n_lanes)
-    return together.hstack(lanes[together["lane"]].cast(pl.Int64)).drop("key", "lane")
+    return together.hstack(lanes[together["lane"]].cast(dict.fromkeys(LANE[1:], pl.Int64))).drop("key", "lane")
 
 
 def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
@@ -132,24 +164,31 @@ def sums_of_ranges(ranges: Ranges) -> pl.DataFrame:
     projected_ns is the time from the first start to the last end of the work; others_ns is the device time of work that
     other threads of the process launched while the range was open.
     """
-    begin, end = (ranges.edges.search_sorted(ranges.tree.select(edge).to_series()) for edge in ("start_ns", END))
-    runs = ranges.tree.select(*LANE, begin=begin, end=end).with_row_index("row")
-    found = []
-    for (process,), part in runs.group_by("process_id", maintain_order=True):
-        launched = ranges.launched.filter(pl.col("process_id") == process)
-        together = launched.group_by("segment", maintain_order=True).agg(pl.col("device_ns").sum())
-        everyone = part.with_columns(_run_sums(together, part, ["device_ns"]))
-        for (thread,), own in everyone.group_by("thread_id", maintain_order=True):
-            of_thread = launched.filter(pl.col("thread_id") == thread)
-            sums = _run_sums(of_thread, own, ["n_launches", "device_ns", "kernel_ns"])
-            others = (own["device_ns"] - sums["device_ns"]).alias("others_ns")
-            found.append(sums.with_columns(own["row"], _run_extent(of_thread, own), others))
-    return pl.concat(found).sort("row").drop("row")
+    own, begin, end = _runs(ranges, LANE)
+    sums = _run_sums(own, begin, end, ["n_launches", "device_ns", "kernel_ns"])
+    together = _run_sums(*_runs(ranges, LANE[:-1]), ["device_ns"])
+    others = (together["device_ns"] - sums["device_ns"]).alias("others_ns")
+    return sums.with_columns(_run_extent(own, begin, end), others)
 
 
-def _run_sums(launched: pl.DataFrame, runs: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
-    """The sums of columns over each run of segments, from `begin` up to `end`."""
-    begin, end = _bounds(launched, runs)
+def _runs(ranges: Ranges, key: Sequence[str]) -> tuple[pl.DataFrame, pl.Series, pl.Series]:
+    """The work by key and segment, and for each range the run of its rows that the range was open for, of its key.
+
+    A run is the row with which it begins, and that before which it ends.
+    """
+    size = len(ranges.edges) + 1  # segments begin at -1
+    group, groups = numbered(ranges.launched.select(key), key)
+    work = ranges.launched.with_columns(at=group.cast(pl.Int64) * size + pl.col("segment") + 1).sort("at")
+    numbers = groups.with_columns(number=pl.int_range(pl.len(), dtype=pl.Int64))
+    number = ranges.tree.select(key).join(numbers, on=key, how="left", maintain_order="left")["number"]
+    first = number.fill_null(groups.height) * size + 1
+    edges = (ranges.edges.search_sorted(edge).cast(pl.Int64) for edge in ranges.tree.select("start_ns", end_ns=END))
+    begin, end = (work["at"].search_sorted(first + edge).cast(pl.Int64) for edge in edges)
+    return work, begin, end
+
+
+def _run_sums(launched: pl.DataFrame, begin: pl.Series, end: pl.Series, columns: Sequence[str]) -> pl.DataFrame:
+    """The sums of columns over each run of rows, from `begin` up to `end`."""
     sums = []
     for column in columns:
         until = pl.concat([pl.Series(column, [0], pl.Int64), launched[column].cum_sum().cast(pl.Int64)])
@@ -157,13 +196,12 @@ def _run_sums(launched: pl.DataFrame, runs: pl.DataFrame, columns: Sequence[str]
     return pl.DataFrame(sums)
 
 
-def _run_extent(launched: pl.DataFrame, runs: pl.DataFrame) -> pl.Series:
-    """The time from the least `first` to the greatest `last` in each run of segments, 0 for an empty run.
+def _run_extent(launched: pl.DataFrame, begin: pl.Series, end: pl.Series) -> pl.Series:
+    """The time from the least `first` to the greatest `last` in each run of rows, 0 for an empty run.
 
-    Least and greatest are found for blocks of 2, 4, 8 … segments; two such blocks cover any run.
+    Least and greatest are found for blocks of 2, 4, 8 … rows; two such blocks cover any run.
     """
-    begin, end = _bounds(launched, runs)
-    extent = pl.repeat(0, runs.height, dtype=pl.Int64, eager=True).alias("projected_ns")
+    extent = pl.repeat(0, len(begin), dtype=pl.Int64, eager=True).alias("projected_ns")
     first, last = launched["first"], launched["last"]
     length, size = end - begin, 1
     longest = length.max()
@@ -177,12 +215,6 @@ def _run_extent(launched: pl.DataFrame, runs: pl.DataFrame) -> pl.Series:
         last = pl.DataFrame({"a": last, "b": last.shift(-size)}).max_horizontal()
         size *= 2
     return extent
-
-
-def _bounds(launched: pl.DataFrame, runs: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """The rows of work (by segment) with which each run begins and before which it ends."""
-    begin, end = (launched["segment"].search_sorted(runs[edge]).cast(pl.Int64) for edge in ("begin", "end"))
-    return begin, end
 
 
 def _paths(names: pl.Series, parent: pl.Series) -> pl.Series:
