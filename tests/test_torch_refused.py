@@ -10,6 +10,7 @@ from tests.torch_files import span, write
 from tracelens.cli.app import main
 from tracelens.collectors import collect
 from tracelens.errors import SourceError
+from tracelens.trace import Trace
 
 WORDS = "expected .*found .*"
 NO_TRACE: dict[str, tuple[bytes, str]] = {
@@ -93,6 +94,27 @@ def test_other_files_of_a_folder_are_skipped_and_said(tmp_path: Path, kind: str 
     assert said == ("warning", 2, "files of the folder that are no traces were skipped: config.json, list.json")
     with pytest.raises(SourceError, match=r"config\.json: expected .*found JSON without a traceEvents list"):
         collect(tmp_path / "config.json", kind=kind)
+
+
+@pytest.mark.parametrize("command", ["torch", "files"])
+def test_damaged_gzip_in_a_folder_costs_its_rank(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """Of rank 1 the bytes after gzip's own head are noise; the rest is written, and says that it is not all."""
+    folder, out = tmp_path / "run", tmp_path / "o.tracelens"
+    folder.mkdir()
+    write(folder / "rank0.json", [span("aten::relu", 1, 1)])
+    (folder / "rank1.json.gz").write_bytes(gzip.compress(b"")[:10] + b"\xff" * 50)
+    with pytest.raises(SystemExit) as ended:
+        main(["collect", command, str(folder), "--out", str(out)])
+    assert ended.value.code == 1
+    missing = "sources that could not be read, whose ranks are missing: rank1.json.gz"
+    error = capsys.readouterr().err
+    assert f"warning: {missing}\n" in error
+    assert "rank1.json.gz: is damaged gzip, of which nothing can be read; write it again" in error
+    trace = Trace.open(out)
+    assert (trace.spans["name"].to_list(), trace.manifest.complete) == (["aten::relu"], False)
+    assert trace.diagnostics.filter(code="source_unread").select("severity", "text").rows() == [("loss", missing)]
 
 
 @pytest.mark.parametrize("kind", [None, "torch"])

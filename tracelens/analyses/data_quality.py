@@ -64,8 +64,8 @@ def _known(trace: Trace) -> _Known:
     )  # fmt: skip
     is_complete: dict[int, bool] = {}
     for source in trace.manifest.sources:
-        if "complete" in source:
-            rank = source.get("rank")
+        rank = source.get("rank")
+        if rank is not None and "complete" in source:
             is_complete[rank] = is_complete.get(rank, True) and source["complete"]
     shaped = trace.select("spans", "rank", where=pl.col("input_shapes").is_not_null())
     ruled = trace.devices.filter(pl.col("compute_capability").is_not_null())

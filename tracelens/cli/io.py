@@ -100,7 +100,7 @@ def _opened(paths: Sequence[Path]) -> Trace:
         return Trace.open(traces[0])
     with progress(f"reading {', '.join(path.name for path in paths)}"):
         trace = collect(paths)
-    for text in trace.diagnostics.filter(pl.col("code").is_in([SKIPPED, NOT_TOGETHER, MISSING]))["text"]:
+    for text in trace.diagnostics.filter(pl.col("code").is_in([SKIPPED, SOURCE_UNREAD, NOT_TOGETHER, MISSING]))["text"]:
         warn(text)
     return trace
 
@@ -133,9 +133,9 @@ def losses(trace: Trace) -> list[str]:
         f"{text} ({count:,} times)" if count > 1 else text for text, count in rows.select("text", "count").iter_rows()
     ]
     if not trace.manifest.complete:
-        unread = [str(lost.get("source")) for lost in trace.manifest.dropped if lost.get("code") == SOURCE_UNREAD]
-        if unread:
-            found.append(f"sources that could not be read, whose ranks are missing: {', '.join(unread)}")
+        unread = [lost.get("source") for lost in trace.manifest.dropped if lost.get("code") == SOURCE_UNREAD]
+        if names := [*filter(None, unread)]:  # the others are among the diagnostics
+            found.append(f"sources that could not be read, whose ranks are missing: {', '.join(names)}")
         n_kinds = len(trace.manifest.dropped) - len(unread)
         if n_kinds or not unread:
             found.append(f"the capture is incomplete ({n_kinds:,} kinds of events dropped)")

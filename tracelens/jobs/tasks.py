@@ -1,7 +1,6 @@
 """The tasks of a job: the sources to read, mostly one a task, listed and told apart by their first bytes."""
 
 import re
-import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,12 +11,10 @@ from tracelens.storage.addresses import url_of
 from tracelens.storage.folders import OwnFolder
 from tracelens.storage.objects import Listed, Objects
 from tracelens.trace.fetching import PREFIX, REQUESTS, addressed, beside, listed
-from tracelens.trace.sources import HEAD_BYTES, Paths, given_paths, sources_of
+from tracelens.trace.sources import HEAD_BYTES, Paths, given_paths, is_damaged, sources_of
 
 _TABLES = (".parquet", ".arrow")
 """Endings of files that are a source together, in a folder of their own."""
-_GZIP, _UNPACKED_BYTES = b"\x1f\x8b", 4096
-"""How gzip begins, and of how many of its bytes something can be unpacked, unless they are damaged."""
 _RANK = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE)
 
 
@@ -108,7 +105,7 @@ def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Pat
     are appended to `strange`. Raises SourceError for a path without anything to read.
     """
     files = [path] if path.is_file() else path.iterdir() if path.is_dir() else ()
-    found = {file: True for file in files if file.is_file() and _is_damaged(file)}
+    found = {file: True for file in files if file.is_file() and is_damaged(file)}
     left: list[Path] = []
     try:
         found |= {file: collector.is_profiler for collector, file in sources_of(path, kind, left)}
@@ -117,18 +114,6 @@ def _chosen(path: Path, kind: str | None, strange: list[Path]) -> list[tuple[Pat
             raise
     strange += [file for file in left if file not in found]
     return sorted(found.items())
-
-
-def _is_damaged(file: Path) -> bool:
-    """Whether the file begins as gzip, of which nothing can be unpacked."""
-    try:
-        with file.open("rb") as stream:
-            head = stream.read(_UNPACKED_BYTES)
-        return head.startswith(_GZIP) and not zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, 1)
-    except zlib.error:
-        return True
-    except OSError:  # whoever reads it says so
-        return False
 
 
 def local(path: Path) -> Listed:

@@ -12,7 +12,7 @@ from tracelens.errors import SourceError, UsageError
 from tracelens.schemas import EVENT_TABLES, ROW_IDS, SPAN_POINTERS, TABLES
 from tracelens.storage.table import Stored
 from tracelens.trace import Trace
-from tracelens.trace.capture import Capture, Manifest, is_rank
+from tracelens.trace.capture import SOURCE_UNREAD, Capture, Manifest, is_rank
 from tracelens.trace.cleaning import clean
 from tracelens.trace.collector import COLLECTORS
 from tracelens.trace.places import places
@@ -192,7 +192,7 @@ def _manifest(settled: Sequence[tuple[int, Capture]], parts: Mapping[str, Sequen
         ranks=sorted({rank for rank, _ in settled}),
         time_base=bases.pop() if len(bases) == 1 else "trace_start",
         time_precision_ns=max(capture.time_precision_ns for capture in timed),
-        complete=all(capture.complete for capture in captures),
+        complete=all(c.complete and ("loss", SOURCE_UNREAD) not in c.diagnostics.counts for c in captures),
         dropped=[
             {"rank": rank} | row
             for rank, frame in parts["diagnostics"]

@@ -1,12 +1,13 @@
 """From paths to captures: finding which collector reads a file, by its content, and the files of a folder."""
 
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from tracelens.errors import SourceError, UsageError
-from tracelens.trace.capture import Capture
+from tracelens.trace.capture import SOURCE_UNREAD, Capture
 from tracelens.trace.collector import COLLECTORS, Collector, Tell
 from tracelens.trace.fetching import fetched
 
@@ -17,6 +18,8 @@ SKIPPED = "file_skipped"
 """Code of the diagnostic that counts files of a folder that are not traces."""
 HEAD_BYTES = 1 << 16
 _NAMED = 3
+_GZIP, _UNPACKED_BYTES = b"\x1f\x8b", 4096
+"""How gzip begins, and of how many of its bytes something can be unpacked, unless they are damaged."""
 
 
 def read_captures(paths: Paths, kind: str | None = None) -> list[Capture]:
@@ -43,11 +46,17 @@ def read_into(
     return [capture for collector, _ in sources for capture in next(read[collector.kind])]
 
 
-def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> None:
-    """Add to the first capture's diagnostics the number of a folder's files that were left out."""
-    names = ", ".join(path.name for path in skipped[:_NAMED]) + (", …" if len(skipped) > _NAMED else "")
-    text = f"files of the folder that are no traces were skipped: {names}"
-    captures[0].diagnostics.add("warning", SKIPPED, text, len(skipped))
+def note_skipped(captures: Sequence[Capture], skipped: Sequence[Path]) -> list[Path]:
+    """Add to the first capture's diagnostics a folder's files that were left out; returns those that are damaged."""
+    damaged = [path for path in skipped if is_damaged(path)]
+    others = [path for path in skipped if path not in damaged]
+    for severity, code, text, paths in (
+        ("warning", SKIPPED, "files of the folder that are no traces were skipped", others),
+        ("loss", SOURCE_UNREAD, "sources that could not be read, whose ranks are missing", damaged),
+    ):
+        names = ", ".join(path.name for path in paths[:_NAMED]) + (", …" if len(paths) > _NAMED else "")
+        captures[0].diagnostics.add(severity, code, f"{text}: {names}", len(paths))
+    return damaged
 
 
 def sources_of(
@@ -55,8 +64,8 @@ def sources_of(
 ) -> list[tuple[Collector, Path]]:
     """The files that the paths stand for, each with its collector.
 
-    Files of a folder that are not traces are appended to `skipped`; a file that is named itself raises SourceError
-    instead.
+    Files of a folder that are not traces, or damaged gzip, are appended to `skipped`; a file that is named itself
+    raises SourceError instead.
     """
     given = given_paths(paths)
     if kind is not None and kind not in COLLECTORS:
@@ -77,9 +86,24 @@ def sources_of(
                     sources.append((collector, file))
                 else:
                     skipped.append(file)
+        known = {*skipped, *(file for _, file in sources)}
+        inside = sorted(path.iterdir()) if path.is_dir() else []
+        skipped += [file for file in inside if file not in known and file.is_file() and is_damaged(file)]
         if path.is_dir() and not any(file.is_relative_to(path) for _, file in sources):
             raise SourceError(f"{path}: found a directory with nothing to collect, expected: {_expected()}")
     return sources
+
+
+def is_damaged(file: Path) -> bool:
+    """Whether the file begins as gzip, of which nothing can be unpacked."""
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(_UNPACKED_BYTES)
+        return head.startswith(_GZIP) and not zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(head, 1)
+    except zlib.error:
+        return True
+    except OSError:  # whoever reads it says so
+        return False
 
 
 def given_paths(paths: Paths) -> list[Path]:

@@ -1,7 +1,7 @@
 """Parts that the commands of collect share: the request, running or reading, and reporting on what was written."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -154,13 +154,22 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
             captures = read_into(folder, sources, limit, tell)
         except OSError as error:
             raise SourceError(f"{target}: cannot be written: {error}") from error
-        note_skipped(captures, skipped)
+        damaged = note_skipped(captures, skipped)
         trace = combine(captures, ranks=request.ranks or (), events=request.events, force_mix=request.force_mix)
         settle_ranks(trace, force_mix=request.force_mix or bool(request.ranks))
         if request.step is not None:
             trace = mark_anew(trace, request.step)
         trace = trace.write(target, force=request.force)
     tell_of(trace, target)
+    _end(f"{file}: is damaged gzip, of which nothing can be read; write it again" for file in damaged)
+
+
+def _end(failed: Iterable[str]) -> None:
+    """Exit with 1, and say what of each source that could not be read; without any nothing happens."""
+    for text in (said := [*failed]):
+        tell(f"error: {text}")
+    if said:
+        raise typer.Exit(1)
 
 
 def _engine(request: Request, limit_bytes: int | None) -> Engine:
@@ -180,10 +189,7 @@ def _write_job(paths: list[Path], target: Path, kind: str | None, request: Reque
     with progress(f"reading {', '.join(path.name for path in paths)}"):
         trace, failed = collect_job(job, engine, tell)
     tell_of(trace, target)
-    for text in failed.values():
-        tell(f"error: {text}")
-    if failed:
-        raise typer.Exit(1)
+    _end(failed.values())
 
 
 def bytes_of(text: str) -> int:
