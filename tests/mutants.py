@@ -158,8 +158,8 @@ MUTANTS = (
     Mutant("the program's exit code is noted, whatever nsys says", "collectors/nsys/live.py",
            "return int(text) if text.isdecimal() else exit_code", "return exit_code", "nsys_live"),
     # Measuring.
-    Mutant("calls of a layer are summed up", "tracelens/measuring/timers.py",
-           "self.durations[path] += time", "self.durations[path] = time", "measuring"),
+    Mutant("calls of a layer are summed up", "tracelens/measuring/variants.py",
+           "durations[path] += time", "durations[path] = time", "measuring"),
     Mutant("a layer that is called twice is subtracted twice", "tracelens/measuring/subtraction.py",
            "stops.append((path, seen[path], False))", "stops.append((path, 1, False))", "measuring"),
     Mutant("a prefix hands out what the rest needs", "tracelens/measuring/subtraction.py",

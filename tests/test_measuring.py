@@ -11,9 +11,8 @@ import pytest
 import tracelens as tl
 from tracelens.errors import UsageError
 from tracelens.measuring import Protocol, measure
-from tracelens.measuring.profiles import sums_of_executions
 from tracelens.measuring.subtraction import compiled_prefixes
-from tracelens.measuring.timers import EventTimers
+from tracelens.measuring.variants import EventTimers, sums_of_executions
 from tracelens.plan import Plan
 from tracelens.schemas import TABLES
 
@@ -66,7 +65,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
         nonlocal now
         now += ns
 
-    for module in ("timers", "variants"):
+    for module in ("subject", "variants"):
         monkeypatch.setattr(f"tracelens.measuring.{module}.time", SimpleNamespace(perf_counter_ns=lambda: now))
     return spend
 

@@ -1,6 +1,5 @@
 """The whole measurement: every method in every configuration, round by round, as the tables timings and layers."""
 
-import copy
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -8,12 +7,11 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.derive.layers.layer_times import DEVICES
 from tracelens.errors import ToolError, first_line
-from tracelens.measuring.layers import Layers, find_layers
 from tracelens.measuring.protocol import COMPILED, METHODS, Protocol, check_methods, chosen_configurations
-from tracelens.measuring.variants import Found, Subject, Variant, variants
-from tracelens.plan import compile_module, load_torch
+from tracelens.measuring.subject import Subject
+from tracelens.measuring.variants import Found, Variant, variants
+from tracelens.plan import load_torch
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
@@ -21,7 +19,6 @@ from tracelens.trace.combine import combine
 
 KIND = "timings"
 _LOG = logging.getLogger(__name__)
-_SCHEMA = TABLES["timings"].without("rank").schema
 
 
 def measure(
@@ -49,57 +46,29 @@ def measure(
     check_methods(methods)
     rows: list[dict[str, Any]] = []
     diagnostics = Diagnostics()
-    layers: Layers | None = None
+    layers: pl.DataFrame | None = None
     devices: dict[str, str] = {}
     with torch.no_grad():
         for configuration in chosen_configurations(torch, configurations):
             for mode in protocol.compile_modes if configuration in COMPILED else (None,):
                 _LOG.info("measuring %s%s", configuration, f", mode {mode}" if mode else "")
-                subject = _subject(torch, model, inputs, (configuration, mode))
-                layers = layers or subject.layers
+                subject = Subject.of(torch, model, inputs, configuration, mode)
+                layers = subject.layers() if layers is None else layers
                 devices[configuration] = subject.device.type
                 rows += _rounds(subject, variants(subject, methods, protocol, diagnostics), protocol)
     assert layers is not None
-    frame = pl.DataFrame(rows, schema=_SCHEMA)
-    about = {"model": type(model).__name__, "protocol": asdict(protocol), "devices": devices}
-    return combine([_capture(torch, {"timings": frame, "layers": layers.frame()}, about, diagnostics)])
-
-
-def _subject(torch: Any, model: Any, inputs: Any, how: tuple[str, str | None]) -> Subject:
-    """The model on its device, as a whole and with its layers one by one in the configuration."""
-    configuration, mode = how
-    if configuration == "custom":
-        device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    else:
-        device = torch.device("cuda" if DEVICES[configuration] == "gpu" else "cpu")
-
-    def plain() -> Any:
-        return copy.deepcopy(model).to(device)
-
-    whole = model if configuration == "custom" else plain()
-    arguments, keywords = _arguments(torch, inputs, device)
-    layers = find_layers(whole, lambda: whole(*arguments, **keywords))
-    by_layer = whole
-    options = {} if mode in {None, "default"} else {"mode": mode}
-    if configuration in COMPILED:
-        by_layer = plain()
-        layers = Layers({path: by_layer.get_submodule(path) for path in layers.modules}, layers.calls)
-        for path in layers.timed:
-            compile_module(layers.modules[path], **options)
-        compile_module(whole, **options)
-    return Subject(torch, configuration, mode, device, (whole, by_layer), layers, (arguments, keywords), options, plain)
-
-
-def _arguments(torch: Any, inputs: Any, device: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The inputs as positional and keyword arguments, their tensors on the device."""
-
-    def placed(value: Any) -> Any:
-        return value.to(device) if isinstance(value, torch.Tensor) else value
-
-    moved = torch.utils._pytree.tree_map(placed, inputs)  # noqa: SLF001 - torch's own name for nested containers
-    if isinstance(moved, dict):
-        return (), moved
-    return (tuple(moved) if isinstance(moved, (tuple, list)) else (moved,)), {}
+    name = type(model).__name__
+    capture = Capture(
+        kind=KIND,
+        source=SourceFile(name, KIND, 0, ""),
+        tables={"timings": pl.DataFrame(rows, schema=TABLES["timings"].without("rank").schema), "layers": layers},
+        producer="tracelens.measure",
+        versions={"torch": torch.__version__},
+        settings={"model": name, "protocol": asdict(protocol), "devices": devices},
+        reasons=dict.fromkeys(TABLES, "tl.measure takes times only; for events, tracelens collect torch"),
+        diagnostics=diagnostics,
+    )
+    return combine([capture])
 
 
 def _rounds(subject: Subject, chosen: Sequence[Variant], protocol: Protocol) -> Iterator[dict[str, Any]]:
@@ -132,16 +101,3 @@ def _round(subject: Subject, variant: Variant, n: int) -> list[Found]:
             f"{type(error).__name__}: {first_line(error)}; "
             "measure the others, or see whether torch.compile runs the model at all"
         ) from error
-
-
-def _capture(torch: Any, tables: dict[str, pl.DataFrame], settings: dict[str, Any], found: Diagnostics) -> Capture:
-    return Capture(
-        kind=KIND,
-        source=SourceFile(settings["model"], KIND, 0, ""),
-        tables=tables,
-        producer="tracelens.measure",
-        versions={"torch": torch.__version__},
-        settings=settings,
-        reasons=dict.fromkeys(TABLES, "tl.measure takes times only; for events, tracelens collect torch"),
-        diagnostics=found,
-    )

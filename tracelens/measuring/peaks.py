@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from tracelens.errors import ToolError, first_line
-from tracelens.measuring.timers import clocked
+from tracelens.measuring.subject import clocked
 from tracelens.plan import load_torch
 from tracelens.running.tools import driver_version
 

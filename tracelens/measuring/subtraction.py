@@ -1,60 +1,54 @@
 """Layer subtraction: run the first n layers for every n; the time that the nth one adds is its own."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from tracelens.errors import ToolError
-from tracelens.measuring.layers import Layers, is_timed
-from tracelens.measuring.timers import clocked
+from tracelens.measuring.subject import clocked, is_timed
 
 
 class _Stop(Exception):  # noqa: N818 - it is no error: it ends a run after the layer it was asked to end after
     """Ends a forward pass early."""
 
 
-Prefix = Callable[[], int]
-"""A function that runs the first n layers once and returns the nanoseconds it took."""
+def eager_prefixes(
+    modules: Mapping[str, Any], calls: Sequence[str], run: Callable[[], Any], wait: Callable[[], None]
+) -> list[Callable[[], int]]:
+    """Runs that end before the first call of a layer, and after each; each returns the nanoseconds it took.
 
-
-def eager_prefixes(layers: Layers, run: Callable[[], Any], wait: Callable[[], None]) -> list[Prefix]:
-    """Runs that end before the first layer, and after each call of a layer; for any model.
-
-    A forward hook on the layer raises at its nth call; no other layer has one.
+    A forward hook on the layer raises at its nth call; no other layer has one. For any model.
     """
-    first = layers.calls[0]
-    stops = [(first, 1, True)]
+    stops = [(calls[0], 1, True)]
     seen: Counter[str] = Counter()
-    for path in layers.calls:
+    for path in calls:
         seen[path] += 1
         stops.append((path, seen[path], False))
-    return [_stopped(layers.modules[path], nth, before, run, wait) for path, nth, before in stops]
+    return [partial(_stopped, modules[path], nth, before, run, wait) for path, nth, before in stops]
 
 
-def _stopped(module: Any, nth: int, before: bool, run: Callable[[], Any], wait: Callable[[], None]) -> Prefix:
-    def prefix() -> int:
-        left = nth
+def _stopped(module: Any, nth: int, before: bool, run: Callable[[], Any], wait: Callable[[], None]) -> int:
+    """Nanoseconds of a run that ends before, or after, the nth call of the module."""
+    left = nth
 
-        def stop(*_: Any) -> None:
-            nonlocal left
-            left -= 1
-            if not left:
-                raise _Stop
+    def stop(*_: Any) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            raise _Stop
 
-        def shortened() -> None:
-            with suppress(_Stop):
-                run()
+    def shortened() -> None:
+        with suppress(_Stop):
+            run()
 
-        register = module.register_forward_pre_hook if before else module.register_forward_hook
-        handle = register(stop)
-        try:
-            return clocked(shortened, wait)
-        finally:
-            handle.remove()
-
-    return prefix
+    handle = (module.register_forward_pre_hook if before else module.register_forward_hook)(stop)
+    try:
+        return clocked(shortened, wait)
+    finally:
+        handle.remove()
 
 
 def compiled_prefixes(torch: Any, model: Any, compile_region: Callable[[Any], None]) -> tuple[list[Any], list[str]]:
@@ -93,8 +87,7 @@ def _cut(torch: Any, nodes: Sequence[Any], cut: int) -> Any:
     for node in nodes:
         if places[node] <= cut or node.op == "placeholder":
             new[node] = graph.node_copy(node, lambda n: new[n])
-    live = [new[n] for n in new if n.op != "placeholder" and any(places[user] > cut for user in n.users)]
-    graph.output(tuple(live))
+    graph.output(tuple(new[n] for n in new if n.op != "placeholder" and any(places[user] > cut for user in n.users)))
     return graph
 
 

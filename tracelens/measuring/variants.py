@@ -1,61 +1,27 @@
-"""Ways of timing a model: each has a context around its executions, and returns their times."""
+"""Ways of timing a model: each executes it some times, and returns the times of each execution."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 from tracelens.derive.layers.layer_times import REGION
 from tracelens.errors import ToolError
-from tracelens.measuring.layers import Layers
-from tracelens.measuring.profiles import QUANTITIES, profiler, sums_of_executions
 from tracelens.measuring.protocol import COMPILED, Protocol
+from tracelens.measuring.subject import Subject, around, clocked
 from tracelens.measuring.subtraction import compiled_prefixes, differences, eager_prefixes
-from tracelens.measuring.timers import EXECUTION, EventTimers, Ranges, WallTimers, around, clocked
-from tracelens.plan import compile_module
 from tracelens.trace.capture import Diagnostics
 
 _CALLS = 50
+_RANGE, _EXECUTION = "tracelens layer: ", "tracelens execution"
+_QUANTITIES = ("CPU_self", "CUDA_self", "CUDA_total")
 Found = dict[tuple[str | None, str | None], int]
 """Nanoseconds of one execution by layer (null: the whole model) and quantity (null: a plain duration)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """A model in one configuration.
-
-    `models` are the model compiled as a whole, and with its layers compiled one by one; the same if eager. `layers` are
-    those of the second; `plain` makes an eager copy on the device.
-    """
-
-    torch: Any
-    configuration: str
-    mode: str | None
-    device: Any
-    models: tuple[Any, Any]
-    layers: Layers
-    inputs: tuple[tuple[Any, ...], dict[str, Any]]
-    options: Mapping[str, Any]
-    plain: Callable[[], Any]
-
-    @property
-    def timed(self) -> dict[str, Any]:
-        """The layers that are timed, by path."""
-        return {path: self.layers.modules[path] for path in self.layers.timed}
-
-    def run(self, *, by_layer: bool = False) -> None:
-        """One forward pass."""
-        if self.mode is not None and self.device.type == "cuda":
-            self.torch.compiler.cudagraph_mark_step_begin()
-        arguments, keywords = self.inputs
-        self.models[by_layer](*arguments, **keywords)
-
-    def wait(self) -> None:
-        """Wait for the device, if it is not the CPU."""
-        if self.device.type == "cuda":
-            self.torch.cuda.synchronize()
+Execute = Callable[[Subject, bool, int], Iterator[Found]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,50 +35,51 @@ class Variant:
 def variants(subject: Subject, methods: Sequence[str], protocol: Protocol, diagnostics: Diagnostics) -> list[Variant]:
     """The variants of the methods that the configuration allows; diagnostics say what is left out."""
     found: list[Variant] = []
-    conditions = [(s, p) for p in protocol.profiled for s in protocol.synchronized]
+
+    def add(method: str, one_round: Callable[[int], list[Found]], *, clock: str = "wall", **condition: bool) -> None:
+        key = {"method": method, "synchronized": False, "profiled": False, **condition, "clock": clock}
+        found.append(Variant(key, one_round))
+
     is_custom = subject.configuration == "custom"
-    if "e2e" in methods:
-        found += [_variant(subject, "e2e", c, _plain) for c in conditions if not (is_custom and c[0])]
+    for method, execute in (("e2e", _plain), ("layer", _timed)):
+        for profiled, synchronized in product(protocol.profiled, protocol.synchronized):
+            if method in methods and not (is_custom and (synchronized or method == "layer")):
+                one_round = partial(_round, subject, execute, synchronized, profiled)
+                add(method, one_round, synchronized=synchronized, profiled=profiled)
     if is_custom:
         if set(methods) - {"e2e"}:
             text = "a custom configuration is timed end to end only: hooks in its compiled regions would change them"
             diagnostics.add("info", "custom_end_to_end", text)
         return found
-    if "layer" in methods:
-        found += [_variant(subject, "layer", condition, _timed) for condition in conditions]
     if subject.configuration in COMPILED:
-        found.append(Variant(_key("layer", (False, False)), _region_cost(subject)))
-    if "subtraction" in methods:
-        found += _subtraction(subject, diagnostics)
+        add("layer", _region_cost(subject))
+    if "subtraction" in methods and subject.calls:
+        try:
+            add("subtraction", _subtraction(subject), synchronized=True)
+        except ToolError as error:
+            diagnostics.add("warning", "subtraction_left_out", str(error))
     if "profiler" in methods:
-        found.append(Variant(_key("profiler", (False, True)), lambda n: _profiled_sums(subject, n)))
+        add("profiler", partial(_profiled_sums, subject), profiled=True)
     if "cuda_event" in methods and subject.device.type == "cuda":
-        found.append(Variant(_key("cuda_event", (False, False), "cuda_event"), lambda n: _events(subject, n)))
+        add("cuda_event", partial(_events, subject), clock="cuda_event")
     elif "cuda_event" in methods:
         text = "CUDA events time a GPU; configurations on the CPU have no rows of the method cuda_event"
         diagnostics.add("info", "no_cuda_events", text)
     return found
 
 
-def _key(method: str, condition: tuple[bool, bool], clock: str = "wall") -> dict[str, Any]:
-    synchronized, profiled = condition
-    return {"method": method, "synchronized": synchronized, "profiled": profiled, "clock": clock}
+def _round(subject: Subject, execute: Execute, synchronized: bool, profiled: bool, n: int) -> list[Found]:
+    with _profiler(subject.torch) if profiled else nullcontext():
+        return list(execute(subject, synchronized, n))
 
 
-def _variant(
-    subject: Subject,
-    method: str,
-    condition: tuple[bool, bool],
-    execute: Callable[[Subject, bool, int], Iterator[Found]],
-) -> Variant:
-    synchronized, profiled = condition
-
-    def one_round(n: int) -> list[Found]:
-        context: AbstractContextManager[Any] = profiler(subject.torch) if profiled else nullcontext()
-        with context:
-            return list(execute(subject, synchronized, n))
-
-    return Variant(_key(method, condition), one_round)
+def _profiler(torch: Any) -> AbstractContextManager[Any]:
+    """The profiler without shapes, stacks or memory."""
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    if torch.cuda.is_available():
+        activities.append(torch.profiler.ProfilerActivity.CUDA)
+    found: AbstractContextManager[Any] = torch.profiler.profile(activities=activities)
+    return found
 
 
 def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
@@ -126,12 +93,48 @@ def _plain(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
 
 
 def _timed(subject: Subject, synchronized: bool, n: int) -> Iterator[Found]:
-    """The whole model with timers around each layer, and their times; arr_sum is their sum."""
-    timers = WallTimers(subject.wait if synchronized else lambda: None)
-    with around(subject.timed, timers.begin, timers.end):
+    """The whole model with the wall clock read around each layer, and their times; arr_sum is their sum."""
+    starts: dict[str, int] = {}
+    durations: Counter[str] = Counter()
+
+    def begin(path: str) -> None:
+        if synchronized:
+            subject.wait()
+        starts[path] = time.perf_counter_ns()
+
+    def end(path: str) -> None:
+        if synchronized:
+            subject.wait()
+        durations[path] += time.perf_counter_ns() - starts[path]
+
+    with around(subject.timed, begin, end):
         for _ in range(n):
-            total = clocked(partial(subject.run, by_layer=True), subject.wait)
-            yield _with_sum(total, timers.read())
+            durations.clear()
+            yield _with_sum(clocked(partial(subject.run, by_layer=True), subject.wait), durations)
+
+
+class EventTimers:
+    """Nanoseconds between two CUDA events around each layer, which the device records as it reaches them."""
+
+    def __init__(self, torch: Any) -> None:
+        self._torch = torch
+        self._events: dict[str, list[Any]] = defaultdict(list)
+
+    def record(self, path: str) -> None:
+        """Before and after a layer's forward pass."""
+        event = self._torch.cuda.Event(enable_timing=True)
+        event.record()
+        self._events[path].append(event)
+
+    def read(self) -> dict[str, int]:
+        """The durations since the last reading; waits for the device."""
+        self._torch.cuda.synchronize()
+        found = {
+            path: round(sum(a.elapsed_time(b) for a, b in zip(events[::2], events[1::2], strict=True)) * 1e6)
+            for path, events in self._events.items()
+        }
+        self._events.clear()
+        return found
 
 
 def _events(subject: Subject, n: int) -> list[Found]:
@@ -154,34 +157,67 @@ def _with_sum(total: int, durations: Mapping[str, int]) -> Found:
 
 
 def _profiled_sums(subject: Subject, n: int) -> list[Found]:
-    """The profiler's times of the whole model and each layer."""
-    ranges = Ranges(subject.torch)
-    with profiler(subject.torch) as profile, around(subject.timed, ranges.begin, ranges.end):
+    """The profiler's times of the whole model and each layer, in ranges of its own."""
+    mark, entered = subject.torch.profiler.record_function, dict[str, Any]()
+
+    def begin(path: str) -> None:
+        entered[path] = mark(_RANGE + path)
+        entered[path].__enter__()
+
+    with (
+        _profiler(subject.torch) as profile,
+        around(subject.timed, begin, lambda path: entered.pop(path).__exit__(None, None, None)),
+    ):
         for _ in range(n):
-            with subject.torch.profiler.record_function(EXECUTION):
+            with mark(_EXECUTION):
                 subject.run(by_layer=True)
                 subject.wait()
-    quantities = QUANTITIES if subject.device.type == "cuda" else QUANTITIES[:1]
+    quantities = _QUANTITIES if subject.device.type == "cuda" else _QUANTITIES[:1]
     return [
         {(path, quantity): sums[quantity] for path, sums in execution.items() for quantity in quantities}
         for execution in sums_of_executions(profile.events())
     ]
 
 
-def _subtraction(subject: Subject, diagnostics: Diagnostics) -> list[Variant]:
-    """Runs of the first n layers, by hooks if eager and by cut graphs if compiled."""
-    calls: Sequence[str] = subject.layers.calls
-    if not calls:
-        return []
+def sums_of_executions(events: Iterable[Any]) -> list[dict[str | None, dict[str, int]]]:
+    """For each execution in a profile, nanoseconds of each quantity by layer, null being the whole model.
+
+    CPU_self and CUDA_self are summed over every op and annotation in the layer's range but the ranges themselves, so
+    each moment counts once; CUDA_total over the outermost ones.
+    """
+    executions = sorted((e for e in events if e.name == _EXECUTION), key=lambda e: e.time_range.start)
+    found = []
+    for execution in executions:
+        sums: dict[str | None, dict[str, float]] = defaultdict(lambda: dict.fromkeys(_QUANTITIES, 0.0))
+        for event, path, is_outermost in _below(execution, None, True):
+            for place in {None, path}:
+                sums[place]["CPU_self"] += event.self_cpu_time_total
+                sums[place]["CUDA_self"] += event.self_device_time_total
+                sums[place]["CUDA_total"] += event.device_time_total if is_outermost else 0
+        found.append({path: {name: round(v * 1000) for name, v in one.items()} for path, one in sums.items()})
+    return found
+
+
+def _below(event: Any, path: str | None, is_outermost: bool) -> Iterator[tuple[Any, str | None, bool]]:
+    """The events below this one, except our own ranges, with their layer and whether they are outermost in it."""
+    for child in event.cpu_children:
+        if child.name.startswith(_RANGE):
+            yield from _below(child, child.name.removeprefix(_RANGE), is_outermost)
+        else:
+            yield child, path, is_outermost
+            yield from _below(child, path, False)
+
+
+def _subtraction(subject: Subject) -> Callable[[int], list[Found]]:
+    """Runs of the first n layers, by hooks if eager and by cut graphs if compiled. Raises ToolError as those do."""
+    calls: Sequence[str] = subject.calls
+    prefixes: Sequence[Callable[[], int]]
     if subject.configuration in COMPILED:
-        try:
-            run, calls = _cut_runs(subject)
-        except ToolError as error:
-            diagnostics.add("warning", "subtraction_left_out", str(error))
-            return []
-        prefixes: list[Callable[[], int]] = [partial(clocked, one, subject.wait) for one in run]
+        cut, calls = compiled_prefixes(subject.torch, subject.plain(), subject.compile)
+        arguments, keywords = subject.inputs
+        prefixes = [partial(clocked, partial(one, *arguments, **keywords), subject.wait) for one in cut]
     else:
-        prefixes = eager_prefixes(subject.layers, subject.run, subject.wait)
+        prefixes = eager_prefixes(subject.modules, calls, subject.run, subject.wait)
 
     def one_round(n: int) -> list[Found]:
         found = []
@@ -191,23 +227,14 @@ def _subtraction(subject: Subject, diagnostics: Diagnostics) -> list[Variant]:
             found.append({(None, "arr_sum"): cumulative[-1] - cumulative[0]} | each)
         return found
 
-    return [Variant(_key("subtraction", (True, False)), one_round)]
-
-
-def _cut_runs(subject: Subject) -> tuple[list[Callable[[], Any]], list[str]]:
-    arguments, keywords = subject.inputs
-    prefixes, paths = compiled_prefixes(
-        subject.torch, subject.plain(), lambda module: compile_module(module, **subject.options)
-    )
-    return [partial(prefix, *arguments, **keywords) for prefix in prefixes], paths
+    return one_round
 
 
 def _region_cost(subject: Subject) -> Callable[[int], list[Found]]:
     """The cost of calling a compiled region beyond its work: a tiny layer compiled, less the same one eager."""
-    torch = subject.torch
-    x = torch.zeros(16, device=subject.device)
-    eager, compiled = torch.nn.ReLU(), torch.nn.ReLU()
-    compile_module(compiled, **subject.options)
+    x = subject.torch.zeros(16, device=subject.device)
+    eager, compiled = subject.torch.nn.ReLU(), subject.torch.nn.ReLU()
+    subject.compile(compiled)
 
     def one_call(layer: Any) -> float:
         subject.wait()
