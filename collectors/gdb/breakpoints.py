@@ -1,6 +1,5 @@
 """The breakpoints of a run: named presets, where each symbol was found, and how often it was hit."""
 
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,6 +28,19 @@ PRESETS: dict[str, tuple[str, ...]] = {
 
 _LEGACY = frozenset(symbol for symbol in PRESETS["cudnn"] if symbol != BACKEND_SYMBOL)
 _PENDING = "<PENDING>"
+_WHY_NEVER = (
+    (True, "found, but never called", "; check that the program comes to it, or name another function with --break"),
+    (
+        False,
+        "never found, the breakpoint is still pending: no library that was loaded defines it",
+        "; check its spelling (nm -DC LIBRARY lists the names), and that the program loads its library",
+    ),
+)
+"""For breakpoints that a library defines, and that none does: why they were never hit, and what to do."""
+_USE_BACKEND = (
+    f". {BACKEND_SYMBOL} is loaded, by which PyTorch 2 calls cuDNN instead: break there "
+    f"(--break {BACKEND_SYMBOL}, or --preset cudnn), or run the program with TORCH_CUDNN_V8_API_DISABLED=1"
+)
 
 
 @dataclass(slots=True)
@@ -73,7 +85,7 @@ class Breakpoints:
         """Set the breakpoints, pending where no library defines them. Raises ToolError where gdb refuses a symbol."""
         for symbol in self.symbols:
             self._insert(session, Breakpoint(symbol), "-f")
-        if _wants_backend_hint(self.symbols):
+        if BACKEND_SYMBOL not in self.symbols and _LEGACY.intersection(self.symbols):
             self._insert(session, self._backend, "-f -d")
 
     def _insert(self, session: Session, breakpoint_: Breakpoint, options: str) -> None:
@@ -115,31 +127,9 @@ class Breakpoints:
             for b in empty
             if b.n_calls
         ]
-        for resolved in (True, False):
-            symbols = [b.symbol for b in empty if not b.n_calls and b.is_found is resolved]
+        for is_found, why, what_next in _WHY_NEVER:
+            symbols = [b.symbol for b in empty if not b.n_calls and b.is_found is is_found]
+            use_backend = self._backend.is_found and _LEGACY.intersection(symbols)
             if symbols:
-                texts.append(_never_reached(symbols, resolved=resolved, backend_loaded=self._backend.is_found))
+                texts.append(f"{', '.join(symbols)}: {why}{_USE_BACKEND if use_backend else what_next}")
         return "; ".join(texts) or None
-
-
-def _wants_backend_hint(symbols: tuple[str, ...]) -> bool:
-    """Whether only functions of cuDNN's older interface are wanted, which torch may not call."""
-    return BACKEND_SYMBOL not in symbols and any(symbol in _LEGACY for symbol in symbols)
-
-
-def _never_reached(symbols: Sequence[str], *, resolved: bool, backend_loaded: bool) -> str:
-    """A text on breakpoints that were never hit, and what to do: all still pending, or all resolved and not called."""
-    names = ", ".join(symbols)
-    text = (
-        f"{names}: found, but never called"
-        if resolved
-        else f"{names}: never found, the breakpoint is still pending: no library that was loaded defines it"
-    )
-    if backend_loaded and _LEGACY.intersection(symbols):
-        return (
-            f"{text}. {BACKEND_SYMBOL} is loaded, by which PyTorch 2 calls cuDNN instead: break there "
-            f"(--break {BACKEND_SYMBOL}, or --preset cudnn), or run the program with TORCH_CUDNN_V8_API_DISABLED=1"
-        )
-    if resolved:
-        return f"{text}; check that the program comes to it, or name another function with --break"
-    return f"{text}; check its spelling (nm -DC LIBRARY lists the names), and that the program loads its library"

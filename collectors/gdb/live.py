@@ -22,10 +22,11 @@ from tracelens.collectors.gdb.outcome import (
     outcome_of,
 )
 from tracelens.collectors.gdb.stops import StopReader
-from tracelens.collectors.gdb.targets import find_gdb, resolve
+from tracelens.collectors.gdb.targets import find_gdb, find_py_spy, resolve
 from tracelens.derive.stacks.stack_tables import Stop, find_function, stack_tables
 from tracelens.errors import ToolError, UsageError
 from tracelens.running.program import LAUNCH, SIGNAL_BASE, script_name
+from tracelens.running.tools import program_at
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Run
@@ -146,7 +147,9 @@ class _Live:
 
     def _set_up(self, session: Session, streams: list[int]) -> None:
         """Set gdb's settings and the breakpoints, before the program starts."""
-        session.set_where_known(*_SETTINGS)
+        for setting in _SETTINGS:
+            with suppress(RefusedError):  # some versions do not know it
+                session.ask(f"-gdb-set {setting}")
         printed = session.ask_console("show version")
         self.version = found[1] if (found := re.search(r"(?:gdb|GDB)\D{0,80}?(\d+\.\d[\w.]*)", printed)) else None
         # Signals go to the program unseen; only a terminal's Ctrl-Z would leave it stuck under gdb.
@@ -260,23 +263,15 @@ class _Live:
         of_which = "median after the first" if len(self.stops) > 1 else "the first, which is the slowest"
         remarks = [f"{outcome.in_words()}; a stack took {held_ms:.0f} ms ({of_which})"]
         remarks += [unreached] if unreached else []
-        capture = self._capture(outcome, implementation)
-        return LiveStacks([capture], outcome.exit_code, tuple(remarks), tuple(self.hit_seconds))
-
-    def _versions(self) -> dict[str, str]:
         has_merged = any(stop.python_frames == "merged" for stop in self.stops)
-        spy = self.reader.python.version() if has_merged else None
-        return {name: version for name, version in (("gdb", self.version), ("py-spy", spy)) if version}
-
-    def _capture(self, outcome: Outcome, implementation: str) -> Capture:
-        tables = stack_tables(self.stops, implementation)
-        return Capture(
+        versions = {"gdb": self.version, "py-spy": program_at(find_py_spy()).version if has_merged else None}
+        capture = Capture(
             kind=KIND,
             source=SourceFile(implementation, KIND, 0, ""),
-            tables=tables,
+            tables=stack_tables(self.stops, implementation),
             producer="gdb",
             rank=0,
-            versions=self._versions(),
+            versions={name: version for name, version in versions.items() if version},
             complete=not outcome.was_cut and not any(stop.truncated for stop in self.stops),
             settings={
                 "symbols": list(self.symbols),
@@ -287,6 +282,7 @@ class _Live:
             reasons=dict.fromkeys(TABLES, "a run under gdb gives call stacks only"),
             diagnostics=self.diagnostics,
         )
+        return LiveStacks([capture], outcome.exit_code, tuple(remarks), tuple(self.hit_seconds))
 
 
 def _copy(number: int) -> int:

@@ -121,12 +121,6 @@ class Session:
             self._console = None
         return "".join(printed)
 
-    def set_where_known(self, *settings: str) -> None:
-        """Set what this version of gdb knows of these settings."""
-        for setting in settings:
-            with suppress(RefusedError):
-                self.ask(f"-gdb-set {setting}")
-
     def wait_stop(self, deadline: float | None, *, wakeable: bool = True) -> Record | None:
         """The next stop's payload; null when the deadline (by time.monotonic) has come or `wake` is readable."""
         while not self._stops:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,28 +48,19 @@ class PythonStacks:
         try:
             # Nonblocking: gdb holds the program, and a process can have one tracer only.
             answer = ask([self.program, "dump", "--nonblocking", "--json", "--pid", str(process_id)], _PATIENCE_S)
-            threads = json.loads(answer.stdout) if answer.returncode == 0 else None
-        except (ToolError, ValueError) as error:
-            self._n_failures += 1
-            why = str(error) if isinstance(error, ToolError) else "py-spy wrote no JSON"
-            self._fail(f"{why}: Python's frames are missing")
-            return None
-        if threads is None:
-            self._n_failures += 1
+            if answer.returncode == 0:
+                threads = json.loads(answer.stdout)
+                self._n_failures = 0
+                return read_threads(threads)
             lines = answer.stderr.strip().splitlines()
             reason = _PATH.sub("…", lines[-1].removeprefix("Error: "))[:200] if lines else f"code {answer.returncode}"
-            self._fail(f"py-spy could not read the program: Python's frames are missing ({reason})")
-            return None
-        self._n_failures = 0
-        return read_threads(threads)
-
-    def version(self) -> str | None:
-        """py-spy's version; null where it is absent or prints none."""
-        if self.program is None:
-            return None
-        with suppress(ToolError):
-            words = ask([self.program, "--version"], _PATIENCE_S).stdout.split()
-            return words[-1] if words else None
+            why = f"py-spy could not read the program: Python's frames are missing ({reason})"
+        except ToolError as error:
+            why = f"{error}: Python's frames are missing"
+        except ValueError:
+            why = "py-spy wrote no JSON: Python's frames are missing"
+        self._n_failures += 1
+        self._fail(why)
         return None
 
     def _fail(self, text: str) -> None:

@@ -2,10 +2,11 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from tracelens.collectors.gdb.libraries import Libraries
 from tracelens.collectors.gdb.merging import Placing, find_loops, has_interpreter, merge, place
 from tracelens.collectors.gdb.mi import Record, RefusedError, Session, mi_frame
 from tracelens.collectors.gdb.python_frames import PythonStacks
@@ -16,6 +17,7 @@ from tracelens.trace.capture import Diagnostics
 
 _LWP = re.compile(r"(?:Thread (0x[0-9a-f]+) )?\(?LWP (\d+)")
 _LIST = "-stack-list-frames --no-frame-filters"
+_NO_SUCH_FILE = "^[.]no-such-file$"
 _CALL = ".forward"
 """Ending of the function above which calls are counted where Python's frames have no certain place."""
 
@@ -28,6 +30,59 @@ class _Call:
     library: str | None
     return_address: str
     stack_pointer: str
+
+
+@dataclass(slots=True)
+class Libraries:
+    """The libraries of the program, kept up to date by gdb's notices.
+
+    `debug`: whether a library, or the program itself, has debug information; null where gdb does not list it.
+    """
+
+    debug: dict[str, bool | None] = field(default_factory=dict)
+    _ranges: dict[str, list[tuple[int, int, str]]] = field(default_factory=dict)
+
+    def loaded(self, payload: dict[str, Any]) -> None:
+        """Handle gdb's notice `=library-loaded`."""
+        if name := file_name(str(payload.get("target-name", payload.get("id", "")))):
+            self._ranges[str(payload.get("id", name))] = [
+                (int(item["from"], 16), int(item["to"], 16), name)
+                for item in payload.get("ranges", [])
+                if isinstance(item, dict) and "from" in item and "to" in item
+            ]
+
+    def unloaded(self, payload: dict[str, Any]) -> None:
+        """Handle gdb's notice `=library-unloaded`."""
+        self._ranges.pop(str(payload.get("id", "")), None)
+
+    def at(self, address: str | None) -> str | None:
+        """The library whose code contains the address; null for the program itself and for generated code."""
+        number = int(address, 16) if address is not None else -1
+        spans = (span for spans in self._ranges.values() for span in spans)
+        return next((name for low, high, name in spans if low <= number < high), None)
+
+    def look_up(self, session: Session, libraries: Iterable[str | None]) -> None:
+        """Ask gdb which object files have debug information, unless all of these libraries are known already.
+
+        This takes some tenths of a second, as gdb lists a thousand source files. gdb before 12 has no such command.
+        """
+        unknown = {library for library in libraries if library is not None} - self.debug.keys()
+        if not unknown:
+            return
+        with suppress(RefusedError):
+            answer = session.ask(f"-file-list-exec-source-files --group-by-objfile -- {_NO_SUCH_FILE}")
+            for item in answer.get("files", []):
+                path = str(item.get("filename", ""))
+                # Separate files of debug information are listed too; their libraries then have it as well.
+                if path.startswith("/") and not path.endswith(".debug") and (name := file_name(path)):
+                    self.debug[name] = item.get("debug-info") != "none"
+        for library in unknown:
+            self.debug.setdefault(library)
+
+    def build_kinds(self) -> dict[str, str]:
+        """Debug, release or unknown, by library, the program itself included."""
+        words = {True: "debug", False: "release", None: "unknown"}
+        return {name: words[debug] for name, debug in sorted(self.debug.items())}
 
 
 @dataclass(slots=True)
@@ -101,7 +156,8 @@ class StopReader:
         stop.thread_id = self._lwp(session, stop.thread or "")
         self.libraries.look_up(session, {frame.printed.library for frame in stop.frames})
         stop.frames = [
-            replace(frame, has_debug_info=self.libraries.has_debug_info(frame.printed.library)) for frame in stop.frames
+            replace(frame, has_debug_info=self.libraries.debug.get(frame.printed.library or ""))
+            for frame in stop.frames
         ]
         if stop.frames[0].printed.raw_function == UNKNOWN_FUNCTION:
             stop.symbol = symbol

@@ -28,38 +28,41 @@ _NO_EVENTS = re.compile(
     r"^(NVTX_EVENTS(_V\d)?|ENUM_.*|META_DATA_.*|TARGET_INFO_.*|ANALYSIS_.*|EXPORT_.*|StringIds|ThreadNames|Process.*|"
     r"PROCESSES|.*_(TYPES|FIELDS|SOURCES)|UnwindMethodType|NVTX_PAYLOAD_.*)$"
 )
+_ENVIRONMENT = ("META_DATA_CAPTURE", "TARGET_INFO_SYSTEM_ENV")
 _HOME = r"""(?:/home|[/\\]Users)[/\\]+([^\s"'/\\:;,]+)"""
 _PASSWORD = re.compile(r"(?i)\b(password|passwd|passphrase|secret|token|key)\b((?: +is| +was|:)?) +\S+")
 _PLAIN_WORD = re.compile(r"""^[("'\[]*(--)?[A-Za-z][A-Za-z'-]*(\(\))?[)"'\].,:;!?]*$|^[\d.,]+[%).,:;]*$""")
 
 
-def schema_version(export: Export) -> tuple[dict[str, str], tuple[int, int] | None]:
-    """Versions of nsys, the export's schema and the driver; and the schema's as (major, minor), null if absent."""
-    found = _values(export, "META_DATA_CAPTURE") | _about_export(export)
-    names = {"nsys": "EXPORT_PRODUCT_VERSION", "nsys_schema": "EXPORT_SCHEMA_VERSION"}
-    versions = {key: found[name] for key, name in names.items() if _is_version(found.get(name))}
+def versions(export: Export, diagnostics: Diagnostics) -> dict[str, str]:
+    """Versions of nsys, the export's schema and the driver; a schema that tracelens does not know gets a warning.
+
+    The columns that are needed are checked as each table is read.
+    """
+    found = _values(export, "META_DATA_CAPTURE", "EXPORT_META_DATA", "META_DATA_EXPORT")
+    driver = _values(export, "TARGET_INFO_SYSTEM_ENV").get("NvDriverVersion")
+    named = {
+        "nsys": found.get("EXPORT_PRODUCT_VERSION"), "nsys_schema": found.get("EXPORT_SCHEMA_VERSION"),
+        "driver": driver,
+    }  # fmt: skip
+    versions = {name: text for name, text in named.items() if text and re.fullmatch(r"\d+(\.\d+)*", text)}
     numbers = [found.get(f"EXPORT_SCHEMA_VERSION_{part}") or "" for part in ("MAJOR", "MINOR")]
     if not all(number.isdecimal() for number in numbers):
         numbers = versions.get("nsys_schema", "").split(".")[:2]
-    driver = _values(export, "TARGET_INFO_SYSTEM_ENV").get("NvDriverVersion")
-    if driver is not None and _is_version(driver):
-        versions["driver"] = driver
-    if len(numbers) == 2 and all(number.isdecimal() for number in numbers):
-        return versions, (int(numbers[0]), int(numbers[1]))
-    return versions, None
-
-
-def check_version(version: tuple[int, int] | None, diagnostics: Diagnostics) -> None:
-    """Warn of a schema that tracelens does not know; the columns it needs are checked as each table is read."""
-    known = f"{OLDEST_SCHEMA[0]}.{OLDEST_SCHEMA[1]} to {NEWEST_SCHEMA[0]}.{NEWEST_SCHEMA[1]}"
-    found = "untold" if version is None else f"{version[0]}.{version[1]}"
-    text = f"the export's schema is {found}, and {known} are known; every column needed was there"
+    is_told = len(numbers) == 2 and all(number.isdecimal() for number in numbers)
+    version = tuple(map(int, numbers)) if is_told else None
+    code = None
     if version is None:
-        diagnostics.add("warning", "schema_untold", text)
-    elif version > NEWEST_SCHEMA:
-        diagnostics.add("warning", "schema_newer", text)
-    elif version < OLDEST_SCHEMA:
-        diagnostics.add("warning", "schema_older", text)
+        code = "schema_untold"
+    elif not OLDEST_SCHEMA <= version <= NEWEST_SCHEMA:
+        code = "schema_newer" if version > NEWEST_SCHEMA else "schema_older"
+    if code is not None:
+        oldest, newest, told = (
+            ".".join(map(str, one)) if one else "untold" for one in (OLDEST_SCHEMA, NEWEST_SCHEMA, version)
+        )
+        text = f"the export's schema is {told}, and {oldest} to {newest} are known; every column needed was there"
+        diagnostics.add("warning", code, text)
+    return versions
 
 
 def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
@@ -67,7 +70,7 @@ def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
 
     Times count from the start of the session, unless the export was made with --ts-normalize.
     """
-    if _about_export(export).get("EXPORT_PARAM_TIME_NORMALIZE") == "true":
+    if _values(export, "EXPORT_META_DATA", "META_DATA_EXPORT").get("EXPORT_PARAM_TIME_NORMALIZE") == "true":
         return 0, "unix_epoch"
     starts = export.frame("TARGET_INFO_SESSION_START_TIME", wanted(["utcEpochNs"]))["utcEpochNs"].drop_nulls()
     if starts.len() and not is_time(starts[0]):
@@ -141,22 +144,24 @@ def counters(session: Session) -> pl.DataFrame:
 
 def note_losses(export: Export, diagnostics: Diagnostics) -> None:
     """Count the export's rows that the trace does not have, and nsys's own warnings."""
-    unread = (table for table in sorted(export.columns) if table not in _READ and not _NO_EVENTS.match(table))
-    replays = export.n_rows(WHOLE_GRAPHS) if export.has(WHOLE_GRAPHS) else 0
+
+    def count(severity: str, code: str, table: str, text: str) -> None:
+        diagnostics.add(severity, code, text, export.n_rows(table) if export.has(table) else 0)
+
     text = (
         "replays of CUDA graphs were recorded whole: each counts as one kernel, named CUDA graph N; to see the kernels "
         "in them, capture again with nsys profile --cuda-graph-trace=node"
     )
-    diagnostics.add("warning", "graph_kernels_hidden", text, replays)
+    count("warning", "graph_kernels_hidden", WHOLE_GRAPHS, text)
     text = "frames of call stacks of CUDA API calls (CUDA_CALLCHAINS) are not read"
-    chains = export.n_rows("CUDA_CALLCHAINS") if export.has("CUDA_CALLCHAINS") else 0
-    diagnostics.add("info", "callchains_not_read", text, chains)
-    for table in unread:
-        text = f"rows of the export's table {table} are not read"
-        diagnostics.add("info", f"not_read_{table.lower()}", text, export.n_rows(table))
+    count("info", "callchains_not_read", "CUDA_CALLCHAINS", text)
+    for table in sorted(export.columns):
+        if table not in _READ and not _NO_EVENTS.match(table):
+            count("info", f"not_read_{table.lower()}", table, f"rows of the export's table {table} are not read")
+    private = owners(export)
     events = export.frame("DIAGNOSTIC_EVENT", wanted(["severity"], ["text"]))
     for severity, message in events.filter(pl.col("severity").is_in(list(codes.SEVERITIES))).iter_rows():
-        text = scrub(message or "", owners(export))
+        text = scrub(message or "", private)
         name = "_".join(re.findall(r"[a-z]+", text.lower())[:6]) or "message"  # stable: without numbers
         diagnostics.add(codes.SEVERITIES[severity], f"nsys_{name}", f"nsys: {text}")
 
@@ -174,7 +179,7 @@ def scrub(text: str, private: frozenset[str] = frozenset()) -> str:
 
 def owners(export: Export) -> frozenset[str]:
     """Names of the machine and its user, which look like any other word."""
-    found = _values(export, "META_DATA_CAPTURE") | _values(export, "TARGET_INFO_SYSTEM_ENV")
+    found = _values(export, *_ENVIRONMENT)
     named = {
         v for k, v in found.items() if re.search(r"(?i)display_?name|host_?name|user_?name|(^|[_:])(user|logname)$", k)
     }
@@ -184,20 +189,11 @@ def owners(export: Export) -> frozenset[str]:
 
 def host(export: Export) -> str | None:
     """The name of the machine, to tell captures of one host; it is never written."""
-    found = _values(export, "META_DATA_CAPTURE") | _values(export, "TARGET_INFO_SYSTEM_ENV")
+    found = _values(export, *_ENVIRONMENT)
     return next((value for name, value in sorted(found.items()) if re.search(r"(?i)host_?name$", name)), None)
 
 
-def _values(export: Export, table: str) -> dict[str, str]:
-    """A name-value table as a dict, from which single values are picked; it is never copied as a whole."""
-    frame = export.frame(table, wanted(texts=["name", "value"])).drop_nulls()
-    return dict(frame.iter_rows())
-
-
-def _about_export(export: Export) -> dict[str, str]:
-    """Facts of the export itself, from META_DATA_EXPORT, which older versions call EXPORT_META_DATA."""
-    return _values(export, "EXPORT_META_DATA") | _values(export, "META_DATA_EXPORT")
-
-
-def _is_version(text: str | None) -> bool:
-    return text is not None and re.fullmatch(r"\d+(\.\d+)*", text) is not None
+def _values(export: Export, *tables: str) -> dict[str, str]:
+    """Name-value tables as a dict, from which single values are picked; it is never copied as a whole."""
+    frames = [export.frame(table, wanted(texts=["name", "value"])).drop_nulls() for table in tables]
+    return dict(pl.concat(frames).iter_rows())

@@ -9,9 +9,9 @@ import polars as pl
 from tracelens.collectors.nsys import about, events, nvtx
 from tracelens.collectors.nsys.export import HOW_TO_EXPORT, Export, is_nsys_table, open_directory
 from tracelens.collectors.nsys.processes import by_process
-from tracelens.collectors.nsys.report_file import RAW_SUFFIX, REPORT_SUFFIXES, exported
 from tracelens.collectors.nsys.session import Session, fitting, read_names
 from tracelens.collectors.nsys.sqlite import MAGIC, SqliteExport
+from tracelens.collectors.nsys.tool import RAW_SUFFIX, REPORT_SUFFIXES, exported
 from tracelens.derive.assemble import assemble
 from tracelens.errors import SourceError, first_line
 from tracelens.schemas import TABLES
@@ -66,21 +66,19 @@ def _open(path: Path) -> Export:
     """The export at the path, in any of its formats."""
     if not path.exists():
         raise SourceError(f"{path}: no such file or directory; write one with nsys export --type sqlite")
-    export: Export | None
     if path.is_dir():
-        export = open_directory(path)
-        if export is None:
-            raise SourceError(
-                f"{path}: expected a directory of nsys tables as .parquet or .arrow files, found "
-                f"{'none of them' if any(path.iterdir()) else 'it empty'}; make one with {HOW_TO_EXPORT}"
-            )
-        return export
+        if (found := open_directory(path)) is not None:
+            return found
+        raise SourceError(
+            f"{path}: expected a directory of nsys tables as .parquet or .arrow files, found "
+            f"{'none of them' if any(path.iterdir()) else 'it empty'}; make one with {HOW_TO_EXPORT}"
+        )
     with path.open("rb") as stream:
         head = stream.read(len(MAGIC))
     if head != MAGIC:
-        found = f"the bytes {head[:8].hex(' ')}" if head else "an empty file"
+        found_bytes = f"the bytes {head[:8].hex(' ')}" if head else "an empty file"
         raise SourceError(
-            f"{path}: expected a SQLite file written by nsys export, found {found} at byte 0; "
+            f"{path}: expected a SQLite file written by nsys export, found {found_bytes} at byte 0; "
             f"make one with {HOW_TO_EXPORT}"
         )
     export = SqliteExport(path)
@@ -98,22 +96,22 @@ def read_export(path: Path, source: Path) -> list[Capture]:
     export = _open(path)
     # Hashing releases the interpreter's lock, so it runs while the export is read.
     with ThreadPoolExecutor(1) as pool:
-        described = pool.submit(SourceFile.of, source, KIND)
-        return _captures(export, described)
+        return _captures(export, pool.submit(SourceFile.of, source, KIND))
 
 
 def _captures(export: Export, source: Future[SourceFile]) -> list[Capture]:
     diagnostics = Diagnostics()
-    versions, version = about.schema_version(export)
     base_ns, time_base = about.clock(export, diagnostics)
     session = Session(export, read_names(export, diagnostics), base_ns, diagnostics)
     ranks = by_process(_raw_tables(session), diagnostics)
-    about.check_version(version, diagnostics)
+    versions = about.versions(export, diagnostics)
     about.note_losses(export, diagnostics)
     captures = []
     for at, raw in enumerate(ranks):
         own = Diagnostics() if at else diagnostics  # what was lost of the file is told once
-        tables = assemble(_fitted(raw, own), own)
+        raw["devices"] = _one_numbering(raw, raw["devices"], own)
+        fitted = {name: fitting(TABLES[name], f, own) if name in TABLES else f for name, f in raw.items()}
+        tables = assemble(fitted, own)
         is_severe = not {severity for severity, _ in (*own.counts, *diagnostics.counts)}.isdisjoint({"loss", "error"})
         file = source.result()
         several = f"{file.name} (process {at + 1} of {len(ranks)})"
@@ -150,12 +148,6 @@ def _raw_tables(session: Session) -> dict[str, pl.DataFrame]:
     raw["spans"] = nvtx.spans(session, lambda: _last_moment(raw))
     raw["devices"] = about.devices(session.export)
     return raw
-
-
-def _fitted(raw: dict[str, pl.DataFrame], diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
-    """A rank's tables with one number for each device, and numbers that their columns can hold."""
-    raw["devices"] = _one_numbering(raw, raw["devices"], diagnostics)
-    return {name: fitting(TABLES[name], f, diagnostics) if name in TABLES else f for name, f in raw.items()}
 
 
 def _last_moment(raw: dict[str, pl.DataFrame]) -> int | None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracelens.collectors.nsys.collector import read_export
-from tracelens.collectors.nsys.report_file import RAW_SUFFIX, REPORT_SUFFIXES, exported, import_raw
-from tracelens.collectors.nsys.tool import Nsys, find_nsys
+from tracelens.collectors.nsys.tool import RAW_SUFFIX, REPORT_SUFFIXES, Nsys, exported, find_nsys, import_raw
 from tracelens.errors import ToolError, TracelensError
 from tracelens.running.program import find_program, run_program
 from tracelens.schemas import DEVICE_WORK

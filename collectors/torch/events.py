@@ -65,17 +65,14 @@ class CounterEvent(Event):
 
         Those of a range are named for the number only: the range is a kernel, of the device that its process names.
         """
-        if self.cat == PROFILER_RANGE and self.ph == "X":
-            about = {"kernel": self.name, "device": self.pid}
-            return [
-                Event("X", self.cat, name, self.pid, self.tid, self.ts, self.dur, Args(value=value, **about))
-                for name, value in self.values.items()
-                if number(value) is not None
-            ] or [self]
-        counter = text(self.name) or ""
+        is_range = self.cat == PROFILER_RANGE and self.ph == "X"
+        about = {"kernel": self.name, "device": self.pid} if is_range else {}
+        counter = "" if is_range else text(self.name) or ""
         return [
-            Event("C", self.cat, counter if name == "value" else f"{counter} {name}".strip(), self.pid, self.tid,
-                  self.ts, args=Args(value=value))
+            Event(
+                self.ph, self.cat, name if is_range else counter if name == "value" else f"{counter} {name}".strip(),
+                self.pid, self.tid, self.ts, self.dur if is_range else _ABSENT, Args(value=value, **about),
+            )
             for name, value in self.values.items()
             if number(value) is not None
         ] or [self]  # fmt: skip

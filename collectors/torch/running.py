@@ -54,60 +54,57 @@ def run(command: Sequence[str], settings: Settings | None = None, *, keep: Path 
         except ToolError as error:
             raise ToolError(f"{error} (the program ended with exit code {exit_code})") from error
         finally:
-            _keep(Path(folder), keep)
+            if keep is not None:
+                keep.mkdir(parents=True, exist_ok=True)
+                for file in Path(folder).iterdir():
+                    shutil.copy2(file, keep / file.name)
     return Run(captures, exit_code, notes)
-
-
-def _keep(folder: Path, keep: Path | None) -> None:
-    if keep is not None:
-        keep.mkdir(parents=True, exist_ok=True)
-        for file in folder.iterdir():
-            shutil.copy2(file, keep / file.name)
 
 
 def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
     """The captures of the processes' files in the folder, and notes. Raises ToolError when there are none."""
-    reports = [json.loads(path.read_text()) for path in sorted(folder.glob(f"*{SUFFIX}"))]
+    reports = [
+        json.loads(path.read_text()) | {"stem": path.name.removesuffix(SUFFIX)}
+        for path in sorted(folder.glob(f"*{SUFFIX}"))
+    ]
     notes = list(dict.fromkeys(note for report in reports for note in report["notes"]))
+    traces = {f"{report['stem']}.pt.trace.json": report for report in reports}
+    traces = {name: report for name, report in traces.items() if (folder / name).is_file()}
+    # Where one process found steps, only those that did count.
+    with_steps = {name: report for name, report in traces.items() if not report.get("is_opening")}
     read: list[tuple[dict[str, Any], Capture]] = []
-    for report in _recorded(reports, folder):
+    for name, report in (with_steps or traces).items():
         try:
-            read += [(report, capture) for capture in read_captures(_trace_of(report, folder), "torch")]
+            read += [(report, capture) for capture in read_captures(folder / name, "torch")]
         except SourceError as error:
             notes.append(str(error))
     if not read:
         raise ToolError(f"nothing was captured: {'; '.join(notes) or _why_nothing(reports)}")
     chosen = _one_a_rank(read)
     for report, capture in chosen:
-        capture.settings |= _facts(report, settings)
+        capture.settings |= {
+            "live": True,
+            "wait": settings.wait,
+            "warmup": settings.warmup,
+            "active": settings.active,
+            "window_s": list(settings.window_s) if settings.window_s else None,
+            "step_source": report.get("source"),
+            "n_steps": report.get("n_steps", 0),
+            "n_active": report.get("n_active", 0),
+            "export_ns": report.get("export_ns"),
+            "blas": report.get("blas"),
+        }
         capture.place = Place.on("here")
         if report.get("is_opening"):
             capture.diagnostics.add("warning", "opening_only", _OPENING)
         elif report["stage"] != DONE:
             capture.diagnostics.add("info", "killed_later", "the process was killed after its trace had been written")
     # Sidecars of processes that were left out would tell of graphs that the trace does not hold.
-    stems = tuple(f"{_stem(report)}." for report, _ in chosen)
+    stems = tuple(f"{report['stem']}." for report, _ in chosen)
     own = (SUFFIX, ".part", ".part.json", ".pt.trace.json")
     others = [p for p in folder.iterdir() if p.name.startswith(stems) and not p.name.endswith(own)]
     captures = [capture for _, capture in chosen] + (read_captures(others) if others else [])
     return captures, [*notes, *_of_steps(chosen[0][0], settings)]
-
-
-def _trace_of(report: Mapping[str, Any], folder: Path) -> Path:
-    return folder / f"{_stem(report)}.pt.trace.json"
-
-
-def _stem(report: Mapping[str, Any]) -> str:
-    """The beginning of the names of a process's files."""
-    rank = report.get("rank")
-    return f"{'process' if rank is None else f'rank{rank}'}.{report['process_id']}"
-
-
-def _recorded(reports: Sequence[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
-    """The processes that wrote a trace; where one found steps, only those that did."""
-    found = [report for report in reports if _trace_of(report, folder).is_file()]
-    with_steps = [report for report in found if not report.get("is_opening")]
-    return with_steps or found
 
 
 def _one_a_rank(read: Iterable[tuple[dict[str, Any], Capture]]) -> list[tuple[dict[str, Any], Capture]]:
@@ -139,22 +136,6 @@ def _why_nothing(reports: Sequence[Mapping[str, Any]]) -> str:
     if TORCH in stages:
         return "the program was killed, or left by os._exit, before its first recorded step"
     return "the program never imported torch"
-
-
-def _facts(report: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
-    """The manifest's facts of the capture beside the sidecar's: options, and how steps were found."""
-    return {
-        "live": True,
-        "wait": settings.wait,
-        "warmup": settings.warmup,
-        "active": settings.active,
-        "window_s": list(settings.window_s) if settings.window_s else None,
-        "step_source": report.get("source"),
-        "n_steps": report.get("n_steps", 0),
-        "n_active": report.get("n_active", 0),
-        "export_ns": report.get("export_ns"),
-        "blas": report.get("blas"),
-    }
 
 
 def _of_steps(report: Mapping[str, Any], settings: Settings) -> list[str]:

@@ -6,6 +6,7 @@ import importlib.util
 import sys
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -57,37 +58,38 @@ class ByteSource:
             yield piece
 
     def _decompressed(self, stream: BinaryIO, block_bytes: int) -> Iterator[bytes]:
-        raw = self._raw(stream, READ_BYTES)
-        first = next(raw, b"")
-        if not first.startswith(GZIP_MAGIC):
-            if first:
-                yield first
-            yield from raw
-            return
-        yield from self._inflate(first, raw, block_bytes)
-
-    def _inflate(self, first: bytes, raw: Iterator[bytes], block_bytes: int) -> Iterator[bytes]:
-        """The content of gzip members one after another; for a damaged or cut stream, that before the damage.
+        """The stream's content; of gzip members that are damaged or cut, that before the damage.
 
         isal inflates where it is installed, in a third of zlib's time. Only zlib reports how much of a damaged stream
         is good, so from the damage on it reads the file again.
         """
-        members = _Members(_isal() if str(self.path) != "-" else zlib, first, raw, block_bytes)
-        given = 0
-        for out in members:
-            given += len(out)
-            self._check_expansion(given)
-            yield out
-        if members.failure and members.inflates_with is not zlib:
-            with self.path.open("rb") as stream:
-                again = iter(lambda: stream.read(READ_BYTES), b"")
-                members = _Members(zlib, next(again, b""), again, block_bytes)
-                for out in members:
-                    if given < len(out):
-                        yield out[given:]
-                    given = max(0, given - len(out))
-        if members.failure:
-            self._lost(*members.failure)
+        raw = self._raw(stream, READ_BYTES)
+        first = next(raw, b"")
+        if not first.startswith(GZIP_MAGIC):
+            yield from filter(None, chain([first], raw))
+            return
+        module, given = zlib if str(self.path) == "-" else _isal(), 0
+        failure = None
+        try:
+            for out in _inflated(module, chain([first], raw), block_bytes):
+                given += len(out)
+                self._check_expansion(given)
+                yield out
+        except _DamageError as error:
+            failure = error
+        if failure is not None and module is not zlib:
+            failure = None
+            with self.path.open("rb") as again:
+                try:
+                    for out in _inflated(zlib, iter(lambda: again.read(READ_BYTES), b""), block_bytes):
+                        if given < len(out):
+                            yield out[given:]
+                        given = max(0, given - len(out))
+                except _DamageError as error:
+                    failure = error
+        if failure is not None:
+            self.cut = True
+            self.diagnostics.add("loss", failure.code, str(failure))
 
     def _check_expansion(self, given: int) -> None:
         """Raise SourceError for a file made to fill the machine: traces shrink to a tenth, bombs to 1/1000.
@@ -101,47 +103,43 @@ class ByteSource:
                 f"than {EXPANSION.value} times as much; {EXPANSION.how_to_raise}"
             )
 
-    def _lost(self, code: str, text: str) -> None:
-        self.cut = True
-        self.diagnostics.add("loss", code, text)
+
+class _DamageError(Exception):
+    """A gzip stream is damaged; what is good of it was given."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
 
 
-class _Members:
-    """The content of gzip members one after another; after the last piece, `failure` describes any damage."""
-
-    def __init__(self, module: Any, first: bytes, raw: Iterator[bytes], block_bytes: int) -> None:
-        self.inflates_with = module
-        self.failure: tuple[str, str] | None = None
-        self._data, self._raw, self._block_bytes = first, raw, block_bytes
-
-    def __iter__(self) -> Iterator[bytes]:
-        module, data = self.inflates_with, self._data
-        inflater = module.decompressobj(_GZIP_WINDOW)
-        while True:
-            before = inflater.copy() if module is zlib else None
-            try:
-                out = inflater.decompress(data, self._block_bytes)
-            except module.error as error:
-                self.failure = "gzip_damaged", f"the gzip stream is damaged ({error}); events after that point are lost"
-                if before is not None:
-                    yield _up_to_damage(before, data)
+def _inflated(module: Any, raw: Iterator[bytes], block_bytes: int) -> Iterator[bytes]:
+    """The content of gzip members one after another. Raises _DamageError after the last that is good."""
+    data = next(raw, b"")
+    inflater = module.decompressobj(_GZIP_WINDOW)
+    while True:
+        before = inflater.copy() if module is zlib else None
+        try:
+            out = inflater.decompress(data, block_bytes)
+        except module.error as error:
+            if before is not None:
+                yield _up_to_damage(before, data)
+            text = f"the gzip stream is damaged ({error}); events after that point are lost"
+            raise _DamageError("gzip_damaged", text) from error
+        if out:
+            yield out
+        if inflater.eof:
+            data = inflater.unused_data or next(raw, b"")
+            if len(data) < len(GZIP_MAGIC):
+                data += next(raw, b"")
+            if not data.startswith(GZIP_MAGIC):
                 return
-            if out:
-                yield out
-            if inflater.eof:
-                data = inflater.unused_data or next(self._raw, b"")
-                if len(data) < len(GZIP_MAGIC):
-                    data += next(self._raw, b"")
-                if not data.startswith(GZIP_MAGIC):
-                    return
-                inflater = module.decompressobj(_GZIP_WINDOW)
-                continue
-            data = inflater.unconsumed_tail or next(self._raw, b"")
-            if not data:
-                self.failure = "gzip_truncated", "the gzip stream ends early; events after that point are lost"
-                if module is zlib and (tail := inflater.flush()):
-                    yield tail
-                return
+            inflater = module.decompressobj(_GZIP_WINDOW)
+            continue
+        data = inflater.unconsumed_tail or next(raw, b"")
+        if not data:
+            if module is zlib and (tail := inflater.flush()):
+                yield tail
+            raise _DamageError("gzip_truncated", "the gzip stream ends early; events after that point are lost")
 
 
 def _isal() -> Any:

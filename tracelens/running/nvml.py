@@ -17,6 +17,7 @@ KIND = "nvml"
 UTILIZATION, MEMORY = "gpu_utilization", "gpu_memory_used"
 _UNITS = {UTILIZATION: "percent", MEMORY: "bytes"}
 _HERTZ = 10.0
+_NOT = "GPU utilisation was not sampled"
 
 
 @dataclass(slots=True)
@@ -53,24 +54,22 @@ class Sampler:
     def start(self) -> None:
         """Find the devices and begin."""
         try:
-            self._nvml = importlib.import_module("pynvml")
+            nvml = importlib.import_module("pynvml")
         except ImportError:
-            self._reason = (
-                "GPU utilisation was not sampled: nvidia-ml-py is absent; pip install 'tracelens-toolkit[nvml]'"
-            )
+            self._reason = f"{_NOT}: nvidia-ml-py is absent; pip install 'tracelens-toolkit[nvml]'"
             return
         try:
-            self._nvml.nvmlInit()
-        except self._nvml.NVMLError as error:
-            self._nvml = None
-            self._reason = f"GPU utilisation was not sampled: no NVIDIA driver answers ({error})"
+            nvml.nvmlInit()
+        except nvml.NVMLError as error:
+            self._reason = f"{_NOT}: no NVIDIA driver answers ({error})"
             return
+        self._nvml = nvml
         try:
-            self._devices = self._visible(self._nvml)
-        except self._nvml.NVMLError as error:
-            self._reason = f"GPU utilisation was not sampled: {error}"
+            self._devices = self._visible(nvml)
+        except nvml.NVMLError as error:
+            self._reason = f"{_NOT}: {error}"
         if self._devices:
-            self._thread = threading.Thread(target=self._run, args=(self._nvml,), name="tracelens-nvml", daemon=True)
+            self._thread = threading.Thread(target=self._run, args=(nvml,), name="tracelens-nvml", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
@@ -109,20 +108,15 @@ class Sampler:
 
     def _visible(self, nvml: ModuleType) -> list[Any]:
         """NVML's handles of the devices that the program can see, in CUDA's order."""
-        count = nvml.nvmlDeviceGetCount()
-        handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
+        handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
         visible = self.environment.get("CUDA_VISIBLE_DEVICES")
-        if visible is None:
-            chosen = handles
-        else:
+        chosen = handles
+        if visible is not None:
             uuids = [_text(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
             chosen = [handles[index] for index in visible_indices(visible, uuids)]
         if not chosen:
-            self._reason = (
-                "GPU utilisation was not sampled: CUDA_VISIBLE_DEVICES shows the program no whole GPU"
-                if count
-                else "GPU utilisation was not sampled: NVML finds no GPU"
-            )
+            why = "CUDA_VISIBLE_DEVICES shows the program no whole GPU" if handles else "NVML finds no GPU"
+            self._reason = f"{_NOT}: {why}"
         names = {_text(nvml.nvmlDeviceGetName(handle)) for handle in handles}
         if len(names) > 1 and self.environment.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
             self._diagnostics.add(
@@ -140,7 +134,11 @@ class Sampler:
         while working:
             for ordinal, name in list(working):
                 try:
-                    value = _ask(nvml, self._devices[ordinal], name)
+                    device = self._devices[ordinal]
+                    if name == UTILIZATION:
+                        value = float(nvml.nvmlDeviceGetUtilizationRates(device).gpu)
+                    else:
+                        value = float(nvml.nvmlDeviceGetMemoryInfo(device).used)
                 except nvml.NVMLError as error:
                     working.remove((ordinal, name))
                     self._reason = f"{name} is not told: {error}"
@@ -169,12 +167,6 @@ def visible_indices(visible: str, uuids: list[str]) -> list[int]:
             break
         found += matches
     return found
-
-
-def _ask(nvml: ModuleType, device: Any, name: str) -> float:
-    if name == UTILIZATION:
-        return float(nvml.nvmlDeviceGetUtilizationRates(device).gpu)
-    return float(nvml.nvmlDeviceGetMemoryInfo(device).used)
 
 
 def _text(value: str | bytes) -> str:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.nn.modules import module as hooks
 
-from .observed import Observer, is_plain, plain_name
 from .report import own_rank, write_whole
 
 VIEWS = frozenset((
@@ -27,6 +28,12 @@ VIEWS = frozenset((
 NAMES = {"_native_batch_norm_legit_no_training": "batch_norm", "cudnn_batch_norm": "batch_norm", "hardtanh": "relu6"}
 """Operators under the name that the program called them by."""
 _MODULES = {"Conv2d": "conv2d", "BatchNorm2d": "batch_norm", "Linear": "linear", "MaxPool2d": "max_pool2d"}
+
+_DTYPES = {
+    "float": "float32", "double": "float64", "c10::Half": "float16", "c10::BFloat16": "bfloat16", "long int": "int64",
+    "int": "int32", "bool": "bool",
+}  # fmt: skip
+_TENSOR = "Tensor("
 
 
 class Recorder:
@@ -39,7 +46,7 @@ class Recorder:
         self._inputs: tuple[Any, ...] = ()
         self._undo: list[Any] = []
         self._written: Any = None
-        self._observer: Observer | None = None
+        self._observer: _Observer | None = None
         self._is_observing = False
 
     def start(self) -> None:
@@ -84,28 +91,30 @@ class Recorder:
     def _observe(self) -> None:
         """Observe this run of the model: the calls that it makes, should it be one that cannot be exported."""
         try:
-            self._observer = Observer()
+            self._observer = _Observer()
             self._observer.start()
             self._is_observing = True
         except Exception:  # noqa: BLE001 - torch has one observer, which the program may use itself
             self._observer = None
 
 
-def graph_of(model: Any, inputs: Any, observer: Observer | None = None) -> dict[str, Any]:
+def graph_of(model: Any, inputs: Any, observer: _Observer | None = None) -> dict[str, Any]:
     """The sidecar that tracelens.collectors.graph reads; `inputs` are shape, strides, dtype and device of each."""
-    given = tuple(
-        torch.empty_strided(shape, strides, dtype=dtype, device=device) for shape, strides, dtype, device in inputs
-    )
-    rows, source, notes = [], "export", []
-    try:
-        if model.training:
-            raise ValueError("the model is in training mode")  # noqa: TRY301 - one way to the other source
-        with torch.no_grad():
-            program = torch.export.export(model, given).run_decompositions({})
-        rows = _exported(program)
-    except Exception as error:  # noqa: BLE001 - what can be exported is torch's to say
-        notes.append(f"torch.export: {type(error).__name__}: {str(error)[:200]}")
-        rows, source = _otherwise(model, inputs, observer, notes)
+    ways: list[tuple[str, str, Callable[[], list[dict[str, Any]]]]] = [
+        ("export", "torch.export", lambda: _exported(model, inputs)),
+        ("fx", "torch.fx", lambda: _traced(model)),
+    ]
+    if observer is not None and not model.training:
+        ways.insert(1, ("observer", "ExecutionTraceObserver", lambda: observer.read(inputs)))
+    rows: list[dict[str, Any]] = []
+    notes = []
+    source = ""
+    for source, name, way in ways:  # noqa: B007 - the last way tried is told
+        try:
+            rows = way()
+            break
+        except Exception as error:  # noqa: BLE001 - what a model can be read by is torch's to say
+            notes.append(f"{name}: {type(error).__name__}: {str(error)[:200]}")
     key = hashlib.sha256(json.dumps([(r["op"], r["inputs"], r["shape"]) for r in rows]).encode()).hexdigest()[:16]
     return {
         "format": "tracelens-graph", "version": 1, "torch": str(torch.__version__), "rank": own_rank(), "notes": notes,
@@ -113,57 +122,73 @@ def graph_of(model: Any, inputs: Any, observer: Observer | None = None) -> dict[
     }  # fmt: skip
 
 
-def _otherwise(
-    model: Any, inputs: Any, observer: Observer | None, notes: list[str]
-) -> tuple[list[dict[str, Any]], str]:
-    """Rows and source of the graph of a model that cannot be exported; what fails is noted."""
-    try:
-        if observer is not None and not model.training:
-            return [row | {"op": NAMES.get(row["op"], row["op"])} for row in observer.read(inputs)], "observer"
-    except Exception as error:  # noqa: BLE001 - what was observed is torch's to write
-        notes.append(f"ExecutionTraceObserver: {type(error).__name__}: {str(error)[:200]}")
-    try:
-        return _traced(model), "fx"
-    except Exception as error:  # noqa: BLE001
-        notes.append(f"torch.fx: {type(error).__name__}: {str(error)[:200]}")
-    return [], "fx"
-
-
-def _exported(program: Any) -> list[dict[str, Any]]:
-    """A row a node of an exported program; the first result of an operator with several stands for the operator."""
+def _exported(model: Any, inputs: Any) -> list[dict[str, Any]]:
+    """A row a node of the exported model; the first result of an operator with several stands for the operator."""
+    if model.training:
+        raise ValueError("the model is in training mode")
+    tensors = tuple(
+        torch.empty_strided(shape, strides, dtype=dtype, device=device) for shape, strides, dtype, device in inputs
+    )
+    with torch.no_grad():
+        program = torch.export.export(model, tensors).run_decompositions({})
     given = {spec.arg.name: spec.kind.name for spec in program.graph_signature.input_specs}
     same: dict[str, str] = {}
-    rows: list[dict[str, Any]] = []
+    rows: dict[str, dict[str, Any]] = {}
     nodes = list(program.graph.nodes)
     (ending,) = (node for node in nodes if node.op == "output")
     returned = {node.name for node in ending.all_input_nodes}
     for node in nodes:
         if node.op == "output":
             continue
+        value = node.meta.get("val")
         target = getattr(node.target, "__name__", str(node.target))
         if target == "getitem" and node.args[1] == 0 and isinstance(node.args[0].meta.get("val"), (tuple, list)):
             same[node.name] = node.args[0].name
-            for row in rows:
-                row["is_output"] |= row["node"] == node.args[0].name and node.name in returned
+            if same[node.name] in rows:
+                rows[same[node.name]]["is_output"] |= node.name in returned
             continue
         if node.op == "placeholder":
             op = "input" if given.get(node.name, "USER_INPUT") == "USER_INPUT" else "parameter"
         else:
-            op = _plain_name(target)
+            op = _called(target)
         inputs, arguments = _arguments(node, same)
-        value = node.meta.get("val")
         value = value[0] if isinstance(value, (tuple, list)) and value else value
         path = [str(found[0]) for found in node.meta.get("nn_module_stack", {}).values()]
-        rows.append({
-            "node": node.name, "op": op, "inputs": inputs, "arguments": arguments, **_tensor(value),
-            "alias_of": next((i for i in inputs if i), None) if op in VIEWS else None, "is_input": op == "input",
+        rows[node.name] = _row(node.name, op, inputs, arguments) | {
+            "alias_of": next((i for i in inputs if i), None) if op in VIEWS else None,
             "is_output": node.name in returned, "module_path": path[-1] if path else None,
-        })  # fmt: skip
-    return rows
+        }  # fmt: skip
+        if isinstance(value, torch.Tensor) and all(isinstance(n, int) for n in value.shape):
+            dtype = str(value.dtype).removeprefix("torch.")
+            rows[node.name] |= {"shape": list(value.shape), "dtype": dtype, "strides": list(value.stride())}
+    return list(rows.values())
 
 
-def _plain_name(target: str) -> str:
-    name = plain_name(target.split(".", maxsplit=1)[0])
+def _row(node: str, op: str, inputs: list[str | None], arguments: list[Any]) -> dict[str, Any]:
+    """A row of the graph, with what is known of every node."""
+    return {
+        "node": node, "op": op, "inputs": inputs, "arguments": [own if _is_plain(own) else None for own in arguments],
+        "shape": None, "dtype": None, "strides": None, "alias_of": None, "is_input": op == "input", "is_output": False,
+        "module_path": None,
+    }  # fmt: skip
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is a number, a truth value or lists of them."""
+    if isinstance(value, list):
+        return all(map(_is_plain, value))
+    return type(value) in (bool, int, float)
+
+
+def _bare(name: str) -> str:
+    """An operator's name without its namespace, and without the mark of one that works in place."""
+    name = name.removeprefix("aten::")
+    return name if name.startswith("_") else name.removesuffix("_")
+
+
+def _called(target: str) -> str:
+    """The name that the program called an operator by."""
+    name = _bare(target.split(".", maxsplit=1)[0])
     return NAMES.get(name, name)
 
 
@@ -186,18 +211,7 @@ def _arguments(node: Any, same: dict[str, str]) -> tuple[list[str | None], list[
             inputs.append(None)
         else:
             others.append(list(parts) if isinstance(value, (list, tuple)) else value)
-    plain = [value if is_plain(value) else None for value in others]
-    return inputs, plain
-
-
-def _tensor(value: Any) -> dict[str, Any]:
-    if not isinstance(value, torch.Tensor) or not all(isinstance(n, int) for n in value.shape):
-        return {"shape": None, "dtype": None, "strides": None}
-    return {
-        "shape": list(value.shape),
-        "dtype": str(value.dtype).removeprefix("torch."),
-        "strides": list(value.stride()),
-    }
+    return inputs, others
 
 
 def _traced(model: Any) -> list[dict[str, Any]]:
@@ -207,17 +221,125 @@ def _traced(model: Any) -> list[dict[str, Any]]:
     for node in traced.graph.nodes:
         if node.op == "output":
             continue
-        if node.op == "call_module":
-            kind = type(traced.get_submodule(node.target)).__name__
+        path = node.target if node.op == "call_module" else None
+        if path is not None:
+            kind = type(traced.get_submodule(path)).__name__
             op = _MODULES.get(kind, kind.lower())
+        elif node.op == "placeholder":
+            op = "input"
         else:
-            op = (
-                "input" if node.op == "placeholder" else _plain_name(getattr(node.target, "__name__", str(node.target)))
-            )
-        rows.append({
-            "node": node.name, "op": op, "inputs": [i.name for i in node.all_input_nodes], "arguments": [],
-            **_tensor(None), "alias_of": None, "is_input": op == "input",
-            "is_output": any(user.op == "output" for user in node.users),
-            "module_path": node.target if node.op == "call_module" else None,
-        })  # fmt: skip
+            op = _called(getattr(node.target, "__name__", str(node.target)))
+        rows.append(
+            _row(node.name, op, [i.name for i in node.all_input_nodes], [])
+            | {"is_output": any(user.op == "output" for user in node.users), "module_path": path}
+        )
     return rows
+
+
+class _Observer:
+    """The calls of a model that ran, by torch.profiler.ExecutionTraceObserver, whose tensors have ids: what reads what.
+
+    Observes between `start` and `stop`; `read` gives the rows of the graph then.
+    """
+
+    def __init__(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="tracelens-graph-")
+        self._file = Path(self._folder.name) / "calls.json"
+        self._observer = torch.profiler.ExecutionTraceObserver()
+        self._observer.register_callback(str(self._file))
+
+    def start(self) -> None:
+        """Observe from here on."""
+        self._observer.start()
+
+    def stop(self) -> None:
+        """Observe no longer."""
+        self._observer.stop()
+        self._observer.unregister_callback()
+
+    def read(self, inputs: Any) -> list[dict[str, Any]]:
+        """A row a call, and a tensor that it is given; `inputs` are shape, strides and more of the model's inputs."""
+        try:
+            nodes = json.loads(self._file.read_text(encoding="utf-8"))["nodes"]
+        finally:
+            self._folder.cleanup()
+        rows = _observed(nodes, [list(shape) for shape, *_ in inputs])
+        return [row | {"op": NAMES.get(row["op"], row["op"])} for row in rows]
+
+
+def _observed(nodes: list[dict[str, Any]], shapes: list[list[int]]) -> list[dict[str, Any]]:
+    """Rows of the graph from an observer's nodes: the outermost operators in order, and what they are given.
+
+    An id is used again for another tensor once the first is gone, so that a reader reads what was written last. A
+    tensor that no call wrote is an input where it has the shape of one, the first that has; else a parameter.
+    """
+    by_id = {node["id"]: node for node in nodes}
+    rows: list[dict[str, Any]] = []
+    last: dict[int, str] = {}
+    read: set[str] = set()
+    waiting = list(shapes)
+
+    def name_of(value: list[Any], about: tuple[Any, ...]) -> str | None:
+        if value[0] not in last and value[-1]:
+            is_input = about[0] in waiting
+            if is_input:
+                waiting.remove(about[0])
+            last[value[0]] = _add(rows, "input" if is_input else "parameter", [], [], about)
+        return last.get(value[0])
+
+    for node in sorted(nodes, key=lambda node: int(node["id"])):
+        if not node["name"].startswith("aten::") or _is_inside(node, by_id):
+            continue
+        names, arguments = [], []
+        for value, *about in _values(node["inputs"]):
+            if about[1].startswith(_TENSOR):
+                names.append(name_of(value, tuple(about)))
+            elif value == "<None>":
+                names.append(None)
+            else:
+                arguments.append(value)
+        results = [own for own in _values(node["outputs"]) if own[2].startswith(_TENSOR)]
+        if not results:
+            continue
+        read.update(name for name in names if name)
+        name = _add(rows, _bare(node["name"]), names, arguments, results[0][1:])
+        first = next((v for v, _, kind, _ in _values(node["inputs"]) if kind.startswith(_TENSOR)), None)
+        if first and first[:1] != results[0][0][:1] and first[1:3] == results[0][0][1:3]:
+            rows[-1]["alias_of"] = names[0]
+        last.update((value[0], name) for value, *_ in results)
+    for row in rows:
+        row["is_output"] = row["node"] not in read and row["op"] not in ("input", "parameter")
+    return rows
+
+
+def _values(told: dict[str, Any]) -> list[tuple[Any, Any, str, Any]]:
+    """Value, shape, type and strides of each input or output; of a list of tensors, each."""
+    found: list[tuple[Any, Any, str, Any]] = []
+    columns = (told[name] for name in ("values", "shapes", "types", "strides"))
+    for value, shape, kind, strides in zip(*columns, strict=True):
+        if kind.startswith(f"GenericList[{_TENSOR}"):
+            kinds = kind.removeprefix("GenericList[").removesuffix("]").split(",")
+            found += list(zip(value, shape, kinds, strides, strict=True))
+        else:
+            found.append((value, shape, kind, strides))
+    return found
+
+
+def _is_inside(node: dict[str, Any], by_id: dict[int, dict[str, Any]]) -> bool:
+    """Whether an operator called it."""
+    above = by_id.get(node["ctrl_deps"])
+    while above is not None and above["id"] != above["ctrl_deps"]:
+        if above["name"].startswith("aten::"):
+            return True
+        above = by_id.get(above["ctrl_deps"])
+    return False
+
+
+def _add(rows: list[dict[str, Any]], op: str, names: list[Any], arguments: list[Any], about: Any) -> str:
+    """Add a row; returns its name."""
+    shape, kind, strides = about
+    element = kind.removeprefix(_TENSOR).removesuffix(")")
+    name = f"{op}_{len(rows)}"
+    about = {"shape": shape, "dtype": _DTYPES.get(element, element), "strides": strides}
+    rows.append(_row(name, op, names, arguments) | about)
+    return name
