@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from tracelens.collectors.gdb.merging import Placing, find_loops, merge, place
-from tracelens.collectors.gdb.python_frames import PythonFrame, read_threads
+from tracelens.collectors.gdb.python_frames import Placing, PythonFrame, find_loops, merge, place, read_threads
 from tracelens.derive.stacks.frame_names import PrintedFrame
 from tracelens.derive.stacks.stack_tables import StackFrame, Stop, stack_tables
 

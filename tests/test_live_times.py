@@ -13,7 +13,7 @@ from tests.test_live_torch import LIGHT_TRAIN, MODEL, TRAIN, manifest_settings, 
 from tracelens.trace.capture import Manifest
 
 torch = pytest.importorskip("torch")
-device = importlib.import_module("tracelens.collectors.torch.live.device")
+device = importlib.import_module("tracelens.collectors.torch.live.window")
 
 # A device that is no device: each step takes it 7 ms, and step 1 9 ms; waiting for it is said, with the steps so far.
 DEVICE = """

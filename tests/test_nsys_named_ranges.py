@@ -17,7 +17,7 @@ from tests.nsys_exports import KERNEL, NVTX, RUNTIME, Row, call, kernel, packed,
 from tests.sources import MORE, ROOT
 from tracelens.analyses import dispatch_depth, layer_attribution, top_ops
 from tracelens.collectors import collect
-from tracelens.collectors.nsys.emit_nvtx import read_names
+from tracelens.collectors.nsys.nvtx import read_names
 from tracelens.trace import Trace
 from tracelens.trace.combine import combine
 

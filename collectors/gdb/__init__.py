@@ -4,7 +4,7 @@ from tracelens.collectors.gdb.breakpoints import DEFAULT_SYMBOL, PRESETS
 from tracelens.collectors.gdb.live import Limits, LiveStacks, run
 from tracelens.collectors.gdb.logs import KIND, read, sniff
 from tracelens.collectors.gdb.targets import find_cuda_gdb
-from tracelens.running.tools import package, program, program_at
+from tracelens.running.program import package, program, program_at
 from tracelens.trace.collector import Collector, Tool
 
 COLLECTOR = Collector(

@@ -25,8 +25,7 @@ from tracelens.collectors.gdb.stops import StopReader
 from tracelens.collectors.gdb.targets import find_gdb, find_py_spy, resolve
 from tracelens.derive.stacks.stack_tables import Stop, find_function, stack_tables
 from tracelens.errors import ToolError, UsageError
-from tracelens.running.program import LAUNCH, SIGNAL_BASE, script_name
-from tracelens.running.tools import program_at
+from tracelens.running.program import LAUNCH, SIGNAL_BASE, program_at, script_name
 from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Run

@@ -7,9 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tracelens.collectors.gdb.merging import Placing, find_loops, has_interpreter, merge, place
 from tracelens.collectors.gdb.mi import Record, RefusedError, Session, mi_frame
-from tracelens.collectors.gdb.python_frames import PythonStacks
+from tracelens.collectors.gdb.python_frames import (
+    Placing,
+    PythonStacks,
+    find_loops,
+    has_interpreter,
+    merge,
+    place,
+)
 from tracelens.collectors.gdb.targets import find_py_spy
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, file_name, normalise_function
 from tracelens.derive.stacks.stack_tables import StackFrame, Stop, find_function

@@ -1,10 +1,9 @@
 """Collector of Nsight Systems captures: exports in SQLite, Parquet or Arrow, and reports where nsys is installed."""
 
-from tracelens.collectors.nsys.collector import KIND, read, sniff
+from tracelens.collectors.nsys.collector import CHOSEN, KIND, RANK_BY, ranked_by, read, sniff
 from tracelens.collectors.nsys.live import run
-from tracelens.collectors.nsys.processes import CHOSEN, RANK_BY, ranked_by
 from tracelens.collectors.nsys.tool import INSTALL, look_for_nsys
-from tracelens.running.tools import package
+from tracelens.running.program import package
 from tracelens.trace.collector import Collector, Tool
 
 COLLECTOR = Collector(

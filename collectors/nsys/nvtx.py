@@ -3,16 +3,20 @@
 A mark is a span without duration and of category `mark`; ranges are `push_pop` or `start_end`. A domain other than the
 default one follows in the category (`push_pop NCCL`), so that names stay as the program gave them. Ranges of hooks that
 mark each module's call, as in vLLM and SGLang (`{'Module': 'model.layers.0', …}`), become module calls, and so do the
-layers of TensorRT; those of PyTorch's emit_nvtx become ops and annotations.
+layers of TensorRT. Ranges of PyTorch's emit_nvtx become ops and annotations: they are named
+`aten::mm, seq = 3, op_id = 12, sizes = [[8, 64], [64, 64]], input_op_ids = [(9,0), (11,0)]` (getNvtxStr in
+torch/csrc/profiler/util.cpp). Each part but the name may be missing: without autograd there is no `seq`, before PyTorch
+1.11 no `op_id`, and `sizes` and `input_op_ids` come with record_shapes=True. A program's own record_function is named
+`NAME, op_id = N`.
 """
 
 from collections.abc import Callable
 
 import polars as pl
 
-from tracelens.collectors.nsys import codes, emit_nvtx
+from tracelens.collectors.nsys import codes
 from tracelens.collectors.nsys.session import Session, narrow, process_of, thread_of, together
-from tracelens.derive.columns.distinct import each_once
+from tracelens.derive.columns.distinct import distinct_rows, each_once
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.events.nesting_walk import as_rows
 
@@ -21,6 +25,14 @@ _MODULE = r"^\{'Module': '([^']+)'"
 _NEEDED = ["start", "eventType", "globalTid"]
 _TENSORRT = r" TensorRT$"
 _RUNS = r"^I?ExecutionContext::"
+_PARTS = (
+    r"^(?s:(?P<name>.+?))(?:, seq = (?P<sequence_number>[0-9]{1,18}))?(?:, op_id = (?P<external_id>[0-9]{1,18}))?"
+    r"(?:, sizes = (?P<input_shapes>\[[\[\]0-9, -]+\]))?(?:, input_op_ids = \[[()0-9, -]*\])?$"
+)
+_QUALIFIED = r"^[A-Za-z_]\w*(::[A-Za-z_]\w*)+(\.\w+)?(: .+)?$"
+"""Names of ops, aten::add.Tensor, and of autograd's nodes, autograd::engine::evaluate_function: AddmmBackward0."""
+_BACKWARD = r"^\w*Backward\w*$"
+_BARE = r"^(aten|prim)::\w+$"
 
 
 def spans(session: Session, end_ns: Callable[[], int | None]) -> pl.DataFrame:
@@ -46,7 +58,7 @@ def _of_table(session: Session, table: str, end_ns: Callable[[], int | None]) ->
 
 def _classified(ranges: pl.DataFrame) -> pl.DataFrame:
     """The ranges with kind, exact_path and the columns parsed from names, by the library that opened them."""
-    named = emit_nvtx.read_names(ranges["name"])
+    named = read_names(ranges["name"])
     # PyTorch pushes its ranges in the default domain.
     is_named = named["kind"].is_not_null() & (ranges["domainId"] == 0) & (ranges["category"] == "push_pop")
     parsed = pl.DataFrame([column.zip_with(is_named, column.clear(len(column))) for column in named.get_columns()])
@@ -128,3 +140,33 @@ def _find_layers(ranges: pl.DataFrame) -> pl.Series:
     runs = names.str.contains(_RUNS)
     is_layer = runs.gather(parent).fill_null(value=False) & ~runs
     return nothing.scatter(rows.filter(is_layer), names.filter(is_layer))
+
+
+def read_names(names: pl.Series) -> pl.DataFrame:
+    """The kind of each range (op, annotation, null if PyTorch did not name it), its name, and other columns of spans.
+
+    An op has a qualified name, or an id and a sequence number or sizes. Only PyTorch's own ops may have a bare name, so
+    a range named `load, shard 3` or `Model::forward` stays a range.
+    """
+    rows, places = distinct_rows(names.cast(pl.Categorical).to_physical())
+    found = _parsed(names.gather(rows).cast(pl.String)).with_columns(pl.selectors.string().cast(pl.Categorical))
+    return found.select(pl.all().gather(places))
+
+
+def _parsed(texts: pl.Series) -> pl.DataFrame:
+    """The columns of `read_names` for distinct texts; only texts with parts are parsed."""
+    frame = texts.alias("text").to_frame()
+    text = pl.col("text")
+    has_parts = pl.any_horizontal(text.str.contains(f", {part} = ", literal=True) for part in ("seq", "op_id", "sizes"))
+    rows = frame.select((has_parts | text.str.contains(_BARE)).fill_null(value=False)).to_series().arg_true()
+    parsed = frame[rows].select(text.str.extract_groups(_PARTS)).unnest("text")
+    parsed = parsed.with_columns(pl.col("sequence_number", "external_id").cast(pl.Int64))
+    sequence, op_id = pl.col("sequence_number").is_not_null(), pl.col("external_id").is_not_null()
+    has_detail, is_qualified = sequence | pl.col("input_shapes").is_not_null(), pl.col("name").str.contains(_QUALIFIED)
+    is_qualified |= sequence & pl.col("name").str.contains(_BACKWARD)
+    is_op = (is_qualified & (has_detail | op_id)) | (has_detail & op_id) | pl.col("name").str.contains(_BARE)
+    parsed = parsed.select(pl.all(), kind=pl.when(is_op).then(pl.lit("op")).when(op_id).then(pl.lit("annotation")))
+    named = parsed["kind"].is_not_null()
+    kept, rows = parsed.filter(named), rows.filter(named)
+    spread = [column.clear(len(texts)).scatter(rows, column) for column in kept.get_columns()]
+    return pl.DataFrame(spread).with_columns(name=pl.coalesce("name", texts))

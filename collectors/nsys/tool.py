@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracelens.errors import ToolError
-from tracelens.running.program import ask
-from tracelens.running.tools import program_at
+from tracelens.running.program import ask, program_at
 from tracelens.storage.folders import OwnFolder
 from tracelens.trace.collector import Found
 

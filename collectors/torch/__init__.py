@@ -28,7 +28,7 @@ from tracelens.collectors.torch.values import integer
 from tracelens.derive.assemble import assemble
 from tracelens.errors import NoTraceError, SourceError
 from tracelens.limits import TRACES
-from tracelens.running.tools import package
+from tracelens.running.program import package
 from tracelens.schemas import TABLES
 from tracelens.storage.store import Store
 from tracelens.trace.capture import Capture, Diagnostics, Place

@@ -5,7 +5,7 @@ import ctypes
 import polars as pl
 
 from tracelens.native import LIBRARY
-from tracelens.running.tools import driver_version, package
+from tracelens.running.program import driver_version, package
 from tracelens.storage.table import Column, Table
 from tracelens.trace.collector import COLLECTORS, Found, Tool
 

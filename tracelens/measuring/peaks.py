@@ -9,7 +9,7 @@ from typing import Any
 from tracelens.errors import ToolError, first_line
 from tracelens.measuring.subject import clocked
 from tracelens.plan import load_torch
-from tracelens.running.tools import driver_version
+from tracelens.running.program import driver_version
 
 _DTYPES = {"fp32": "float32", "tf32": "float32", "bf16": "bfloat16", "fp16": "float16", "fp8": "float8_e4m3fn"}
 _ROUNDS, _ROUND_NS = 7, 20_000_000

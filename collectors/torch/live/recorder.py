@@ -13,9 +13,8 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerAction, ProfilerActivity, profile
 
-from .calls import ModuleCalls
 from .ending import at_end, before_fork, held_interrupts, is_importing, is_main_thread, later
-from .modules import describe_modules, numbered_modules
+from .modules import ModuleCalls, describe_modules, numbered_modules
 from .report import DONE, RECORDING, Report
 from .settings import Settings
 from .step_times import ACTIVE, FIRST, PLAIN, SETTLING, TIMED, WARMUP, StepTimes

@@ -6,7 +6,7 @@ import time
 from statistics import mean, median
 from typing import Any
 
-from .device import Moment
+from .window import Moment
 
 TIMED = 10
 """The most steps that are timed before the window, and after it."""

@@ -1,18 +1,103 @@
-"""torch.profiler as a live capture uses it: between idle devices, and with marks of complete steps only."""
+"""The devices that the program computes on, time on them, and torch.profiler as a live capture uses it."""
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
-from .device import drain
 from .settings import Settings
+
+_KINDS = ("cuda", "xpu", "mtia", "hpu", "npu")
+
+
+def drain() -> None:
+    """Wait until every device that this process uses has finished its work.
+
+    It initialises nothing: a program without a device, or that has not used one yet, does not wait. Neither does one
+    that is capturing a graph, which waiting would break.
+    """
+    module = _used()
+    if module is None or _is_capturing(module):
+        return
+    # An error of an earlier launch is the program's to hear of, at its own next call.
+    with contextlib.suppress(RuntimeError):
+        for index in _indices(module):
+            module.synchronize(*index)
+
+
+def _used() -> Any:
+    """The module torch.cuda, torch.xpu or the like that the program uses; null if it computes on the CPU only.
+
+    torch.accelerator is not asked: in torch 2.6 it counts the devices, and a child that is forked later could not use
+    them.
+    """
+    for name in _KINDS:
+        module = getattr(torch, name, None)
+        if module is not None and module.is_initialized():
+            return module
+    mps = getattr(torch, "mps", None)  # has no is_initialized, and is there on every Mac
+    return mps if mps is not None and torch.backends.mps.is_available() and mps.current_allocated_memory() else None
+
+
+def _is_capturing(module: Any) -> bool:
+    asked = getattr(module, "is_current_stream_capturing", None)
+    return asked is not None and bool(asked())
+
+
+def _indices(module: Any) -> list[tuple[int, ...]]:
+    """The argument of each call of `synchronize`: the devices with a context, as others would get one by it."""
+    has_context = getattr(torch._C, "_cuda_hasPrimaryContext", None)
+    if module is not torch.cuda or has_context is None:
+        return [()]
+    return [(index,) for index in range(module.device_count()) if has_context(index)]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A moment on the host, and an event on the device after all work launched before it."""
+
+    host_ns: int
+    event: Any
+    is_device_used: bool
+
+    @classmethod
+    def now(cls) -> Moment:
+        """The present moment. On a device without events, or while a graph is captured, it cannot be timed."""
+        module = _used()
+        event = None
+        if module is not None and hasattr(module, "Event") and not _is_capturing(module):
+            with contextlib.suppress(RuntimeError):
+                made = module.Event(enable_timing=True)
+                made.record()
+                event = made
+        return cls(time.perf_counter_ns(), event, module is not None)
+
+    def until(self, end: Moment) -> int | None:
+        """Nanoseconds to a later moment, after waiting for the device; null where they cannot be measured.
+
+        For a program that uses a device it is the device's time between the two events, right to about a microsecond;
+        an event is at the host's moment or at the end of the work before, whichever is later. Otherwise it is the
+        host's time.
+        """
+        if not end.is_device_used:
+            return end.host_ns - self.host_ns
+        if self.event is None or end.event is None:
+            return None
+        try:
+            end.event.synchronize()
+            elapsed_ms: float = self.event.elapsed_time(end.event)
+        except (RuntimeError, ValueError):  # a device that failed, or two devices
+            return None
+        return round(elapsed_ms * 1e6)
+
 
 _WHOLE, _PART = b'"ProfilerStep#%d"', b'"ProfilerPart#%d"'
 
