@@ -12,7 +12,7 @@ import polars as pl
 from tracelens.collectors.nsys import codes
 from tracelens.collectors.nsys.events import API_TABLES, WHOLE_GRAPHS
 from tracelens.collectors.nsys.export import Export, wanted
-from tracelens.collectors.nsys.session import Session, is_time, together
+from tracelens.collectors.nsys.session import TIME_LIMIT_NS, Session, together
 from tracelens.trace.capture import Diagnostics
 
 NEWEST_SCHEMA = (3, 25)
@@ -73,7 +73,7 @@ def clock(export: Export, diagnostics: Diagnostics) -> tuple[int, str]:
     if _values(export, "EXPORT_META_DATA", "META_DATA_EXPORT").get("EXPORT_PARAM_TIME_NORMALIZE") == "true":
         return 0, "unix_epoch"
     starts = export.frame("TARGET_INFO_SESSION_START_TIME", wanted(["utcEpochNs"]))["utcEpochNs"].drop_nulls()
-    if starts.len() and not is_time(starts[0]):
+    if starts.len() and abs(starts[0]) > TIME_LIMIT_NS:
         text = "the time at which the session began is none; times count from then"
         diagnostics.add("warning", "base_time_wrong", text)
         return 0, "trace_start"

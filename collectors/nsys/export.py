@@ -28,8 +28,6 @@ _FLAT = (
     pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null, pa.types.is_temporal,
     pa.types.is_decimal, pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary,
 )  # fmt: skip
-_WHOLE_GROUP = 3
-"""A row group of up to this many usual chunks is read at once."""
 
 
 def wanted(integers: Iterable[str] = (), texts: Iterable[str] = ()) -> dict[str, DataType]:
@@ -182,21 +180,15 @@ def _schema_of(file: Path) -> pa.Schema:
 
 
 def _parquet_tables(file: Path, columns: list[str]) -> Iterator[pa.Table]:
-    """Row groups one after the other, each decoded by one core, as tables are read in parallel; or in batches.
+    """The file in batches, each decoded by one core, as tables are read in parallel.
 
     Cores that share a row group free each other's memory, which costs as much system time as decoding takes.
     """
-    rows = chunk_rows(columns)
     _check_types(pq.read_schema(file), columns)
     with pq.ParquetFile(file, read_dictionary=columns) as parquet:
         cells = parquet.metadata.num_rows * len(columns) * _CELL_BYTES
         _check_size(file, max(cells, page_bytes(file, columns)))
-        sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
-        if max(sizes, default=0) <= _WHOLE_GROUP * rows:
-            for group in range(len(sizes)):
-                yield _spread(file, parquet.read_row_group(group, columns=columns, use_threads=False))
-            return
-        for batch in parquet.iter_batches(rows, columns=columns, use_threads=False):
+        for batch in parquet.iter_batches(chunk_rows(columns), columns=columns, use_threads=False):
             yield _spread(file, pa.Table.from_batches([batch]))
 
 

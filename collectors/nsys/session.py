@@ -59,12 +59,8 @@ class Session:
 
     def intervals(self, table: str, frame: pl.DataFrame, needed: Sequence[str] = ()) -> pl.DataFrame:
         """The frame with start_ns and duration_ns; rows without times, or that end before they start, are counted."""
-        usable, (first, last) = frame, (frame["start"].min(), frame["end"].max())
-        # Mostly all rows are usable, which is checked sooner than filtered.
-        has_gaps = any(frame[c].null_count() for c in ("start", "end", *needed))
-        if has_gaps or (frame["end"] < frame["start"]).any() or not (is_time(first) and is_time(last)):
-            ends = pl.col("end").is_between("start", TIME_LIMIT_NS)
-            usable = frame.drop_nulls(["start", "end", *needed]).filter(ends, pl.col("start") >= -TIME_LIMIT_NS)
+        ends = pl.col("end").is_between("start", TIME_LIMIT_NS)
+        usable = frame.drop_nulls(["start", "end", *needed]).filter(ends, pl.col("start") >= -TIME_LIMIT_NS)
         self._count_broken(table, frame.height - usable.height)
         return usable.with_columns(start_ns=pl.col("start") + self.base_ns, duration_ns=pl.col("end") - pl.col("start"))
 
@@ -77,11 +73,6 @@ class Session:
     def _count_broken(self, table: str, count: int) -> None:
         text = f"rows of {table} had no usable times or ids and were left out"
         self.diagnostics.add("loss", "broken_rows", text, count)
-
-
-def is_time(value: object) -> bool:
-    """Whether a number of nanoseconds, or none at all, can be added to another time, and be a duration."""
-    return value is None or (isinstance(value, int) and -TIME_LIMIT_NS <= value <= TIME_LIMIT_NS)
 
 
 def read_names(export: Export, diagnostics: Diagnostics) -> pl.DataFrame:

@@ -4,16 +4,16 @@ import math
 import re
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation, localcontext
+from types import NoneType
 from typing import Any
 
 import polars as pl
 
 _INT64_MAX = 2**63 - 1
-_WHOLE, _FLOAT, _TEXT = {int, type(None)}, {float, type(None)}, {str, type(None)}
 TIME_LIMIT_NS = 2**61
 """Times, bases and durations stay below this (the year 2043), so that the sum of the three fits 64 bits."""
 
-_PLAIN_MICROSECONDS = r"^-?[0-9]{1,15}(?:\.[0-9]{1,3})?$"
+_PLAIN_MICROSECONDS = r"^(-?)([0-9]{1,15})(?:\.([0-9]{1,3}))?$"
 _THREE_DECIMALS = r"^-?[0-9]{1,15}\.[0-9]{3}$"
 _DECIMAL = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?", re.ASCII)
 _DIGITS = re.compile(r"(?<![\w-])-?[0-9]+|[0-9]+")
@@ -51,17 +51,9 @@ def nanoseconds(texts: Sequence[bytes]) -> pl.Series:
     if raw.str.contains(_THREE_DECIMALS).all(ignore_nulls=False):
         return raw.str.replace(".", "", literal=True).cast(pl.Int64)
     raw = raw.str.strip_chars('"')
-    dot = raw.str.find(".", literal=True)
-    frame = pl.DataFrame({"text": raw, "dot": dot})
-    sign = pl.when(pl.col("text").str.starts_with("-")).then(-1).otherwise(1)
-    whole = pl.when(pl.col("dot").is_null()).then(pl.col("text")).otherwise(pl.col("text").str.slice(0, pl.col("dot")))
-    digits = pl.col("text").str.slice(pl.col("dot") + 1)
-    fraction = pl.when(pl.col("dot").is_null()).then(pl.lit("0")).otherwise(digits.str.pad_end(3, "0"))
-    plain = frame.select(
-        pl.when(pl.col("text").str.contains(_PLAIN_MICROSECONDS)).then(
-            whole.cast(pl.Int64, strict=False) * 1000 + sign * fraction.cast(pl.Int64, strict=False)
-        )
-    ).to_series()
+    sign, whole, fraction = (raw.str.extract(_PLAIN_MICROSECONDS, part) for part in (1, 2, 3))
+    plain = whole.cast(pl.Int64) * 1000 + fraction.str.pad_end(3, "0").cast(pl.Int64).fill_null(0)
+    plain = plain.zip_with(sign != "-", -plain)
     odd = (plain.is_null() & raw.is_not_null()).arg_true()
     if len(odd):
         plain = plain.scatter(odd, [_exact(text) for text in raw.gather(odd)])
@@ -94,7 +86,7 @@ def integer(value: Any) -> int | None:
 
 def integers(values: Sequence[Any]) -> pl.Series:
     """Each value as an Int64, null where it is no integer."""
-    if set(map(type, values)) <= _WHOLE:
+    if set(map(type, values)) <= {int, NoneType}:
         try:
             found = pl.Series(values, dtype=pl.Int64)
         except (OverflowError, TypeError, pl.exceptions.PolarsError):
@@ -106,16 +98,15 @@ def integers(values: Sequence[Any]) -> pl.Series:
 
 def numbers(values: Sequence[Any]) -> pl.Series:
     """Each value as a Float64, null where it is no finite number."""
-    if set(map(type, values)) <= _FLOAT:
-        return pl.Series(values, dtype=pl.Float64).fill_nan(None).replace([math.inf, -math.inf], None)
-    return pl.Series([number(value) for value in values], dtype=pl.Float64)
+    are_plain = set(map(type, values)) <= {float, NoneType}
+    found = pl.Series(values if are_plain else [number(value) for value in values], dtype=pl.Float64)
+    return found.set(found.is_finite().not_(), None)
 
 
 def texts(values: Sequence[Any]) -> pl.Series:
     """Each value as a string, null where it is no text."""
-    if set(map(type, values)) <= _TEXT:
-        return pl.Series(values, dtype=pl.String)
-    return pl.Series([text(value) for value in values], dtype=pl.String)
+    are_plain = set(map(type, values)) <= {str, NoneType}
+    return pl.Series(values if are_plain else [text(value) for value in values], dtype=pl.String)
 
 
 def number(value: Any) -> float | None:
