@@ -7,21 +7,12 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
+from tracelens.collectors.torch import sidecar
 from tracelens.collectors.torch.distributed import describe_rank, distributed, place_of, rank_of, with_group_ranks
 from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvents
 from tracelens.collectors.torch.raw_tables import devices, raw_tables
 from tracelens.collectors.torch.reading import read_documents
 from tracelens.collectors.torch.running import run
-from tracelens.collectors.torch.sidecar import (
-    describe_layers,
-    exact_paths,
-    is_sidecar,
-    mark_rank,
-    read_sidecar,
-    refuse_sidecar,
-    sidecar_of,
-    step_times,
-)
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.collectors.torch.values import integer
@@ -66,7 +57,7 @@ _REASONS = {
 
 def sniff(path: Path, head: bytes) -> bool:
     """Whether the content could be a Chrome trace: JSON, plain or gzip."""
-    return not is_sidecar(path) and _JSON_START.match(unzipped(head)) is not None
+    return not sidecar.is_sidecar(path) and _JSON_START.match(unzipped(head)) is not None
 
 
 def read(path: Path, folder: Path | None = None) -> list[Capture]:
@@ -85,7 +76,7 @@ def trace_files(path: Path) -> list[Path]:
     """The trace files of a path: the file itself, or those in a directory of ranks. Raises SourceError for none."""
     if not path.is_dir():
         return [path]
-    files = sorted(p for p in path.iterdir() if p.name.endswith((".json", ".json.gz")) and not is_sidecar(p))
+    files = sorted(p for p in path.iterdir() if p.name.endswith((".json", ".json.gz")) and not sidecar.is_sidecar(p))
     if not files:
         raise SourceError(
             f"{path}: expected a directory of .json or .json.gz traces, found none; name the trace files themselves"
@@ -105,7 +96,7 @@ def begins_as_trace(path: Path) -> bool:
 
 
 def _read_file(path: Path, folder: Path | None, parts: Iterator[int]) -> list[Capture]:
-    refuse_sidecar(path)
+    sidecar.refuse_sidecar(path)
     diagnostics = Diagnostics()
     source = ByteSource(path, diagnostics)
     captures: list[Capture] = []
@@ -163,13 +154,13 @@ def _capture(
     raw["devices"] = devices(facts.get("deviceProperties"), raw.get("kernels"), diagnostics)
     if "collectives" in raw:
         raw["collectives"] = with_group_ranks(raw["collectives"], facts)
-    beside = read_sidecar(path, diagnostics)
+    beside = sidecar.read_sidecar(path, diagnostics)
     if "spans" in raw:
-        raw["spans"] = exact_paths(raw["spans"], beside, diagnostics)
+        raw["spans"] = sidecar.exact_paths(raw["spans"], beside, diagnostics)
     starts = [frame["start_ns"].min() for frame in raw.values() if "start_ns" in frame.columns]
     tables = assemble(raw, diagnostics, store)
     if "layers" in tables:
-        tables["layers"] = describe_layers(tables["layers"], beside)
+        tables["layers"] = sidecar.describe_layers(tables["layers"], beside)
     if not read.complete:
         diagnostics.add("loss", "trace_cut", "the file ends before the trace does; whole events before that were kept")
     rank, origin = rank_of(path, facts)
@@ -187,7 +178,7 @@ def _capture(
         time_precision_ns=1 if read.has_fractions else 1000,
         complete=read.complete,
         settings={key: facts[key] for key in _SETTINGS if isinstance(facts.get(key), int)}
-        | {"reader": read.path, **step_times(beside)}
+        | {"reader": read.path, **sidecar.step_times(beside)}
         | ({} if n_ranks is None else {WORLD_SIZE: n_ranks}),
         reasons={
             name: _REASONS.get(name, "a torch trace does not hold it")
@@ -197,7 +188,7 @@ def _capture(
         diagnostics=diagnostics,
         stored=stored,
     )
-    mark_rank(capture, beside)
+    sidecar.mark_rank(capture, beside)
     capture.tables["ranks"] = describe_rank(capture, path.name, facts, beside)
     capture.place = place_of(path, facts)
     return capture
@@ -231,7 +222,7 @@ COLLECTOR = Collector(
     reads_stdin=True,
     files_of=trace_files,
     begins_as_one=begins_as_trace,
-    beside=lambda path: [sidecar_of(path)],
+    beside=lambda path: [sidecar.sidecar_of(path)],
     read_several=read_several,
     run=run,
     endings=(".json", ".gz", ".zst", ".pt.trace", ".trace"),

@@ -67,95 +67,62 @@ class Column:
     axis: int = 0
 
 
+# fmt: off
 _TIMES = (Column("start_ns", TAKE, "ts"), Column("duration_ns", TAKE, "dur"))
 _THREAD = (Column("process_id", TAKE, "pid"), Column("thread_id", TAKE, "tid"))
 _WORK = (
-    Column("name", NAME, "name"),
-    Column("device_id", TAKE, "device", "pid"),
-    Column("stream_id", TAKE, "stream", "tid"),
-    Column("context_id", TAKE, "context"),
-    Column("correlation_id", TAKE, "correlation"),
-    Column("graph_node_id", TAKE, "graph node id"),
+    Column("name", NAME, "name"), Column("device_id", TAKE, "device", "pid"),
+    Column("stream_id", TAKE, "stream", "tid"), Column("context_id", TAKE, "context"),
+    Column("correlation_id", TAKE, "correlation"), Column("graph_node_id", TAKE, "graph node id"),
 )
 _SHAPE = tuple(Column(f"{key}_{'xyz'[axis]}", TAKE, key, axis=axis) for key in ("grid", "block") for axis in range(3))
 _SIZED = (*_WORK, Column("size_bytes", TAKE, "bytes"), *_TIMES)
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "spans": (
-        Column("name", NAME, "name"),
-        *_THREAD,
-        Column("category", WORD, "cat"),
-        Column("external_id", TAKE, "External id", "external id"),
-        Column("sequence_number", TAKE, "Sequence number"),
+        Column("name", NAME, "name"), *_THREAD, Column("category", WORD, "cat"),
+        Column("external_id", TAKE, "External id", "external id"), Column("sequence_number", TAKE, "Sequence number"),
         Column("forward_thread_id", TAKE, "Fwd thread id"),
-        Column("python_id", TAKE, "Python id"),
-        Column("python_parent_id", TAKE, "Python parent id"),
-        Column("backend", WORD, "kernel_backend"),
-        Column("input_shapes", SHAPE, "Input Dims", "Input dims"),
-        Column("input_dtypes", SHAPE, "Input type"),
-        Column("input_strides", SHAPE, "Input Strides"),
-        Column("concrete_inputs", SHAPE, "Concrete Inputs"),
-        *_TIMES,
+        Column("python_id", TAKE, "Python id"), Column("python_parent_id", TAKE, "Python parent id"),
+        Column("backend", WORD, "kernel_backend"), Column("input_shapes", SHAPE, "Input Dims", "Input dims"),
+        Column("input_dtypes", SHAPE, "Input type"), Column("input_strides", SHAPE, "Input Strides"),
+        Column("concrete_inputs", SHAPE, "Concrete Inputs"), *_TIMES,
     ),
     "api_calls": (
-        Column("raw_api", NAME, "name"),
-        *_THREAD,
-        Column("category", WORD, "cat"),
-        Column("correlation_id", TAKE, "correlation"),
-        Column("kernel", WORD, "kernel"),
-        *_SHAPE,
-        *_TIMES,
+        Column("raw_api", NAME, "name"), *_THREAD, Column("category", WORD, "cat"),
+        Column("correlation_id", TAKE, "correlation"), Column("kernel", WORD, "kernel"), *_SHAPE, *_TIMES,
     ),
     "kernels": (
-        *_WORK,
-        *_SHAPE,
-        Column("registers_per_thread", TAKE, "registers per thread"),
-        Column("shared_bytes", TAKE, "shared memory"),
-        Column("grid_blocks_per_sm", TAKE, "blocks per SM"),
-        Column("grid_warps_per_sm", TAKE, "warps per SM"),
-        Column("occupancy_percent", TAKE, "est. achieved occupancy %"),
-        Column("collective", WORD, "Collective name"),
+        *_WORK, *_SHAPE,
+        Column("registers_per_thread", TAKE, "registers per thread"), Column("shared_bytes", TAKE, "shared memory"),
+        Column("grid_blocks_per_sm", TAKE, "blocks per SM"), Column("grid_warps_per_sm", TAKE, "warps per SM"),
+        Column("occupancy_percent", TAKE, "est. achieved occupancy %"), Column("collective", WORD, "Collective name"),
         Column("group", WORD, "Process Group Description", "Process Group Name"),
-        Column("group_id", WORD, "Process Group Name"),
-        Column("group_size", TAKE, "Group size"),
-        Column("group_ranks", WORD, "Process Group Ranks"),
-        Column("sequence", TAKE, "Seq"),
-        Column("in_split", WORD, "In split size"),
-        Column("out_split", WORD, "Out split size"),
-        Column("peer", TAKE, "Dst Rank", "Src Rank"),
-        Column("dtype", WORD, "dtype"),
-        Column("in_elements", TAKE, "In msg nelems"),
-        Column("out_elements", TAKE, "Out msg nelems"),
-        *_TIMES,
+        Column("group_id", WORD, "Process Group Name"), Column("group_size", TAKE, "Group size"),
+        Column("group_ranks", WORD, "Process Group Ranks"), Column("sequence", TAKE, "Seq"),
+        Column("in_split", WORD, "In split size"), Column("out_split", WORD, "Out split size"),
+        Column("peer", TAKE, "Dst Rank", "Src Rank"), Column("dtype", WORD, "dtype"),
+        Column("in_elements", TAKE, "In msg nelems"), Column("out_elements", TAKE, "Out msg nelems"), *_TIMES,
     ),
     "memcpys": _SIZED,
     "memsets": _SIZED,
     "synchronizations": (
-        *_WORK,
-        Column("what", WORD, "cuda_sync_kind", "name"),
-        Column("waited_stream_id", TAKE, "wait_on_stream"),
-        Column("waited_correlation_id", TAKE, "wait_on_cuda_event_record_corr_id"),
-        *_TIMES,
+        *_WORK, Column("what", WORD, "cuda_sync_kind", "name"), Column("waited_stream_id", TAKE, "wait_on_stream"),
+        Column("waited_correlation_id", TAKE, "wait_on_cuda_event_record_corr_id"), *_TIMES,
     ),
     "allocations": (
-        *_THREAD,
-        Column("address", TAKE, "Addr"),
-        Column("size_bytes", TAKE, "Bytes"),
-        Column("allocated_bytes", TAKE, "Total Allocated"),
-        Column("reserved_bytes", TAKE, "Total Reserved"),
-        Column("device_id", UNLESS_ZERO, "Device Id", "Device Type"),
-        Column("start_ns", TAKE, "ts"),
+        *_THREAD, Column("address", TAKE, "Addr"), Column("size_bytes", TAKE, "Bytes"),
+        Column("allocated_bytes", TAKE, "Total Allocated"), Column("reserved_bytes", TAKE, "Total Reserved"),
+        Column("device_id", UNLESS_ZERO, "Device Id", "Device Type"), Column("start_ns", TAKE, "ts"),
     ),
     "counters": (
-        Column("name", NAME, "name"),
-        Column("value", TAKE, "value"),
-        Column("kernel", WORD, "kernel"),
-        Column("device_id", TAKE, "device"),
-        *_TIMES,
+        Column("name", NAME, "name"), Column("value", TAKE, "value"), Column("kernel", WORD, "kernel"),
+        Column("device_id", TAKE, "device"), *_TIMES,
     ),
     # Events that no table holds: they are counted.
     "unplaced": (Column("phase", WORD, "ph"), Column("category", WORD, "cat")),
 }
+# fmt: on
 NAMES = tuple(TABLES)
 ALLOCATIONS, COUNTERS, UNPLACED = (NAMES.index(name) for name in ("allocations", "counters", "unplaced"))
 

@@ -32,17 +32,11 @@ HOOK = "set_kernel_post_grad_provenance_tracing"
 HOMES = ("torch._inductor.debug", "torch._inductor.utils")
 """Modules that define the hook: debug from torch 2.9 on, utils in 2.8."""
 USERS = tuple(
-    f"torch._inductor.{name}"
-    for name in (
-        "codegen.cpp",
-        "codegen.triton",
-        "codegen.simd",
-        "codegen.wrapper",
-        "codegen.cpp_wrapper_cpu",
-        "ir",
+    f"torch._inductor.{name}" for name in (
+        "codegen.cpp", "codegen.triton", "codegen.simd", "codegen.wrapper", "codegen.cpp_wrapper_cpu", "ir",
         "scheduler",
     )
-)
+)  # fmt: skip
 """Modules that may import the hook by name, depending on the version."""
 ANNOTATION = "## Call CompiledFxGraph"
 """The annotation of each run of a graph in a trace, from torch 2.9 on."""
