@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracelens.derive.events import ancestry, ancestry_fast
+from tracelens.derive.events import ancestry
 from tracelens.native import LIBRARY
 
 pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the native library was not compiled")
@@ -28,7 +28,7 @@ def doubled(name: str) -> Callable[..., Any]:
 
     def slow(*columns: pl.Series) -> Any:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ancestry_fast, "LIBRARY", None)
+            patch.setattr(ancestry, "LIBRARY", None)
             return getattr(ancestry, name)(*columns)
 
     return slow
@@ -61,15 +61,15 @@ def test_above(rows: list[tuple[int, bool, int]], asked: list[int | None]) -> No
 @pytest.mark.parametrize("parents", [[1, None], [None, 1], [None, 5], [None, -1]])
 def test_what_is_no_row_before_the_child_is_left_to_the_slow_way(parents: list[int | None]) -> None:
     parent = pl.Series(parents, dtype=pl.Int64)
-    assert ancestry_fast.flagged_row(parent, pl.Series([True, False]), outermost=False) is None
-    assert ancestry_fast.sum_within(parent, pl.Series([1, 2])) is None
+    assert ancestry._in_c(0, parent, pl.Series([True, False])) is None
+    assert ancestry._in_c(3, parent, pl.Series([1, 2])) is None
 
 
 def test_the_fast_way_is_gone_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     parent, flags = pl.Series([None, 0, 1], dtype=pl.Int64), pl.Series([True, False, False])
-    monkeypatch.setattr(ancestry_fast, "flagged_row", lambda *_, **__: pl.Series([7, 7, 7]))
+    monkeypatch.setattr(ancestry, "_in_c", lambda *_: pl.Series([7, 7, 7]))
     assert ancestry.nearest_row(parent, flags).to_list() == [7, 7, 7]
-    monkeypatch.setattr(ancestry_fast, "flagged_row", lambda *_, **__: None)
+    monkeypatch.setattr(ancestry, "_in_c", lambda *_: None)
     assert ancestry.nearest_row(parent, flags).to_list() == [0, 0, 0]
 
 

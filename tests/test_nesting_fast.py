@@ -13,7 +13,7 @@ from tracelens.collectors.torch.raw_tables import raw_tables
 from tracelens.collectors.torch.reading import read_plainly
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
-from tracelens.derive.events.nesting_fast import nest_fast
+from tracelens.derive.events.nesting import nest_fast
 from tracelens.derive.events.nesting_walk import TOLERANCE_NS, nest_in_python
 from tracelens.native import LIBRARY
 from tracelens.trace.capture import Diagnostics
@@ -28,7 +28,6 @@ _INTERVALS = st.lists(st.tuples(st.integers(0, 1), st.integers(-1, 1), _TIMES, _
 
 def same(spans: pl.DataFrame, calls: pl.DataFrame) -> None:
     expected, found = nest_in_python(spans, calls), nest_fast(spans, calls)
-    assert found is not None
     for name in ("parent", "depth", "self_ns", "call_span"):
         assert list(getattr(found, name)) == list(getattr(expected, name)), name
     assert (found.n_overlaps, found.n_unreturned) == (expected.n_overlaps, expected.n_unreturned)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 import polars as pl
@@ -26,6 +26,7 @@ PLAN_VERSION = 1
 FORMAT = "tracelens compile plan"
 Choice: TypeAlias = Literal["eager", "compiled"]
 Paths: TypeAlias = Literal["attribute", "instance"]
+_P = TypeVar("_P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +52,9 @@ class Plan:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Plan:
         """The plan in a file. Raises SourceError when it is none, SchemaError when a newer version wrote it."""
-        file = Path(path)
-        try:
-            data: Any = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise SourceError(
-                f"{file}: expected a compile plan as JSON, found none that can be read ({error}); make one with "
-                "tracelens plan BASE OTHER --out plan.json"
-            ) from error
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise SourceError(
-                f"{file}: expected the format {FORMAT!r}, found other JSON; make one with tracelens plan BASE OTHER"
-            )
-        version = data.get("plan_version")
-        if type(version) is int and version > PLAN_VERSION:
-            raise SchemaError(
-                f"{file}: plan version {version}, this tracelens reads up to {PLAN_VERSION}; "
-                "upgrade with pip install -U tracelens-toolkit"
-            )
-        try:
-            return msgspec.convert(data, cls)
-        except msgspec.ValidationError as error:
-            raise SourceError(
-                f"{file}: {error}; compile and disable are lists of module paths, layers say eager or compiled for "
-                "each path, paths is attribute or instance; make the plan again"
-            ) from error
+        how = "compile and disable are lists of module paths, layers say eager or compiled for each path, paths is "
+        how += "attribute or instance; make one with tracelens plan BASE OTHER --out plan.json"
+        return read_plan(path, cls, FORMAT, how)
 
     def to_json(self) -> str:
         """The plan as the text of a file."""
@@ -84,6 +63,33 @@ class Plan:
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the plan as JSON. Raises SourceError when the file cannot be written."""
         write_text(self.to_json(), Path(path))
+
+
+def read_plan(path: str | os.PathLike[str], kind: type[_P], name: str, how: str) -> _P:
+    """The plan of a kind in a file; `name` is its format, and errors end with `how` to get one.
+
+    Raises SourceError when it is none, SchemaError when a newer version wrote it.
+    """
+    file, word = Path(path), name.removeprefix("tracelens ")
+    make = how.rpartition("; ")[2]
+    try:
+        data: Any = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise SourceError(
+            f"{file}: expected a {word} as JSON, found none that can be read ({error}); {make}"
+        ) from error
+    if not isinstance(data, dict) or data.get("format") != name:
+        raise SourceError(f"{file}: expected the format {name!r}, found other JSON; {make}")
+    version = data.get("plan_version")
+    if type(version) is int and version > PLAN_VERSION:
+        raise SchemaError(
+            f"{file}: plan version {version}, this tracelens reads up to {PLAN_VERSION}; "
+            "upgrade with pip install -U tracelens-toolkit"
+        )
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        raise SourceError(f"{file}: {error}; {how}") from error
 
 
 def make_plan(

@@ -1,5 +1,6 @@
 """A model rewritten to make exactly the calls of a plan."""
 
+import itertools
 import operator
 import os
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from tracelens.derive.calls.libraries import TORCH
 from tracelens.errors import ToolError, UsageError, first_line
 from tracelens.plan import load_torch
 
+_ANEW = "make it anew with tracelens advise"
 _COVERS = {function.name: function.pattern for function in TORCH}
 _LIMITS = {True: 1e-3, False: 1e-5}
 """Largest difference of outputs, relative to the largest output: with TF32, and without."""
@@ -37,22 +39,15 @@ def apply_calls(
             f"the plan was made without the model's exported graph (of {chosen.source}), so what reads what is a guess "
             "or names no node; capture it with tracelens collect torch --graph, and make the plan again"
         )
-    given = (
-        _given(torch, model, chosen)
-        if inputs is None
-        else tuple(inputs)
-        if isinstance(inputs, (tuple, list))
-        else (inputs,)
-    )
+    given = tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)
+    given = _given(torch, model, chosen) if inputs is None else given
     with torch.no_grad():
         program = torch.export.export(model, given).run_decompositions({})
         try:
             made = _Rewriting(torch, program, chosen).made()
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             said = f"{type(error).__name__}: {first_line(error)}"
-            raise UsageError(
-                f"the plan does not fit the model's graph ({said}): make it anew with tracelens advise"
-            ) from error
+            raise UsageError(f"the plan does not fit the model's graph ({said}): {_ANEW}") from error
         _check(torch, (model, made), given, tolerance)
     return made
 
@@ -99,16 +94,13 @@ class _Rewriting:
         self.functions = realisations()
         self.nodes = {node.name: node for node in program.graph.nodes}
         self.have: dict[tuple[str, str], Any] = {}
-        self.n_kept = 0
+        self.numbers = itertools.count()
         constants = {**program.state_dict, **program.constants}
         specs = program.graph_signature.input_specs
         self.kept = {spec.arg.name: constants[spec.target] for spec in specs if spec.target is not None}
         missing = {name for call in plan.calls for name in call.nodes} - set(self.nodes)
         if missing:
-            raise UsageError(
-                f"the plan names {min(missing)}, which the model's graph does not have: "
-                "make it anew with tracelens advise"
-            )
+            raise UsageError(f"the plan names {min(missing)}, which the model's graph does not have: {_ANEW}")
 
     def made(self) -> Any:
         """The module, once all calls are in its graph."""
@@ -139,13 +131,12 @@ class _Rewriting:
         elif node.target is operator.getitem:  # the first result of an operator stands for the operator
             made = self._any(node.args[0].name, layout)
         else:
-            raise UsageError(f"the plan computes no {name}: make it anew with tracelens advise")
+            raise UsageError(f"the plan computes no {name}: {_ANEW}")
         self.have[name, layout] = made
         return made
 
     def _keep(self, tensor: Any) -> Any:
-        name = f"kept{self.n_kept}"
-        self.n_kept += 1
+        name = f"kept{next(self.numbers)}"
         self.root.register_buffer(name, tensor.detach())
         return self.graph.get_attr(name)
 
@@ -162,10 +153,9 @@ class _Rewriting:
             return self._any(first, read.get(first, "NCHW"))
 
         arguments = self.torch.fx.node.map_arg(tuple(node.args), argument)
-        if call.function == NORM:
-            return self.graph.call_function(self.functions[NORM], arguments)
-        if call.function in ("relu_", "add_"):
-            return self.graph.call_function(self.functions[call.function], arguments[: 1 + (call.function == "add_")])
+        if call.function in (NORM, "relu_", "add_"):
+            n_taken = {"relu_": 1, "add_": 2}.get(call.function)
+            return self.graph.call_function(self.functions[call.function], arguments[:n_taken])
         made = self.graph.call_function(node.target, arguments, dict(node.kwargs))
         value = node.meta.get("val")
         return self.graph.call_function(operator.getitem, (made, 0)) if isinstance(value, (tuple, list)) else made
@@ -186,10 +176,8 @@ class _Rewriting:
         if bias is None and call.function not in ("conv", LINEAR):
             bias = self.torch.zeros(weight.shape[0], dtype=weight.dtype, device=weight.device)
         kept = [self._keep(laid_out(weight, call.layouts[0])), None if bias is None else self._keep(bias)]
-        return self.graph.call_function(
-            self.functions[call.function.removesuffix("_bn") if call.function != "conv_bn" else "conv_bn"],
-            (x, *kept, *others, *values[3:]),
-        )
+        function = self.functions.get(call.function) or self.functions[call.function.removesuffix("_bn")]
+        return self.graph.call_function(function, (x, *kept, *others, *values[3:]))
 
 
 def _name(node: Any) -> str:
@@ -198,9 +186,6 @@ def _name(node: Any) -> str:
 
 def _with_defaults(node: Any) -> list[Any]:
     """The arguments of a call, with those that were left out."""
-    schema = node.target._schema.arguments  # noqa: SLF001 - how torch tells an operator's arguments
-    values = list(node.args)
-    return values + [
-        node.kwargs.get(own.name, own.default_value if own.has_default_value() else None)
-        for own in schema[len(values) :]
-    ]
+    left = node.target._schema.arguments[len(node.args) :]  # noqa: SLF001 - how torch tells an operator's arguments
+    defaults = {own.name: own.default_value if own.has_default_value() else None for own in left}
+    return [*node.args, *(node.kwargs.get(name, value) for name, value in defaults.items())]

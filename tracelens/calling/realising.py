@@ -47,21 +47,17 @@ def realisations() -> dict[str, Realised]:
     def linear_relu(x: Any, w: Any, b: Any, *_: Any) -> Any:
         return torch._addmm_activation(b, x, w.t())  # noqa: SLF001 - the only door to this epilogue
 
-    return {
-        "conv": conv, "conv_bias": conv, "conv_bn": conv, "conv_relu": conv_relu, "conv_add_relu": conv_add_relu,
-        "conv_as_gemm": gemm, "conv_as_gemm_relu": gemm_relu, "linear": torch.nn.functional.linear,
-        "linear_relu": linear_relu, "relu": torch.relu, "relu_": torch.relu_, "add": torch.add,
-        "add_": torch.Tensor.add_, "batch_norm": _batch_norm(torch), "max_pool2d": torch.max_pool2d,
-        "relu6": torch.nn.functional.relu6,
-    }  # fmt: skip
-
-
-def _batch_norm(torch: Any) -> Realised:
     def batch_norm(x: Any, *norm_and_how: Any) -> Any:
         *norm, momentum, epsilon = norm_and_how
         return torch.batch_norm(x, *norm, False, momentum, epsilon, True)
 
-    return batch_norm
+    return {
+        "conv": conv, "conv_bias": conv, "conv_bn": conv, "conv_relu": conv_relu, "conv_add_relu": conv_add_relu,
+        "conv_as_gemm": gemm, "conv_as_gemm_relu": gemm_relu, "linear": torch.nn.functional.linear,
+        "linear_relu": linear_relu, "relu": torch.relu, "relu_": torch.relu_, "add": torch.add,
+        "add_": torch.Tensor.add_, "batch_norm": batch_norm, "max_pool2d": torch.max_pool2d,
+        "relu6": torch.nn.functional.relu6,
+    }  # fmt: skip
 
 
 def laid_out(tensor: Any, layout: str) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from tracelens.calling.realising import laid_out, realisations
+from tracelens.errors import first_line
 from tracelens.plan import load_torch
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
@@ -38,24 +39,17 @@ def time_calls(
     rows = []
     with torch.no_grad():
         for candidate in candidates:
-            row = {key: candidate[key] for key in ("function", "call", "dtype", "layout")}
+            row: dict[str, Any] = {key: candidate[key] for key in ("function", "call", "dtype", "layout")}
+            row |= {"n_calls": 0, "device": name}
             try:
                 call = _prepared(torch, candidate, device)
                 for _ in range(warmup):
                     call()
-                times = timer(call, n_calls)
-                low, median, high = (round(t) for t in _quartiles(times))
-                found: dict[str, Any] = {
-                    "n_calls": n_calls,
-                    "median_ns": median,
-                    "q1_ns": low,
-                    "q3_ns": high,
-                    "problem": None,
-                }
+                low, median, high = _quartiles(timer(call, n_calls))
+                row |= {"n_calls": n_calls, "median_ns": median, "q1_ns": low, "q3_ns": high}
             except (RuntimeError, KeyError, NotImplementedError) as error:
-                said = f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
-                found = {"n_calls": 0, "median_ns": None, "q1_ns": None, "q3_ns": None, "problem": said}
-            rows.append(row | found | {"device": name})
+                row["problem"] = f"{type(error).__name__}: {first_line(error)[:200]}"
+            rows.append(row)
     frame = pl.DataFrame(rows, schema=TABLES["call_costs"].without("rank").schema)
     capture = Capture(
         kind=KIND,
@@ -69,11 +63,9 @@ def time_calls(
     return combine([capture])
 
 
-def _quartiles(times: list[float]) -> tuple[float, float, float]:
-    if len(times) < 2:
-        return times[0], times[0], times[0]
-    low, median, high = statistics.quantiles(times, n=4)
-    return max(low, 0.0), max(median, 0.0), max(high, 0.0)
+def _quartiles(times: list[float]) -> list[int]:
+    found = statistics.quantiles(times, n=4) if len(times) > 1 else times * 3
+    return [round(max(one, 0.0)) for one in found]
 
 
 def _clock(call: Callable[[], Any], n: int) -> list[float]:

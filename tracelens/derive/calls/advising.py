@@ -45,8 +45,8 @@ class Advice:
     @property
     def host_now(self) -> float:
         """Time that the calls of a step as it ran take the host at least, where launches limit the trace; else 0."""
-        judged = [node for part in self.parts if part.is_judged for node in part.part.nodes]
-        return self.launch_ns * sum(bool(node.device_ns) for node in judged)
+        nodes = (node for part in self.parts if part.is_judged for node in part.part.nodes)
+        return self.launch_ns * sum(bool(node.device_ns) for node in nodes)
 
     @property
     def host_then(self) -> float:
@@ -78,8 +78,12 @@ def advise_rank(trace: Trace, rank: int, others: Sequence[Trace] = (), *, z3: bo
     search = Search(costs, Z3Solver() if uses_z3 else enumerate_layouts)
     began = time.perf_counter()
     parts, each = advise_calls(calls, search), launch_ns(trace, rank)
-    if _host_ns(parts, each) > _device_ns(parts):
-        parts = _with_launches(parts, calls, search, each)
+    if (longest := _longest_ns(parts, each)) > sum(call.cost.ns for part in parts for call in part.calls):
+        # A sequence takes the longer of its launches and its kernels, which is no sum over calls, so what is found is
+        # a bound: none takes less than half of the least sum of both, nor less than the least kernel time.
+        other = advise_calls(calls, replace(search, launch_ns=each, _found={}))
+        search.statistics.is_bound = True
+        parts = other if _longest_ns(other, each) < longest else parts
     seconds = time.perf_counter() - began
     return Advice(calls, parts, search, "z3" if uses_z3 else "enumeration", seconds, each)
 
@@ -100,23 +104,13 @@ def launch_ns(trace: Trace, rank: int) -> float:
     return float(both.select((begin - pl.col("called_ns")).median().fill_null(0)).item())
 
 
-def _device_ns(parts: Sequence[Advised]) -> float:
-    return sum(call.cost.ns for part in parts for call in part.calls)
-
-
 def _host_ns(parts: Sequence[Advised], each: float) -> float:
     return each * sum(call.cost.ns > 0 for part in parts for call in part.calls)
 
 
-def _with_launches(parts: list[Advised], calls: Calls, search: Search, each: float) -> list[Advised]:
-    """The given calls, of least kernel time, or those of least launches and kernels in sum: what takes less.
-
-    A sequence takes the longer of its launches and its kernels, which is no sum over calls, so what is found is a
-    bound: no sequence takes less than half of the least sum, nor less than the least kernel time.
-    """
-    other = advise_calls(calls, replace(search, launch_ns=each, _found={}))
-    search.statistics.is_bound = True
-    return min(parts, other, key=lambda found: max(_host_ns(found, each), _device_ns(found)))
+def _longest_ns(parts: Sequence[Advised], each: float) -> float:
+    """The longer of the launches and the kernels of the calls."""
+    return max(_host_ns(parts, each), sum(call.cost.ns for part in parts for call in part.calls))
 
 
 def candidates_of(advice: Advice) -> list[dict[str, str]]:
@@ -132,12 +126,9 @@ def candidates_of(advice: Advice) -> list[dict[str, str]]:
             for layout in LAYOUTS if len(read[0].shape) == 4 else LAYOUTS[:1]:
                 places = places_of(match.nodes, read, (layout,) * len(read))
                 row = costs.candidate(match.function, match.nodes, layout)
-                is_new = row is not None and repr(row) not in found
-                if (
-                    row is not None
-                    and is_new
-                    and enumerate_layouts(match.function.constraints, places | {"view": places["in0"]})
-                ):
+                if row is None or repr(row) in found:
+                    continue
+                if enumerate_layouts(match.function.constraints, places | {"view": places["in0"]}):
                     found[repr(row)] = row
     for node in (n for part in parts for n in part.part.given if len(n.shape) == 4):
         for layout in LAYOUTS:

@@ -51,9 +51,8 @@ class Costs:
         """The cost of a call that covers the nodes; null where nothing is known of it."""
         first = nodes[0]
         if function is OTHER or first.op in VIEWS:
-            return (
-                None if first.device_ns is None else Cost(first.device_ns, first.device_ns, first.device_ns, MEASURED)
-            )
+            ns = first.device_ns
+            return None if ns is None else Cost(ns, ns, ns, MEASURED)
         asked = (function.name, first.call, first.weight)
         if asked not in self._keys:
             self._keys[asked] = (_key(function, first), bench_call(function, nodes))
@@ -75,8 +74,7 @@ class Costs:
                 found[_function_of(node), node.call, node.dtype, node.layout].append(node)
         for key, own in found.items():
             times = [node.device_ns or 0.0 for node in own]
-            moved = sum(node.transform_ns for node in own) / len(own)
-            mean = sum(times) / len(times)
+            moved, mean = (sum(ns) / len(own) for ns in ((node.transform_ns for node in own), times))
             low, high = (mean, mean) if evidence == MEASURED else (min(times), max(times))
             self._known.setdefault(key, Cost(mean, low, high, evidence, moved))
 

@@ -72,7 +72,7 @@ class _Match:
     inputs: tuple[str, ...]
 
 
-_Numbered: TypeAlias = tuple[tuple[int, ...], tuple[int, ...], Call]
+_Found: TypeAlias = tuple[float, list[Call]] | None
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class Search:
     statistics: Statistics = field(default_factory=Statistics)
     launch_ns: float = 0.0
     _legal: dict[object, list[str]] = field(default_factory=dict)
-    _found: dict[object, tuple[float, list[_Numbered]] | None] = field(default_factory=dict)
+    _found: dict[object, tuple[list[str], _Found]] = field(default_factory=dict)
 
     def matches(self, part: Part) -> list[_Match]:
         """The places where functions fit the operators of a sub-graph, whatever it costs."""
@@ -104,7 +104,7 @@ class Search:
         inside = {node.name for node in part.nodes} | {node.name for node in part.given}
         return [replace(m, inputs=tuple(name for name in m.inputs if name in inside)) for m in found]
 
-    def best(self, part: Part, given: Have, wanted: str) -> tuple[float, list[Call]] | None:
+    def best(self, part: Part, given: Have, wanted: str) -> _Found:
         """The cheapest calls that compute the part of tensors in the given layouts; None where there are none.
 
         What is wanted of it has the layout `wanted` then. None also after MOST_STATES states (`statistics.is_bound`).
@@ -118,21 +118,17 @@ class Search:
             frozenset((index[name], layout) for name, layout in given), wanted,
         )  # fmt: skip
         if signature not in self._found:
-            made = self._best_first(part, given, wanted)
-            self._found[signature] = made and (
-                made[0],
-                [(tuple(index[n] for n in c.nodes), tuple(index[n] for n in c.inputs), c) for c in made[1]],
-            )
-        known = self._found[signature]
-        return known and (
-            known[0],
-            [
-                replace(call, nodes=tuple(names[n] for n in nodes), inputs=tuple(names[n] for n in inputs))
-                for nodes, inputs, call in known[1]
-            ],
-        )
+            self._found[signature] = names, self._best_first(part, given, wanted)
+        their_names, found = self._found[signature]
+        if found is None:
+            return None
+        own = dict(zip(their_names, names, strict=True))
+        return found[0], [
+            replace(call, nodes=tuple(own[n] for n in call.nodes), inputs=tuple(own[n] for n in call.inputs))
+            for call in found[1]
+        ]
 
-    def _best_first(self, part: Part, given: Have, wanted: str) -> tuple[float, list[Call]] | None:
+    def _best_first(self, part: Part, given: Have, wanted: str) -> _Found:
         self.statistics.n_parts += 1
         nodes = {node.name: node for node in (*part.given, *part.nodes)}
         matches = self.matches(part)
@@ -197,12 +193,10 @@ class Search:
                 cost = self.costs.of(match.function, match.nodes, layouts[0] if layouts else NCHW)
                 if cost is None:
                     continue
+                function, last = match.function, match.nodes[-1]
+                names = tuple(node.name for node in match.nodes)
                 for out in self._legal_layouts(part, nodes, match, layouts, covered):
-                    last = match.nodes[-1]
-                    names = tuple(node.name for node in match.nodes)
-                    call = Call(
-                        match.function.name, names, match.inputs, layouts, out, match.function.realisation, cost
-                    )
+                    call = Call(function.name, names, match.inputs, layouts, out, function.realisation, cost)
                     yield call, frozenset({(last.name, NCHW if _is_flat(last) else out)})
         for name, layout in have:
             other = NHWC if layout == NCHW else NCHW
@@ -214,7 +208,10 @@ class Search:
     def _legal_layouts(
         self, part: Part, nodes: dict[str, Node], match: _Match, layouts: Sequence[str], covered: frozenset[str]
     ) -> list[str]:
-        """Layouts that the call may give, as the solver says; each question is asked once."""
+        """Layouts that the call may give, as the solver says; each question is asked once.
+
+        In0 may be live or fixed and have a view, and one of its views may be live.
+        """
         first = match.inputs[0] if match.inputs else ""
         after = covered | {node.name for node in match.nodes}
         views = [n.name for n in part.nodes if n.alias_of == first and n.name in covered]
@@ -222,21 +219,10 @@ class Search:
         views += [of_view] if of_view in nodes else []
         given = {node.name for node in part.given if node.op in GIVEN}
         fixed = first in given or of_view in given or (of_view != "" and of_view not in nodes)
-        use = (_is_live(first, part, after), fixed, bool(views), any(_is_live(v, part, after) for v in views))
-        about = (match.nodes[0].call, match.nodes[-1].shape, *(nodes[n].shape for n in match.inputs))
-        key = (match.function.name, about, tuple(layouts), use)
-        if key not in self._legal:
-            self._legal[key] = self._solved(match, [nodes[n] for n in match.inputs], layouts, use)
-        return self._legal[key]
-
-    def _solved(
-        self, match: _Match, inputs: Sequence[Node], layouts: Sequence[str], use: tuple[bool, bool, bool, bool]
-    ) -> list[str]:
-        """The solver's answer; `use`: whether in0 is live or fixed, has a view, and whether one of these is live."""
-        places = places_of(match.nodes, inputs, layouts)
-        live, fixed, has_views, is_view_live = use
-        places["in0"] = replace(places["in0"], live=live, fixed=fixed, aliases=(_VIEW,) * has_views)
-        places[_VIEW] = Facts((1, 1, 1, 1), (1, 1, 1, 1), live=is_view_live)
+        places = places_of(match.nodes, [nodes[name] for name in match.inputs], layouts)
+        live = _is_live(first, part, after)
+        places["in0"] = replace(places["in0"], live=live, fixed=fixed, aliases=(_VIEW,) * bool(views))
+        places[_VIEW] = Facts((1, 1, 1, 1), (1, 1, 1, 1), live=any(_is_live(v, part, after) for v in views))
         key = (match.function.name, tuple(sorted(places.items())))
         if key not in self._legal:
             self.statistics.n_checks += 1

@@ -9,9 +9,9 @@ that are not known are tried one layout after the other. Both give the same layo
 import importlib
 import importlib.util
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypeAlias
 
 Term: TypeAlias = Any
@@ -42,9 +42,7 @@ class Facts:
 
 def strides_of(shape: Sequence[int], layout: str) -> tuple[int, ...]:
     """Strides of a dense tensor; channels are last only where there are four dimensions."""
-    order = list(range(len(shape)))
-    if layout == NHWC and len(shape) == 4:
-        order = [0, 2, 3, 1]
+    order = [0, 2, 3, 1] if layout == NHWC and len(shape) == 4 else range(len(shape))
     strides, step = [0] * len(shape), 1
     for d in reversed(order):
         strides[d], step = step, step * max(shape[d], 1)
@@ -68,21 +66,25 @@ Solve: TypeAlias = Callable[[Term, Places], list[str]]
 
 def enumerate_layouts(constraint: Term, places: Places) -> list[str]:
     """The layouts of `out` under which the constraint holds, by trying each."""
-    return [layout for layout in _candidates(places) if _holds(constraint, _with_out(places, layout))]
+    return [layout for layout, out in _outs(places).items() if _holds(constraint, {**places, "out": out})]
 
 
-def _candidates(places: Places) -> Sequence[str]:
+def _outs(places: Places) -> dict[str, Facts]:
+    """The tensor that a call may give, by layout: a dense one of each, where its strides are not known."""
     out = places["out"]
     if out.strides is not None:
-        return (layout_of(out.shape, out.strides) or NCHW,)
-    return LAYOUTS if len(out.shape) == 4 else LAYOUTS[:1]
+        return {layout_of(out.shape, out.strides) or NCHW: out}
+    layouts = LAYOUTS if len(out.shape) == 4 else LAYOUTS[:1]
+    return {layout: replace(out, strides=strides_of(out.shape, layout)) for layout in layouts}
 
 
-def _with_out(places: Places, layout: str) -> Places:
-    out = places["out"]
-    if out.strides is not None:
-        return places
-    return {**places, "out": replace(out, strides=strides_of(out.shape, layout))}
+_PROPERTIES = {"SHAPE": 2, "STRIDE": 2, "DTYPE": 1, "DEVICE": 1, "ALIGN": 1, "ALIAS": 2, "LIVE": 1, "FIXED": 1}
+"""Words of properties, with how many arguments each takes."""
+_TRUTHS = ("ALIAS", "LIVE", "FIXED")
+_OPERATORS: dict[str, Callable[..., Any]] = {
+    "==": operator.eq, "!=": operator.ne, "<=": operator.le, "*": lambda *values: math.prod(values),
+    "not": operator.not_,
+}  # fmt: skip
 
 
 def _holds(term: Term, places: Places) -> Any:
@@ -91,42 +93,20 @@ def _holds(term: Term, places: Places) -> Any:
         return term
     word, *rest = term
     if word in _PROPERTIES:
-        return _property(word, rest, places)
-    if word == "and":
-        return all(_holds(part, places) for part in rest)
-    if word == "or":
-        return any(_holds(part, places) for part in rest)
-    values = [_holds(part, places) for part in rest]
-    return _OPERATORS[word](*values)
+        return _property(places[rest[0]], word, *rest[1:])
+    values = (_holds(part, places) for part in rest)
+    return all(values) if word == "and" else any(values) if word == "or" else _OPERATORS[word](*values)
 
 
-_PROPERTIES = frozenset(("SHAPE", "STRIDE", "DTYPE", "DEVICE", "ALIGN", "ALIAS", "LIVE", "FIXED"))
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<=": lambda a, b: a <= b,
-    "*": lambda *values: math.prod(values),
-    "not": lambda a: not a,
-}
-
-
-def _property(word: str, rest: Sequence[Any], places: Places) -> Any:
-    facts = places[rest[0]]
-    match word:
-        case "SHAPE":
-            return facts.shape[rest[1]] if rest[1] < len(facts.shape) else 0
-        case "STRIDE":
-            assert facts.strides is not None
-            return facts.strides[rest[1]] if rest[1] < len(facts.strides) else 0
-        case "ALIAS":
-            return rest[1] in facts.aliases
-    return {
-        "DTYPE": facts.dtype,
-        "DEVICE": facts.device,
-        "ALIGN": facts.align,
-        "LIVE": facts.live,
-        "FIXED": facts.fixed,
-    }[word]
+def _property(facts: Facts, word: str, of: Any = None) -> Any:
+    """A property of a tensor: of its dimension `of`, 0 past the last one, or towards the place `of`."""
+    if word == "ALIAS":
+        return of in facts.aliases
+    if word not in ("SHAPE", "STRIDE"):
+        return getattr(facts, word.lower())
+    sizes = facts.shape if word == "SHAPE" else facts.strides
+    assert sizes is not None
+    return sizes[of] if of < len(sizes) else 0
 
 
 def has_z3() -> bool:
@@ -138,64 +118,56 @@ class Z3Solver:
     """Solves constraints with Z3, one solver by push and pop; properties are uninterpreted functions."""
 
     def __init__(self) -> None:
-        z3: Any = importlib.import_module("z3")
-        self._z3 = z3
-        self._solver = z3.Solver()
-        whole, truth = z3.IntSort(), z3.BoolSort()
+        self._z3: Any = importlib.import_module("z3")
+        self._solver = self._z3.Solver()
+        whole, truth = self._z3.IntSort(), self._z3.BoolSort()
         self._functions = {
-            "SHAPE": z3.Function("SHAPE", whole, whole, whole), "STRIDE": z3.Function("STRIDE", whole, whole, whole),
-            **{name: z3.Function(name, whole, whole) for name in ("DTYPE", "DEVICE", "ALIGN")},
-            "ALIAS": z3.Function("ALIAS", whole, whole, truth),
-            **{name: z3.Function(name, whole, truth) for name in ("LIVE", "FIXED")},
-        }  # fmt: skip
+            name: self._z3.Function(name, *[whole] * n, truth if name in _TRUTHS else whole)
+            for name, n in _PROPERTIES.items()
+        }
+        self._operators = _OPERATORS | {"and": self._z3.And, "or": self._z3.Or, "not": self._z3.Not}
         self._numbers: dict[str, int] = {}
         self._made: dict[object, Any] = {}
 
     def __call__(self, constraint: Term, places: Places) -> list[str]:
         """The layouts of `out` under which the constraint holds: models of the solver, until there is no other."""
-        z3 = self._z3
+        choice, found = self._z3.Int("layout_of_out"), []
         self._solver.push()
-        try:
-            for place, facts in places.items():
-                self._solver.add(self._once((place, facts), partial(self._facts, place, facts)))
-            self._solver.add(self._once(constraint, partial(self._formula, constraint)))
-            choice = z3.Int("layout_of_out")
-            self._solver.add(self._once(places["out"], partial(self._is_one_of, choice, places)))
-            found = []
-            while True:
-                if self._solver.check() != z3.sat:
-                    return [layout for layout in LAYOUTS if layout in found]
-                value = self._solver.model().eval(choice).as_long()
-                found.append(LAYOUTS[value])
-                self._solver.add(choice != value)
-        finally:
-            self._solver.pop()
+        for place, facts in places.items():
+            self._add((place, facts), self._facts)
+        self._add((constraint,), self._formula)
+        self._add((choice, places["out"]), self._choices)
+        while self._solver.check() == self._z3.sat:
+            found.append(self._solver.model().eval(choice).as_long())
+            self._solver.add(choice != found[-1])
+        self._solver.pop()
+        return [LAYOUTS[layout] for layout in sorted(found)]
 
-    def _once(self, key: object, make: Callable[[], Any]) -> Any:
-        """What Z3 made of a term or a place's facts; making it takes longer than solving it."""
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]
+    def _add(self, of: tuple[Any, ...], make: Callable[..., Any]) -> None:
+        """Add what `make` makes of it, once: making a formula takes Z3 longer than solving it."""
+        if of not in self._made:
+            self._made[of] = make(*of)
+        self._solver.add(self._made[of])
 
-    def _is_one_of(self, choice: Any, places: Places) -> Any:
-        return self._z3.Or([self._is_layout(choice, layout, places) for layout in _candidates(places)])
-
-    def _is_layout(self, choice: Any, layout: str, places: Places) -> Any:
-        out = places["out"]
-        strides = out.strides if out.strides is not None else strides_of(out.shape, layout)
-        stride = self._functions["STRIDE"]
-        same = [stride(self._number("out"), d) == own for d, own in enumerate(strides)]
-        return self._z3.And(choice == LAYOUTS.index(layout), *same)
+    def _choices(self, choice: Any, out: Facts) -> Any:
+        """The strides of each layout that `out` may have, with the layout's number as the choice."""
+        stride, n = self._functions["STRIDE"], self._number("out")
+        return self._z3.Or(
+            [
+                self._z3.And(
+                    choice == LAYOUTS.index(layout), *(stride(n, d) == own for d, own in enumerate(one.strides or ()))
+                )
+                for layout, one in _outs({"out": out}).items()
+            ]
+        )
 
     def _facts(self, place: str, facts: Facts) -> list[Any]:
         own, n = self._functions, self._number(place)
-        numbers = {"DTYPE": facts.dtype, "DEVICE": facts.device, "ALIGN": facts.align}
-        truths = {"LIVE": facts.live, "FIXED": facts.fixed}
-        shape, strides = ([*told, 0, 0, 0, 0][:4] for told in (facts.shape, facts.strides or ()))
-        known = [own["SHAPE"](n, d) == shape[d] for d in range(4)]
-        known += [own["STRIDE"](n, d) == strides[d] for d in range(4) if facts.strides is not None]
-        known += [own[name](n) == value for name, value in (*numbers.items(), *truths.items())]
-        return [*known, own["ALIAS"](n, self._number(_VIEW)) == (_VIEW in facts.aliases)]
+        known = [own["ALIAS"](n, self._number(_VIEW)) == (_VIEW in facts.aliases)]
+        known += [own[word](n) == _property(facts, word) for word, places in _PROPERTIES.items() if places == 1]
+        for word in ("SHAPE",) if facts.strides is None else ("SHAPE", "STRIDE"):
+            known += [own[word](n, d) == _property(facts, word, d) for d in range(4)]
+        return known
 
     def _number(self, place: str) -> int:
         return self._numbers.setdefault(place, len(self._numbers))
@@ -205,9 +177,6 @@ class Z3Solver:
             return term
         word, *rest = term
         if word in _PROPERTIES:
-            at = [self._number(one) if isinstance(one, str) else one for one in rest]
-            return self._functions[word](*at)
+            return self._functions[word](*(self._number(one) if isinstance(one, str) else one for one in rest))
         parts = [self._formula(part) for part in rest]
-        if word in ("and", "or"):
-            return (self._z3.And if word == "and" else self._z3.Or)(*parts)
-        return self._z3.Not(*parts) if word == "not" else _OPERATORS[word](*parts)
+        return self._operators[word](*parts)

@@ -73,9 +73,7 @@ def evaluate(
             said = f"no {one.kind} of either run is called {one.name!r}; {near(one.name, names[one.kind])}"
             raise ExpressionError(one.text, slice(at, at + len(one.name)), said)
     sides = [
-        pl.concat(
-            [of_runs(side, partial(_values, gate=at, one=one, names=names)) for at, one in enumerate(expressions)]
-        )
+        pl.concat(of_runs(side, partial(_values, gate=at, one=one, names=names)) for at, one in enumerate(expressions))
         for side in runs
     ]
     tick = pl.when(pl.col("counted_in") == TIME).then(float(TICK_NS)).otherwise(0.0)
@@ -97,13 +95,11 @@ def _check(base: Trace, other: Trace, rules: Rules) -> None:
 def _names(kind: str, traces: Iterable[Trace]) -> list[str]:
     """The layers, kernels or ops of any of the traces."""
     table, column = {"layer": ("layers", "module_path"), "kernel": ("kernels", "name"), "op": ("spans", "name")}[kind]
+    where = pl.col("kind") == "op" if kind == "op" else None
     found: set[str] = set()
     for trace in traces:
-        if kind == "layer":
-            found |= set(layer_work(trace)["layer"])
-        rows = trace.select(table, column, *(["kind"] if kind == "op" else []))
-        rows = rows.filter(pl.col("kind") == "op") if kind == "op" else rows
-        found |= set(rows[column].unique().drop_nulls().cast(pl.String))
+        found |= set(trace.select(table, column, where=where)[column].unique().drop_nulls().cast(pl.String))
+        found |= set(layer_work(trace)["layer"]) if kind == "layer" else set()
     return sorted(found)
 
 
@@ -163,16 +159,11 @@ def _summed(trace: Trace, work: pl.DataFrame) -> pl.DataFrame:
 
 def _verdict(one: Expression, rows: pl.DataFrame) -> Verdict:
     """The verdict on the rows of a gate: of the one that fails worst, else of the one nearest to failing."""
-    base, other = pl.col("base_value"), pl.col("other_value")
-    if one.form == "share":
-        found = [
-            (name - base) / base if name is other else name / base for name in (other, pl.col("low"), pl.col("high"))
-        ]
-    else:
-        start = pl.lit(0.0) if one.form == "more" else base
-        found = [start + name for name in (other - base, pl.col("low"), pl.col("high"))]
+    base = pl.col("base_value")
+    start, whole = (base, 1.0) if one.form == "most" else (0.0, base if one.form == "share" else 1.0)
+    more = {"value": pl.col("other_value") - base, "low": pl.col("low"), "high": pl.col("high")}
     rows = rows.drop_nulls(["base_value", "other_value"]).with_columns(
-        value=found[0].fill_nan(0.0), low=found[1].fill_nan(0.0), high=found[2].fill_nan(0.0)
+        ((start + by) / whole).fill_nan(0.0).alias(name) for name, by in more.items()
     )
     if rows.is_empty():
         return Verdict(one.text, UNCLEAR, None, one.limit, None, None, _NO_MEMORY if one.name in _MEMORY else _ABSENT)

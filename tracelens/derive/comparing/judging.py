@@ -154,12 +154,11 @@ def _decided(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFr
     difference = pl.col("difference")
     allowed = pl.lit(refusal is None)
     outcome = (
-        pl.when(difference.is_null())
-        .then(None)
-        .when(allowed & known & pl.col("judged"))
-        .then(pl.when(difference < 0).then(pl.lit("faster")).otherwise(pl.lit("slower")))
-        .otherwise(pl.lit("unclear"))
-    )
+        pl.when(difference.is_null()).then(None)
+        .when(~(allowed & known & pl.col("judged"))).then(pl.lit("unclear"))
+        .when(difference < 0).then(pl.lit("faster"))
+        .otherwise(pl.lit("slower"))
+    )  # fmt: skip
     why = pl.when(known).then(pl.when(large).then(pl.lit(SPREAD)).otherwise(pl.lit(SMALL))).otherwise(pl.lit(FEW))
     reason = pl.when(allowed).then(why).otherwise(pl.lit(refusal, pl.String))
     return rows.with_columns(

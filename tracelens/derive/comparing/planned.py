@@ -31,11 +31,13 @@ def planned_outcome(*traces: Trace) -> list[str]:
         pure |= _pure(trace)
     if PLANNED not in pure:
         return []
-    about = _settings(next(trace for trace in traces if PLANNED in _pure(trace)))
-    device = _kind_of_device(about)
+    measured = next(trace for trace in traces if PLANNED in _pure(trace))
+    kept = [source.get("settings", {}) for source in measured.manifest.sources]
+    about: dict[str, Any] = next((own for own in kept if PLANNED in own.get("devices", {})), {})
+    device = about.get("devices", {}).get(PLANNED)
     found = []
     for name in sorted(set(pure) - {PLANNED}, key=lambda one: one not in EAGER):
-        if device is None or DEVICES.get(name) == device:
+        if device is None or DEVICES.get(name) == ("cpu" if device == "cpu" else "gpu"):
             predicted = about.get("plan", {}).get(f"predicted_speedup_over_{'base' if name in EAGER else 'other'}")
             found.append(_beside(name, pure[name], pure[PLANNED], predicted))
     return found or [_ALONE]
@@ -57,38 +59,23 @@ def _median(values: pl.DataFrame) -> float:
     return float(values.select(pl.col("value").median()).item())
 
 
-def _settings(trace: Trace) -> dict[str, Any]:
-    """The settings that the measurement of the plan recorded."""
-    kept = [source.get("settings", {}) for source in trace.manifest.sources]
-    return next((about for about in kept if PLANNED in about.get("devices", {})), {})
-
-
-def _kind_of_device(about: dict[str, Any]) -> str | None:
-    """The kind of device that the plan ran on, cpu or gpu; null where it was not recorded."""
-    told = about.get("devices", {}).get(PLANNED)
-    return None if told is None else "cpu" if told == "cpu" else "gpu"
-
-
 def _beside(name: str, base: pl.DataFrame, plan: pl.DataFrame, predicted: float | None) -> str:
     row = judge(base, plan, ["plan"]).row(0, named=True)
     before, after, low, high = (row[key] for key in ("base_value", "other_value", "low", "high"))
-    span = [
-        f"{before / (before + more):.2f}" if before + more > 0 else "any" for more in (high, low) if more is not None
-    ]
-    said = [" to ".join(span), *([] if predicted is None else [f"predicted {predicted:.2f}"])]
-    brackets = f" ({'; '.join(word for word in said if word)})" if any(said) else ""
+    ends = [before + more for more in (high, low) if more is not None]
+    said = [" to ".join(f"{before / end:.2f}" if end > 0 else "any" for end in ends)]
+    said += [] if predicted is None else [f"predicted {predicted:.2f}"]
+    brackets = f" ({'; '.join(filter(None, said))})" if any(said) else ""
     return (
         f"The measured plan ({PLANNED}) takes {after / 1e6:.3f} ms end to end, {name} {before / 1e6:.3f} ms: a speedup "
-        f"of {before / after:.2f}{brackets}, {HELPED[row['outcome']]}{reason(row['reason'])}."
+        f"of {before / after:.2f}{brackets}, {_told(row['outcome'], row['reason'])}."
     )
 
 
-HELPED = {"faster": "it helps", "slower": "it does harm", "unclear": "no difference can be told"}
-
-
-def reason(why: str | None) -> str:
-    """Why nothing can be told, as the end of a sentence."""
-    return "" if why is None else f": {why}"
+def _told(outcome: str, reason: str | None) -> str:
+    """The outcome as the end of a sentence, with the reason where there is none."""
+    said = {"faster": "it helps", "slower": "it does harm", "unclear": "no difference can be told"}[outcome]
+    return said if reason is None else f"{said}: {reason}"
 
 
 def planned_steps(base: Trace, planned: Trace) -> str:
@@ -101,6 +88,5 @@ def planned_steps(base: Trace, planned: Trace) -> str:
         return f"A step of the plan cannot be compared with base: {found.reason}."
     more = [f"{value:+.1%}" for value in (found.value, found.low, found.high) if value is not None]
     spread = f" ({more[1]} to {more[2]})" if len(more) > 1 else ""
-    why = found.reason if found.outcome == "unclear" else None
-    told = f"{HELPED[found.outcome]}{reason(why)}"
+    told = _told(found.outcome, found.reason if found.outcome == "unclear" else None)
     return f"A step of the measured plan differs from one of base by {more[0]}{spread}: {told}."

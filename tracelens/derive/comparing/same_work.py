@@ -70,9 +70,8 @@ def shares(base: Trace, other: Trace) -> dict[str, float]:
 
 
 def _weights(trace: Trace, table: str, key: str, weight: str | None) -> pl.DataFrame:
-    columns = [key, *([weight] if weight else []), *(["kind"] if table == "spans" else [])]
-    frame = trace.select(table, *columns)
-    frame = frame.filter(pl.col("kind") == "op") if table == "spans" else frame
+    where = pl.col("kind") == "op" if table == "spans" else None
+    frame = trace.select(table, key, *([weight] if weight else []), where=where)
     n = pl.col(weight).sum() if weight else pl.lit(1)
     return frame.group_by(pl.col(key).alias("key")).agg(n=n).filter(pl.col("n") > 0).cast({"key": pl.String})
 
@@ -145,12 +144,6 @@ def _example(strange: pl.DataFrame, name: str, column: str) -> str:
     return f"{name} {own[column][0]}" if own.height else f"{name}: only what the other has too"
 
 
-def _graphs(trace: Trace) -> str | None:
-    if not trace.has("kernels"):
-        return None
-    return "replayed" if has_replays(trace) else "none"
-
-
 def _options(trace: Trace) -> str | None:
     settings = [source.get("settings") or {} for source in trace.manifest.sources]
     return _listed({f"{key}={own[key]}" for own in settings for key in _OPTIONS if own.get(key)}) or (
@@ -175,7 +168,7 @@ _ABOUT = {
     "steps": _steps,
     "calls": _calls,
     "compiled": lambda trace: "yes" if shows_compilation(trace) else "no",
-    "graphs": _graphs,
+    "graphs": lambda trace: ("replayed" if has_replays(trace) else "none") if trace.has("kernels") else None,
     "profiler": lambda trace: _listed({str(s.get("producer", s.get("kind"))) for s in trace.manifest.sources}),
     "options": _options,
 }

@@ -4,10 +4,19 @@
 million spans, where C takes 0.03 s.
 """
 
+from itertools import accumulate
+
 import polars as pl
 
 from tracelens.derive.columns.distinct import each_pair_once
-from tracelens.derive.events import ancestry_fast
+from tracelens.native import LIBRARY
+from tracelens.native.columns import memory, series
+
+_NEAREST, _OUTERMOST, _COUNT, _WITHIN = range(4)
+"""The passes of the C library."""
+_NONE = -(2**63)
+"""The number that stands for no parent there."""
+_I64 = pl.Int64()
 
 
 def nearest(parent: pl.Series, values: pl.Series) -> pl.Series:
@@ -31,9 +40,9 @@ def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
 
 
 def _flagged_row(parent: pl.Series, flags: pl.Series, *, outermost: bool) -> pl.Series:
-    found = ancestry_fast.flagged_row(parent, flags, outermost=outermost)
+    found = _in_c(_OUTERMOST if outermost else _NEAREST, parent, flags)
     if found is not None:
-        return found
+        return found.set(found < 0, None)
     result = flags.to_frame("flag").select(pl.when("flag").then(pl.int_range(pl.len()))).to_series()
     up = parent
     while up.null_count() < len(up):
@@ -46,9 +55,9 @@ def _flagged_row(parent: pl.Series, flags: pl.Series, *, outermost: bool) -> pl.
 
 def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:
     """The number of flagged ones among the row itself and its ancestors."""
-    found = ancestry_fast.count_among(parent, flags)
+    found = _in_c(_COUNT, parent, flags)
     if found is not None:
-        return found
+        return found.alias(flags.name)
     up, count = parent, flags.cast(pl.Int64)
     while up.null_count() < len(up):
         count = count + count.gather(up).fill_null(0)
@@ -58,9 +67,9 @@ def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:
 
 def sum_within(parent: pl.Series, own: pl.Series) -> pl.Series:
     """The sum of `own` over the row itself and all rows below it."""
-    found = ancestry_fast.sum_within(parent, own)
+    found = _in_c(_WITHIN, parent, own)
     if found is not None:
-        return found
+        return found.alias(own.name)
     total = own + 0  # scatter changes its series in place
     below = pl.DataFrame({"up": parent, "level": count_among(parent, parent.is_not_null())}).with_row_index("row")
     levels = below.drop_nulls("up").partition_by("level", as_dict=True)
@@ -108,3 +117,25 @@ def below(above: pl.Series, words: pl.Series, separator: str) -> pl.Series:
     """The words behind those above them, where there are any; each pair is joined once."""
     joined = pl.concat_str(pl.nth(0) + separator, pl.nth(1), ignore_nulls=True).alias(words.name)
     return each_pair_once(above.alias("above"), words.alias("words"), lambda pairs: pairs.select(joined)).to_series()
+
+
+def _in_c(what: int, parent: pl.Series, values: pl.Series) -> pl.Series | None:
+    """The result of a pass in C over flags, or numbers to sum; null without the library, or if a child comes first.
+
+    It takes a tree in the chunks in which its columns were read, so that no column is copied as a whole.
+    """
+    if LIBRARY is None:
+        return None
+    if what == _WITHIN:
+        marks, found = None, bytearray(memory(values, _I64))
+    else:
+        marks = memory(values.fill_null(value=False).cast(pl.UInt8), pl.UInt8())
+        found = bytearray(8 * len(parent))
+    parts = parent.get_chunks()
+    firsts = [0, *accumulate(len(part) for part in parts)]
+    order = range(len(parts))
+    is_done = all(
+        LIBRARY.among(what, memory(parts[k].cast(pl.Int64).fill_null(_NONE), _I64), firsts[k], marks, found)
+        for k in (reversed(order) if what == _WITHIN else order)
+    )
+    return series(found, _I64) if is_done else None

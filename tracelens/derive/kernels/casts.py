@@ -4,6 +4,7 @@ import polars as pl
 
 from tracelens.derive.columns.distinct import matching
 from tracelens.derive.columns.intervals import END
+from tracelens.derive.kernels.grids import SHAPE
 from tracelens.derive.kernels.recorded_dtypes import recorded_inputs
 from tracelens.trace import Trace
 
@@ -16,7 +17,6 @@ _CAST_NAME = r"direct_copy_kernel|float16_copy_kernel|bfloat16_copy_kernel|LoadW
 _BLOCK_WORK = r"(?:std::array|Array)<char ?\*, (?:\([a-z ]+\))?\d+(?:ul|u)?>, (?:\(int\))?(\d+), "
 _TARGET = r"[{\[]lambda\((double|float|c10::Half|c10::BFloat16)\)"
 _WIDTHS = {"double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2}
-_SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 _WIDER = {8: "float64", 4: "float32"}
 
 
@@ -38,7 +38,7 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
     )
     if not copies.height:
         return _SCHEMA.to_frame()
-    kernels = trace.select("kernels", *columns, "span_id", "name", *_SHAPE)
+    kernels = trace.select("kernels", *columns, "span_id", "name", *SHAPE)
     kernels = kernels.filter(*matching(kernels["name"], _CAST_NAME))
     casts = kernels.with_columns(pl.col("name").cast(pl.String)).select(
         *columns,

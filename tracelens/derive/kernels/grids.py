@@ -16,18 +16,11 @@ def by_grid(trace: Trace, keys: Sequence[str]) -> pl.DataFrame:
 
     With n_calls, duration_total_ns, _mean_ns, _median_ns, _min_ns, _max_ns, n_blocks and threads_per_block.
     """
-    kernels = trace.select("kernels", *keys, *SHAPE, "duration_ns")
-
-    grids = (
-        kernels.lazy()
-        .group_by(*keys, *SHAPE)
-        .agg(durations())
-        .collect()
-        .with_columns(
-            # From integers, so that it does not depend on the order of the rows.
-            duration_mean_ns=pl.col("duration_total_ns") / pl.col("n_calls"),
-            n_blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
-            threads_per_block=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
-        )
-    )
-    return grids.sort("duration_total_ns", *keys, *SHAPE, descending=[True] + [False] * (len(keys) + len(SHAPE)))
+    key = [*keys, *SHAPE]
+    grids = trace.select("kernels", *key, "duration_ns").lazy().group_by(key).agg(durations()).collect()
+    return grids.with_columns(
+        # From integers, so that it does not depend on the order of the rows.
+        duration_mean_ns=pl.col("duration_total_ns") / pl.col("n_calls"),
+        n_blocks=pl.col("grid_x").cast(pl.Int64) * pl.col("grid_y") * pl.col("grid_z"),
+        threads_per_block=pl.col("block_x").cast(pl.Int64) * pl.col("block_y") * pl.col("block_z"),
+    ).sort("duration_total_ns", *key, descending=[True] + [False] * len(key))

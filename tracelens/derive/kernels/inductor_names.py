@@ -38,20 +38,10 @@ _RNG = (
 _INDEXING = (
     "embedding|embedding_dense_backward|gather|index|index_put|index_select|scatter|scatter_add|sort|topk|cumsum"
 )
-
-
 _SORTS = (
-    (_LAYOUT, "layout"),
-    (_ELEMENTWISE, "elementwise"),
-    (_NORMALIZATION, "normalization"),
-    (_POOLING, "pooling"),
-    (_SOFTMAX, "softmax"),
-    (_REDUCTION, "reduction"),
-    (_LOSS, "loss"),
-    (_RNG, "rng"),
-    (_INDEXING, "indexing"),
-)
-
+    (_LAYOUT, "layout"), (_ELEMENTWISE, "elementwise"), (_NORMALIZATION, "normalization"), (_POOLING, "pooling"),
+    (_SOFTMAX, "softmax"), (_REDUCTION, "reduction"), (_LOSS, "loss"), (_RNG, "rng"), (_INDEXING, "indexing"),
+)  # fmt: skip
 
 INDUCTOR_RULES: tuple[tuple[str, str, str], ...] = (
     ("head", r"^triton_tem_.*flex_(attention|decoding)|^triton_flex_(attention|decoding)", "attention"),

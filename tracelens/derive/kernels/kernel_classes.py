@@ -65,14 +65,12 @@ def _classify_unique(pairs: pl.DataFrame) -> pl.DataFrame:
         (pl.col("by_name") == "unknown") | (pl.col("by_name") == pl.col("by_context")) | _may_decide()
     )
     return found.select(
-        library=pl.when(pl.col("name") == "")
-        .then(pl.lit("unknown"))
-        .when(pl.col("context") == "triton")
-        .then(pl.lit("triton"))
+        library=pl.when(pl.col("name") == "").then(pl.lit("unknown"))
+        .when(pl.col("context") == "triton").then(pl.lit("triton"))
         .otherwise(_first(LIBRARY_RULES).fill_null("other")),
         primitive=pl.when(decides).then("by_context").otherwise("by_name"),
         primitive_source=pl.when(decides).then(pl.lit("context")).otherwise(pl.lit("name")),
-    ).with_columns(is_communication=pl.col("primitive") == "communication")
+    ).with_columns(is_communication=pl.col("primitive") == "communication")  # fmt: skip
 
 
 def _head() -> pl.Expr:

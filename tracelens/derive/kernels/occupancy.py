@@ -4,9 +4,6 @@ import polars as pl
 
 from tracelens.derive.kernels.device_limits import LIMITS, complete_devices, cuda_capability
 
-LIMITERS = ("warps", "registers", "shared_memory", "blocks")
-"""Resources that may limit the blocks on an SM; where several limit alike, the first of these is named."""
-
 REASONS = {
     "cluster": "cluster launch: its blocks are placed together, which these rules do not cover",
     "device": "no occupancy rules for this device",
@@ -35,22 +32,20 @@ def occupancy(launches: pl.DataFrame, devices: pl.DataFrame) -> pl.DataFrame:
     """
     frame = launches.join(_rules(devices), on=["rank", "device_id"], how="left", maintain_order="left")
     frame = frame.with_columns(_warps=_ceil_div(pl.col("threads_per_block").cast(pl.Int64), _WARP))
-    limits = {"warps": _by_warps(), "registers": _by_registers(), "shared_memory": _by_shared_memory()}
-    frame = frame.with_columns(**{f"_by_{name}": limit for name, limit in limits.items()}).with_columns(
-        _by_blocks=pl.col("_max_blocks").cast(pl.Int64)
-    )
-    fitting = pl.min_horizontal(f"_by_{name}" for name in LIMITERS)
-    frame = frame.with_columns(occupancy_reason=_reason(fitting)).with_columns(
-        blocks_per_sm=pl.when(pl.col("occupancy_reason").is_null()).then(fitting)
-    )
+    # Where several limit alike, the first of these is named.
+    limits = {
+        "warps": _by_warps(), "registers": _by_registers(), "shared_memory": _by_shared_memory(),
+        "blocks": pl.col("_max_blocks").cast(pl.Int64),
+    }  # fmt: skip
+    fitting = pl.min_horizontal(limits.values())
+    frame = frame.with_columns(occupancy_reason=_reason(fitting))
+    blocks = pl.when(pl.col("occupancy_reason").is_null()).then(fitting)
     return frame.select(
         *launches.columns,
         "sm_count",
-        "blocks_per_sm",
-        occupancy_limiter=pl.coalesce(
-            pl.when(pl.col(f"_by_{name}") == pl.col("blocks_per_sm")).then(pl.lit(name)) for name in LIMITERS
-        ),
-        theoretical_occupancy_frac=pl.col("blocks_per_sm") * pl.col("_warps") / pl.col("_max_warps"),
+        blocks_per_sm=blocks,
+        occupancy_limiter=pl.coalesce(pl.when(by == blocks).then(pl.lit(name)) for name, by in limits.items()),
+        theoretical_occupancy_frac=blocks * pl.col("_warps") / pl.col("_max_warps"),
         occupancy_reason="occupancy_reason",
     )
 

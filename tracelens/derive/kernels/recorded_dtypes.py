@@ -45,15 +45,10 @@ _SCHEMA = pl.Schema({"rank": pl.Int32(), "span_id": pl.Int64(), "inputs": _INPUT
 
 
 def _inputs(shapes: str | None, dtypes: str) -> list[dict[str, Any]]:
-    words = listed(dtypes)
-    types = dict.fromkeys(element_type(word) for word in words if isinstance(word, str))
+    types = dict.fromkeys(element_type(word) for word in listed(dtypes) if isinstance(word, str))
     sizes = dict.fromkeys(_elements(shape) for shape in listed(shapes)) or {None: None}
-    return [
-        {"dtype": found[0], "width": found[1], "elements": size}
-        for found in types
-        for size in sizes
-        if found is not None
-    ]
+    pairs = ((found, size) for found in types for size in sizes if found is not None)
+    return [{"dtype": found[0], "width": found[1], "elements": size} for found, size in pairs]
 
 
 def listed(text: str | None) -> list[Any]:

@@ -68,13 +68,11 @@ class Captured:
         wrong, ids = min(fits, key=lambda fit: fit[0], default=(1.0, None))
         if wrong <= _MOST_WRONG:
             return ids
-        sizes = sorted({one.height for one in captures})
-        self.refused.add(
-            f"replays have {kernels.height:,} kernels, captures {', '.join(map(str, sizes[:5]))} launches"
-            if ids is None
-            else f"{wrong:.0%} of the kernels that can be compared do not fit what was captured, as with another batch "
-            "size"
+        sizes = ", ".join(map(str, sorted({one.height for one in captures})[:5]))
+        why = (
+            f"{wrong:.0%} of the kernels that can be compared do not fit what was captured, as with another batch size"
         )
+        self.refused.add(f"replays have {kernels.height:,} kernels, captures {sizes} launches" if ids is None else why)
         return None
 
 
@@ -101,11 +99,10 @@ def captured_graphs(trace: Trace) -> Captured | None:
         return None
     triton = pl.when(pl.col("op").str.starts_with("triton_")).then("op")
     launches = launches.with_columns(name=pl.coalesce(pl.col("kernel").str.strip_suffix(".kd"), triton, pl.lit("")))
+    unknown = pl.lit("unknown")
     kernels = launches.with_columns(
-        pl.lit(1, pl.Int64).alias("duration_ns"), pl.lit(0, pl.Int32).alias("device_id"),
-        pl.lit("launched").alias("link"), pl.lit(value=False).alias("is_communication"),
-        *(pl.lit("unknown").alias(name) for name in ("library", "primitive")),
-    )  # fmt: skip
+        duration_ns=1, device_id=0, link=pl.lit("launched"), is_communication=False, library=unknown, primitive=unknown
+    )
     tables = {name: trace.scan(name) for name in TABLES} | {"kernels": TABLES["kernels"].conform(kernels).lazy()}
     return Captured(Trace(trace.manifest, tables), launches)
 
@@ -149,25 +146,18 @@ def _fits(row: dict[str, Any]) -> bool | None:
     return _fits_shapes(row["name"], grid, shapes) if shapes else None
 
 
-_VECTOR_THREADS, _A_THREAD = 128, (4, 8)
-"""Of torch's kernels on vectors: threads of a block, and elements of a thread by version and dtype."""
+_VECTOR_THREADS = 128
+"""Threads of a block of torch's kernels on vectors; a thread takes 4, 8 or as many elements as the name says."""
 _Rule = Callable[[re.Match[str], Sequence[int], list[list[int]]], bool]
 _RULES: tuple[tuple[str, _Rule], ...] = (
-    (
-        r"(?:^|[\s:])elementwise_kernel<(\d+), (\d+),",
-        lambda found, grid, shapes: grid[0] == _blocks(shapes, int(found[1]) * int(found[2])),
-    ),
-    (
-        r"vectorized_elementwise_kernel<(\d+),",
-        lambda found, grid, shapes: (
-            grid[0] in [_blocks(shapes, _VECTOR_THREADS * n) for n in {*_A_THREAD, int(found[1])}]
-        ),
-    ),
+    (r"(?:^|[\s:])elementwise_kernel<(\d+), (\d+),",
+     lambda found, grid, shapes: grid[0] == _blocks(shapes, int(found[1]) * int(found[2]))),
+    (r"vectorized_elementwise_kernel<(\d+),",
+     lambda found, grid, shapes: grid[0] in {_blocks(shapes, _VECTOR_THREADS * n) for n in (4, 8, int(found[1]))}),
     (r"layer_norm_kernel", lambda _, grid, shapes: grid[0] == math.prod(shapes[0]) // math.prod(shapes[-1])),
     (r"^fmha_cutlassF", lambda _, grid, shapes: grid[2] == shapes[0][0]),
-    (r"flash_fwd_kernel<", lambda _, grid, shapes: grid[1] == shapes[0][0]),
-    (r"bn_fw_inf\w*NCHW", lambda _, grid, shapes: grid[1] == shapes[0][0]),
-)
+    (r"flash_fwd_kernel<|bn_fw_inf\w*NCHW", lambda _, grid, shapes: grid[1] == shapes[0][0]),
+)  # fmt: skip
 """Kernels whose grid follows from the shapes of the op's inputs alone."""
 
 

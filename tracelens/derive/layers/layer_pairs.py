@@ -33,9 +33,8 @@ def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFram
         parts.append(_joined(*kernels).with_columns(method=pl.lit("kernels")))
     sides = measured_times(base), measured_times(other)
     for one, two in measured_ways(*sides):
-        joined = _joined(_of(sides[0], one), _of(sides[1], two))
         parts.append(
-            joined.with_columns(
+            _joined(_of(sides[0], one), _of(sides[1], two)).with_columns(
                 method=pl.lit(one.variant[0]),
                 base_configuration=pl.lit(one.configuration),
                 other_configuration=pl.lit(two.configuration),
@@ -60,12 +59,7 @@ def executions(trace: Trace, way: Way) -> pl.DataFrame:
 def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     """Both sides joined by rank, layer and phase; `match` says which side has the row."""
     sides = [
-        frame.select(
-            *_KEY,
-            "class_name",
-            *(pl.col(name).alias(f"{which}_{name}") for name in _SIDE),
-            pl.col("n").alias(f"n_{which}"),
-        )
+        frame.select(*_KEY, "class_name", **{f"{which}_{name}": name for name in _SIDE}, **{f"n_{which}": "n"})
         for which, frame in (("base", base), ("other", other))
     ]
     both = sides[0].join(sides[1], on=_KEY, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")

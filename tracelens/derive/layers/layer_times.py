@@ -29,14 +29,9 @@ def kernel_times(trace: Trace) -> pl.DataFrame:
     steps = steps.filter(begins).unique()
     n_steps = steps.group_by("rank").agg(n_steps=pl.col("step").drop_nulls().len().clip(1))
     per_step = [*_BOUNDS, *(f"primitive_{word}_ns" for word in PRIMITIVES)]
-    return (
-        attribute_kernels(trace, in_steps=True)
-        .join(n_steps, on="rank")
-        .with_columns(
-            pl.col(per_step) / pl.col("n_steps"), n=(pl.col("n_kernels") / pl.col("n_steps")).round().cast(pl.Int64)
-        )
-        .select("rank", "layer", "class_name", "phase", "evidence", "n", *per_step)
-    )
+    found = attribute_kernels(trace, in_steps=True).join(n_steps, on="rank")
+    n = (pl.col("n_kernels") / pl.col("n_steps")).round().cast(pl.Int64).alias("n")
+    return found.select("rank", "layer", "class_name", "phase", "evidence", n, pl.col(per_step) / pl.col("n_steps"))
 
 
 def both_kernel_times(base: Trace, other: Trace) -> Sides | None:

@@ -38,7 +38,7 @@ def _visit(
     """Settle the module and what is below it; `inside` says whether a compiled region surrounds it."""
     own = is_compiled.get(path)
     if own is None:
-        wanted = _choices(path, is_compiled, below)
+        wanted = _choices(path, is_compiled)
         own = wanted.pop() if len(wanted) == 1 else inside
     if own != inside:
         (found.to_compile if own else found.to_disable).append(path)
@@ -46,10 +46,7 @@ def _visit(
         _visit(child, own, is_compiled, below, found)
 
 
-def _choices(path: str, is_compiled: Mapping[str, bool], below: Mapping[str, dict[str, None]]) -> set[bool]:
+def _choices(path: str, is_compiled: Mapping[str, bool]) -> set[bool]:
     """The choices for the layers below the module: none, one or both."""
-    found: set[bool] = set()
-    for child in below.get(path, ()):
-        found |= {is_compiled[child]} if child in is_compiled else set()
-        found |= _choices(child, is_compiled, below)
-    return found
+    prefix = f"{path}." if path else ""
+    return {choice for layer, choice in is_compiled.items() if layer.startswith(prefix) and layer != path}

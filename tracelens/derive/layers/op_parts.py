@@ -9,8 +9,7 @@ from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.inductor_names import VIEW_OP
 from tracelens.derive.kernels.kernel_classes import op_primitives
 from tracelens.derive.layers.attribution import in_launch_order
-from tracelens.derive.layers.provenance import recorded_calls, shares_of
-from tracelens.derive.layers.splitting import split_duration
+from tracelens.derive.layers.provenance import recorded_calls, shares_of, split_duration
 from tracelens.trace import Trace
 
 _COLUMNS = ("rank", "kernel_id", "library", "primitive", "duration_ns")
@@ -73,11 +72,10 @@ def _split(trace: Trace) -> pl.DataFrame:
     calls = recorded_calls(in_launch_order(trace), trace.spans, trace.provenance)
     if not calls.height:
         return pl.DataFrame()
-    fused = calls.filter(pl.col("primitive") == "fused").select(
-        "rank", "kernel_id", "library", "duration_ns", "graph_key", "call_order"
-    )
+    call = ["graph_key", "call_order"]
+    fused = calls.filter(pl.col("primitive") == "fused").select("rank", "kernel_id", "library", "duration_ns", *call)
     shares = shares_of(_computing_nodes(trace.provenance), ["op", "primitive"])
-    parts = split_duration(fused.join(shares, on=["graph_key", "call_order"], maintain_order="left_right"))
+    parts = split_duration(fused.join(shares, on=call, maintain_order="left_right"))
     return parts.with_columns(duration_ns="estimate_ns", op_id=pl.lit(None, pl.Int64))
 
 

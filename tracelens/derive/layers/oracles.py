@@ -1,6 +1,7 @@
 """The best choice between an eager and a compiled run for each layer, and its cost."""
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import polars as pl
@@ -26,12 +27,12 @@ def cheapest_path(times: Sequence[tuple[float, float]], change_cost: float) -> l
     equally fast in both is eager. With a cost of 0 this is the recurrence of the thesis "Evaluating the PyTorch
     Compiler in the Vision Domain": the faster one, layer by layer.
     """
-    cost = [0.0, float("inf")]
-    came_from: list[tuple[int, int]] = []
+    cost = [0.0, inf]
+    came_from: list[list[int]] = []
     for layer in times:
-        origin = tuple(_cheaper_origin(cost, at, change_cost) for at in (EAGER, COMPILED))
+        origin = [_cheaper_origin(cost, at, change_cost) for at in (EAGER, COMPILED)]
         cost = [cost[origin[at]] + change_cost * (origin[at] != at) + layer[at] for at in (EAGER, COMPILED)]
-        came_from.append((origin[EAGER], origin[COMPILED]))
+        came_from.append(origin)
     at = _cheaper_origin(cost, EAGER, change_cost)
     path = []
     for origins in reversed(came_from):
@@ -71,8 +72,8 @@ def dynamic(layers: Sequence[Row], change_cost: float, region_ns: float) -> list
         layer | {"other_ns": None if layer["other_ns"] is None else max(layer["other_ns"] - region_ns, 0.0)}
         for layer in layers
     ]
-    times = [(_or_never(layer["base_ns"]), _or_never(layer["other_ns"])) for layer in bare]
-    return _walk(bare, cheapest_path(times, change_cost), change_cost)
+    sides = ([inf if layer[side] is None else layer[side] for layer in bare] for side in ("base_ns", "other_ns"))
+    return _walk(bare, cheapest_path([*zip(*sides, strict=True)], change_cost), change_cost)
 
 
 def by_operation(layers: Sequence[Row], operations: dict[Any, tuple[Row, Row]]) -> list[Row]:
@@ -103,9 +104,8 @@ def with_total(rows: Sequence[Row]) -> list[Row]:
     ratio = {name: over / cost if cost > 0 and free else None for name, over in (("base", base), ("other", other))}
     known = [value for value in ratio.values() if value is not None]
     total = {
-        "position": None, "layer": TOTAL, "class_name": None, "choice": None, "is_forced": False,
-        "is_clear": None, "base_ns": base,
-        "other_ns": other, "chosen_ns": chosen, "switch_ns": switches,
+        "position": None, "layer": TOTAL, "class_name": None, "choice": None, "is_forced": False, "is_clear": None,
+        "base_ns": base, "other_ns": other, "chosen_ns": chosen, "switch_ns": switches,
         "cumulative_ns": rows[-1]["cumulative_ns"] if rows else 0.0,
         "speedup_over_base": ratio["base"], "speedup_over_other": ratio["other"],
         "speedup_over_best": min(known, default=None),
@@ -116,27 +116,15 @@ def with_total(rows: Sequence[Row]) -> list[Row]:
 def _walk(layers: Sequence[Row], path: Sequence[int], change_cost: float) -> list[Row]:
     rows, cumulative = [], 0.0
     for layer, at, change in zip(layers, path, change_costs(path, change_cost), strict=True):
-        chosen = layer[("base_ns", "other_ns")[at]]
+        chosen, is_forced = layer[("base_ns", "other_ns")[at]], None in (layer["base_ns"], layer["other_ns"])
         cumulative += chosen + change
-        rows.append(
-            layer
-            | {
-                "choice": _WORDS[at],
-                "is_forced": layer["base_ns"] is None or layer["other_ns"] is None,
-                "chosen_ns": chosen,
-                "switch_ns": change,
-                "cumulative_ns": cumulative,
-            }
-        )
+        own = {"choice": _WORDS[at], "is_forced": is_forced, "chosen_ns": chosen, "switch_ns": change}
+        rows.append(layer | own | {"cumulative_ns": cumulative})
     return rows
 
 
 def _faster(base: float | None, other: float | None) -> int:
     return COMPILED if base is None or (other is not None and other < base) else EAGER
-
-
-def _or_never(time: float | None) -> float:
-    return float("inf") if time is None else time
 
 
 def operations(kernels: Sides, rank: int) -> dict[Any, tuple[Row, Row]]:

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from tracelens.derive.events.span_trees import span_trees
+from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.layers.aligning import align
-from tracelens.derive.layers.splitting import cumulated, split_duration
 
 _GRAPH_SPAN = r"^## Call CompiledFxGraph (\S+) ##$"
 _PREFIX = re.compile(r"^graph_\d+_")
@@ -49,12 +48,8 @@ def recorded_calls(kernels: pl.DataFrame, spans: pl.DataFrame, provenance: pl.Da
     """
     if not provenance.height or not kernels.height:
         return pl.DataFrame()
-    found = []
-    for tree in span_trees(spans.select("rank", "span_id", "parent_id", "name", "kind")):
-        part = kernels.filter(pl.col("rank") == tree["rank"][0])
-        if part.height:
-            found.append(_calls(part, tree))
-    calls = pl.concat(found or [pl.DataFrame()])
+    trees = with_trees(spans.select("rank", "span_id", "parent_id", "name", "kind"), kernels)
+    calls = pl.concat(_calls(part, tree) for tree, part in trees)
     return _aligned(calls, provenance) if calls.height else pl.DataFrame()
 
 
@@ -66,14 +61,14 @@ def _calls(kernels: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     keys = tree["name"].str.extract(_GRAPH_SPAN)
     is_op = tree["kind"] == "op"
     walk = kernels.select("span_id").drop_nulls().unique().with_columns(up="span_id", op=pl.lit(None, pl.Int64))
-    found = []
+    found = [walk.clear()]
     while walk.height:
         at_graph = keys.gather(walk["up"]).is_not_null()
         found.append(walk.filter(at_graph))
         walk = walk.filter(~at_graph)
         op = walk["up"].zip_with(is_op.gather(walk["up"]), walk["op"])
         walk = walk.with_columns(op=op, up=tree["parent_id"].gather(walk["up"])).drop_nulls("up")
-    within = pl.concat(found) if found else walk
+    within = pl.concat(found)
     within = within.with_columns(graph_key=keys.gather(within["up"]), op_name=tree["name"].gather(within["op"]))
     joined = kernels.join(within.rename({"up": "run"}), on="span_id", how="inner", maintain_order="left")
     return joined.with_columns(
@@ -104,15 +99,13 @@ def _aligned(calls: pl.DataFrame, provenance: pl.DataFrame) -> pl.DataFrame:
             continue
         one = kernels.filter((pl.col("run") == at) & (pl.col("rank") == rank))
         places = _align(_as_calls(one), recorded[key])
-        frame = pl.DataFrame({"n": range(n_kernels), "call_order": places}, schema=_PLACES).drop_nulls()
+        schema = {"n": pl.Int64, "call_order": pl.Int64}
+        frame = pl.DataFrame({"n": range(n_kernels), "call_order": places}, schema).drop_nulls()
         aligned.append(frame.with_columns(graph_key=pl.lit(key), signature=pl.lit(signature, runs["signature"].dtype)))
     if not aligned:
         return kernels.clear().with_columns(call_order=pl.lit(None, pl.Int64))
     kernels = kernels.join(runs, on=run, how="left", maintain_order="left")
     return kernels.join(pl.concat(aligned), on=["graph_key", "signature", "n"], how="inner", maintain_order="left")
-
-
-_PLACES = pl.Schema({"n": pl.Int64, "call_order": pl.Int64})
 
 
 def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
@@ -126,8 +119,8 @@ def _recorded(provenance: pl.DataFrame) -> dict[str, list[tuple[int, str]]]:
 
 def _extern_label(name: str) -> str:
     """A common name for a recorded library call and the trace's op: `torch.ops.aten.sort.stable`, `aten::sort`."""
-    words = [word for word in re.split(r"::|\.", name) if word not in _NO_NAMES]
-    return "extern " + _VARIANTS.get(words[0] if words else name, words[0] if words else name)
+    word = next((word for word in re.split(r"::|\.", name) if word not in _NO_NAMES), name)
+    return "extern " + _VARIANTS.get(word, word)
 
 
 _NO_NAMES = {"extern_kernels", "torch", "ops", "aten", "default", "out"}
@@ -245,11 +238,8 @@ def runs_as(call: str) -> tuple[str, ...] | None:
 
 def kernel_shares(provenance: pl.DataFrame) -> pl.DataFrame:
     """A row for each recorded call and module: estimate_frac by bytes, low_frac and high_frac of three splits, rule."""
-    return shares_of(
-        _own_nodes(provenance.drop_nulls("module_path")),
-        ["is_backward", "module_path"],
-        rule=pl.col("rule").sort().first(),
-    )
+    nodes = _own_nodes(provenance.drop_nulls("module_path"))
+    return shares_of(nodes, ["is_backward", "module_path"], rule=pl.col("rule").sort().first())
 
 
 def shares_of(nodes: pl.DataFrame, by: list[str], **more: pl.Expr) -> pl.DataFrame:
@@ -281,8 +271,7 @@ def _own_nodes(nodes: pl.DataFrame) -> pl.DataFrame:
     """
     words = pl.col("kernel_name", "aten_op").str.replace(r"^(extern_kernels|torch\.ops\.aten|aten)\.", "")
     names = nodes.select(words.str.extract(r"^([^.]+)"))
-    is_run = names["kernel_name"].eq_missing(names["aten_op"])
-    nodes = nodes.with_columns(is_run=is_run)
+    nodes = nodes.with_columns(is_run=names["kernel_name"].eq_missing(names["aten_op"]))
     has_run = pl.col("is_run").any().over("graph_key", "call_order")
     return nodes.filter(~pl.col("is_extern") | ~has_run | pl.col("is_run"))
 
@@ -293,3 +282,24 @@ def _parts(placed: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     kernels = placed.select("rank", "kernel_id", "duration_ns", *call)
     parts = split_duration(kernels.join(shares, on=call, how="inner", maintain_order="left_right"))
     return parts.select(pl.col(name).cast(dtype) for name, dtype in PARTS.items())
+
+
+def cumulated(shares: pl.DataFrame, key: list[str]) -> pl.DataFrame:
+    """The shares with until_frac, the running sum of estimate_frac within each group, and is_last."""
+    is_last = pl.int_range(pl.len()).over(key) == pl.len().over(key) - 1
+    return shares.with_columns(until_frac=pl.col("estimate_frac").cum_sum().over(key), is_last=is_last)
+
+
+def split_duration(parts: pl.DataFrame) -> pl.DataFrame:
+    """The parts of kernels with estimate_ns, low_ns and high_ns.
+
+    `parts` has rank, kernel_id, the kernel's duration_ns, low_frac and high_frac, and the columns of `cumulated`.
+    """
+    ns = pl.col("duration_ns")
+    until = pl.when("is_last").then(ns).otherwise((ns * pl.col("until_frac")).floor().cast(pl.Int64))
+    estimate = until - until.shift(1, fill_value=0).over("rank", "kernel_id")
+    return parts.with_columns(
+        estimate_ns=estimate,
+        low_ns=pl.min_horizontal(estimate, (ns * pl.col("low_frac")).floor().cast(pl.Int64)),
+        high_ns=pl.max_horizontal(estimate, (ns * pl.col("high_frac")).ceil().cast(pl.Int64)),
+    )

@@ -9,7 +9,7 @@ and a replayed kernel takes the layer of the kernel it is aligned with.
 import polars as pl
 
 from tracelens.derive.layers.aligning import align
-from tracelens.derive.layers.splitting import cumulated, split_duration
+from tracelens.derive.layers.provenance import cumulated, split_duration
 from tracelens.trace import Trace
 
 BASE_EVIDENCE = "base capture"
@@ -52,12 +52,9 @@ def place_replays(placed: pl.DataFrame, pairs: pl.DataFrame, base_parts: pl.Data
     finer = (pl.col("layer") == UNATTRIBUTED) | (pl.col("layer_base") + ".").str.starts_with(pl.col("layer") + ".")
     replayed = replayed.filter((finer & (pl.col("layer_base") != UNATTRIBUTED)).any().over(key))
     replayed = split_duration(replayed).with_columns(
-        layer="layer_base",
-        class_name="class_name_base",
-        phase=pl.coalesce("phase_base", "phase"),
-        evidence=pl.lit(evidence),
-        duration_ns="estimate_ns",
-    )
+        layer="layer_base", class_name="class_name_base", phase=pl.coalesce("phase_base", "phase"),
+        evidence=pl.lit(evidence), duration_ns="estimate_ns",
+    )  # fmt: skip
     rest = placed.join(replayed.select(key).unique(), on=key, how="anti", maintain_order="left")
     return pl.concat([rest, replayed.select(rest.columns)])
 
@@ -80,7 +77,7 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
     runs = {rank: _run(part) for (rank,), part in theirs.group_by("rank", maintain_order=True)}
     only = next(iter(runs)) if len(runs) == 1 else None
     replayed = mine.filter((pl.col("link") == "graph").any().over("rank", "unit"))
-    found = []
+    found = [PAIRS.to_frame()]
     aligned: dict[tuple[object, ...], list[int | None]] = {}
     for (rank, _), unit in replayed.group_by("rank", "unit", maintain_order=True):
         base_rank = rank if rank in runs else only
@@ -95,12 +92,10 @@ def pairs_by_name(trace: Trace, base: Trace) -> pl.DataFrame:
             base_rank=pl.lit(base_rank, pl.Int32), base_id=run["kernel_id"].gather(place), own=run["grid"].gather(place)
         )
         paired = paired.filter(pl.col("link") == "graph")
-        same_grid = paired.select((pl.col("grid") == pl.col("own")).mean()).item()
-        if paired["base_id"].count() >= _LEAST_ALIKE * paired.height and (
-            same_grid is None or same_grid >= _LEAST_ALIKE
-        ):
+        same_grid = paired.select((pl.col("grid") == pl.col("own")).mean().fill_null(1.0)).item()
+        if paired["base_id"].count() >= _LEAST_ALIKE * paired.height and same_grid >= _LEAST_ALIKE:
             found.append(paired.drop("link", "grid", "own").drop_nulls("base_id"))
-    return pl.concat(found) if found else PAIRS.to_frame()
+    return pl.concat(found)
 
 
 def _coded(trace: Trace, base: Trace) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -123,12 +118,11 @@ def _sequences(trace: Trace) -> pl.DataFrame:
     `unit` groups them: a step (0 or more), or outside of steps a launch (below 0).
     """
     columns = ("rank", "kernel_id", "name", "link", "step", "api_call_id", "graph_node_id", "start_ns")
-    grid = [pl.col(f"grid_{axis}").cast(pl.Int64) for axis in "xyz"]
+    axes = ("grid_x", "grid_y", "grid_z")
     launches = trace.select("api_calls", "rank", "api_call_id", "start_ns").rename({"start_ns": "launch_ns"})
-    kernels = trace.select("kernels", *columns, *(f"grid_{axis}" for axis in "xyz")).join(
-        launches, on=["rank", "api_call_id"], how="left"
-    )
-    kernels = kernels.with_columns(grid=grid[0] + grid[1] * 2**31 + grid[2] * 2**47)
+    kernels = trace.select("kernels", *columns, *axes).join(launches, on=["rank", "api_call_id"], how="left")
+    x, y, z = (pl.col(axis).cast(pl.Int64) for axis in axes)
+    kernels = kernels.with_columns(grid=x + y * 2**31 + z * 2**47)
     ordered = kernels.sort("rank", pl.coalesce("launch_ns", "start_ns"), "graph_node_id", "start_ns", "kernel_id")
     return ordered.with_columns(unit=pl.coalesce("step", -1 - pl.col("api_call_id")))
 
