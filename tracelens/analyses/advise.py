@@ -110,21 +110,15 @@ def _row(parts: Sequence[Advised], number: int | None) -> dict[str, Any]:
     is_changed = any(_is_changed(part) for part in judged)
     computing = [call for call in made if not call.function.startswith("to_")]
     evidence = least_sure(call.cost.evidence for call in computing) if is_changed else "none"
-    own = dict(Counter(f"{c.function} {c.layout}" for c in made))
-    is_bound = bool(made) and all(call.cost.evidence == BOUND for call in made)
+    is_bound = {call.cost.evidence for call in made} == {BOUND}
     return {
         "sub_graph": number,
-        "layers": " … ".join(dict.fromkeys(node.module_path or node.op for node in (nodes[0], nodes[-1])))
-        if nodes
-        else "",
+        "layers": " … ".join(dict.fromkeys(node.module_path or node.op for node in nodes[:1] + nodes[-1:])),
         "calls_now": _listed(Counter(node.op for node in nodes)),
-        "calls_advised": _listed(own) if is_changed else "",
+        "calls_advised": _listed(Counter(f"{c.function} {c.layout}" for c in made)) if is_changed else "",
         "device_ns": round(now),
-        "host_now_ns": None,
-        "host_then_ns": None,
         "transform_now_ns": round(sum(node.transform_ns for node in nodes)),
         "transform_then_ns": round(sum(call.cost.transform_ns for call in made)),
-        "n_transforming": None,
         "saving_low_ns": round(now - high) if is_changed else 0,
         "saving_ns": None if is_bound else round(now - then) if is_changed else 0,
         "saving_high_ns": round(now - low) if is_changed else 0,
@@ -146,7 +140,7 @@ def _is_changed(part: Advised) -> bool:
     )
 
 
-def _listed(counts: Any) -> str:
+def _listed(counts: Counter[str]) -> str:
     return ", ".join(f"{n} {name}" for name, n in counts.items())
 
 

@@ -2,7 +2,7 @@
 
 import json
 import statistics
-import time
+import timeit
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
@@ -69,12 +69,7 @@ def _quartiles(times: list[float]) -> list[int]:
 
 
 def _clock(call: Callable[[], Any], n: int) -> list[float]:
-    times = []
-    for _ in range(n):
-        began = time.perf_counter_ns()
-        call()
-        times.append(float(time.perf_counter_ns() - began))
-    return times
+    return [1e9 * seconds for seconds in timeit.repeat(call, number=1, repeat=n)]
 
 
 def _events(torch: Any, *, flush: bool) -> Callable[[Callable[[], Any], int], list[float]]:

@@ -71,9 +71,8 @@ class Calls:
 def call_key(op: str, shapes: Sequence[Sequence[int] | None], arguments: Sequence[Any] | None) -> str:
     """Operator, shapes of its first tensors (of an absent one []) and what else decides its time, as JSON."""
     n = _TENSORS.get(op, 1)
-    kept = [list(shape or []) for shape in list(shapes)[:n]]
-    if n < 9:
-        kept += [[]] * (n - len(kept))
+    kept = [list(shape or []) for shape in shapes[:n]]
+    kept += [[]] * (n - len(kept)) if n < 9 else []
     argued = list(arguments or [])[_ARGUED[op]] if op in _ARGUED else []
     return json.dumps([op, kept, argued])
 
@@ -225,9 +224,8 @@ def _reads(node: Node, before: dict[str, Any], row: dict[str, Any]) -> bool:
     """Whether a call may read the one before: same module above both, and the channels agree."""
     above = [path.rpartition(".")[0] for path in (before["module_path"], row["module_path"])]
     is_near = above[0] == above[1] or before["module_path"] == above[1] or above[0] == row["module_path"]
-    channels = before["weight"][0] if before["weight"] else (before["shape"][1] if len(before["shape"]) > 1 else None)
-    own = row["shape"][1] if len(row["shape"]) > 1 else None
-    return is_near and channels == own and len(before["shape"]) == len(row["shape"]) and bool(node.shape)
+    channels = before["weight"][:1] or before["shape"][1:2]
+    return is_near and channels == row["shape"][1:2] and len(before["shape"]) == len(row["shape"]) and bool(node.shape)
 
 
 def _result_shape(node: Node) -> tuple[int, ...]:

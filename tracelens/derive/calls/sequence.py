@@ -43,18 +43,14 @@ def _searched(calls: Calls, part: Part, search: Search, layout: str, wanted: str
     """Cost and calls of a part between two layouts. One that cannot be judged stays as it ran."""
     if any(node.device_ns is None for node in part.nodes):
         return (0.0, _as_it_ran(part)) if layout == wanted == NCHW else None
+    # Where edges are guessed, all tensors but the first only seem to come from outside.
+    outside = set(calls.given) if calls.source != ADJACENCY else {next(iter(calls.given))}
     given: Have = frozenset(
-        (node.name, layout if node.name not in calls.given or _is_guessed(calls, node) else node.layout)
+        (node.name, NCHW if len(node.shape) != 4 else node.layout if node.name in outside else layout)
         for node in part.given
     )
-    flat = frozenset((node.name, NCHW) for node in part.given if len(node.shape) != 4)
-    found = search.best(part, frozenset(h for h in given if h[0] not in {f[0] for f in flat}) | flat, wanted)
+    found = search.best(part, given, wanted)
     return found and (found[0], Advised(part, tuple(found[1])))
-
-
-def _is_guessed(calls: Calls, node: Node) -> bool:
-    """Whether a tensor only seems to come from outside: where edges are guessed, all but the first do."""
-    return calls.source == ADJACENCY and node.name != next(iter(calls.given))
 
 
 def split(calls: Calls, search: Search) -> list[Part]:

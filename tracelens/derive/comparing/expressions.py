@@ -1,7 +1,7 @@
 """The expression of a gate, as in `--fail-on "gpu_time > +5%"`, parsed."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from tracelens.derive.comparing.per_step import CAUSE_PARTS
@@ -73,12 +73,9 @@ def parse(text: str) -> Expression:
     left, sign, right = text.rpartition(">")
     if not sign:
         raise ExpressionError(text, slice(len(text.rstrip()), None), f"expected > and a limit, {_EXAMPLE}")
-    target = left.strip()
-    begin = len(left) - len(left.lstrip())
-    kind, name, measure = _target(text, target, begin)
-    counted_in = METRICS[name] if kind == "metric" else {"duration": TIME, "count": COUNT}[measure]
-    form, limit = _limit(text, len(left) + 1, right, counted_in)
-    return Expression(text, kind, name, measure, form, limit)
+    one = Expression(text, *_target(text, left.strip(), len(left) - len(left.lstrip())), "most", 0.0)
+    form, limit = _limit(text, len(left) + 1, right, one.counted_in)
+    return replace(one, form=form, limit=limit)
 
 
 def _target(text: str, target: str, begin: int) -> tuple[str, str, str]:

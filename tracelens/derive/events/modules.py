@@ -59,15 +59,10 @@ def _paths_of_nodes(keyed: pl.DataFrame) -> pl.DataFrame:
     pairs = nodes.join(makers, on=["process_id", "sequence_number"]).filter(pl.col("made_ns") <= pl.col("run_ns"))
     votes = pairs.group_by("process_id", "forward_thread_id", "thread_id").agg(votes=pl.len())
     best = votes.filter(pl.col("votes") == pl.col("votes").max().over("process_id", "forward_thread_id"))
-    chosen = best.with_columns(n_best=pl.len().over("process_id", "forward_thread_id"))
-    return (
-        pairs.join(chosen, on=["process_id", "forward_thread_id", "thread_id"])
-        .group_by(*_NODE)
-        .agg(
-            path=pl.when(pl.col("n_best").max() == 1).then(pl.col("path").first()),
-            is_ambiguous=pl.col("n_best").max() > 1,
-        )
-    )
+    chosen = best.with_columns(is_ambiguous=pl.len().over("process_id", "forward_thread_id") > 1)
+    found = pairs.join(chosen, on=["process_id", "forward_thread_id", "thread_id"]).group_by(*_NODE)
+    path, is_ambiguous = pl.col("path").first(), pl.col("is_ambiguous").any()
+    return found.agg(path=pl.when(~is_ambiguous).then(path), is_ambiguous=is_ambiguous)
 
 
 def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
@@ -77,7 +72,7 @@ def _chains(parent: pl.Series, spans: pl.DataFrame) -> tuple[pl.Series, int]:
     paths together grow with the square of the depth. Wrappers are left out unless the capture gave them the path of
     what they wrap.
     """
-    modules = spans.select((pl.col("kind") == "module") & pl.col("name").is_not_null()).to_series().arg_true()
+    modules = ((spans["kind"] == "module") & spans["name"].is_not_null()).arg_true()
     if len(modules):
         is_wrapper = each_once(spans["name"].gather(modules), lambda name: name.str.contains(WRAPPER))
         modules = modules.filter(~is_wrapper | spans["exact_path"].gather(modules).is_not_null())

@@ -23,16 +23,14 @@ def find_sites(spans: pl.DataFrame, enclosing: pl.Series, starts: pl.Series) -> 
     tree = spans.select("parent_id", pl.col("kind", "name", "module_path").cast(pl.Categorical))
     path = depths(tree, rows)
     accumulates, roots = accumulation_and_roots(tree)
-    places = pl.DataFrame(
-        {
-            "op": tree["name"].gather(path["top"]),
-            "op_depth": path["n_ones"].cast(pl.Int32),
-            "python_depth": path["n_twos"].cast(pl.Int32),
-            "module_path": tree["module_path"].gather(rows),
-            "phase": spans["phase"].gather(rows).cast(pl.Categorical),
-            "accumulates": accumulates.gather(rows),
-            "in_wrapper": only_in_wrapper(tree, rows),
-        }
+    places = path.select(
+        op=tree["name"].gather(path["top"]),
+        op_depth=pl.col("n_ones").cast(pl.Int32),
+        python_depth=pl.col("n_twos").cast(pl.Int32),
+        module_path=tree["module_path"].gather(rows),
+        phase=spans["phase"].gather(rows).cast(pl.Categorical),
+        accumulates=accumulates.gather(rows),
+        in_wrapper=only_in_wrapper(tree, rows),
     )
     number, sites = numbered(places, places.columns)
     is_root = pl.col("module_path").is_in(roots.implode()).fill_null(value=False) | pl.col("in_wrapper")

@@ -67,13 +67,9 @@ def list_steps(marks: pl.DataFrame, ends: pl.DataFrame, loose: pl.DataFrame) -> 
     done = pl.max_horizontal("done", _done_by(loose, steps["host_end"])).cum_max().forward_fill()
     steps = steps.with_columns(end=pl.max_horizontal("host_end", done).cum_max())
     begins = pl.max_horizontal("start_ns", before, pl.col("end").shift(1))
+    host_ns = pl.col("host_end") - pl.col("start_ns")
     return steps.select(
-        "step",
-        "name",
-        start_ns=begins,
-        duration_ns=pl.col("end") - begins,
-        host_ns=pl.col("host_end") - pl.col("start_ns"),
-        window="window",
+        "step", "name", start_ns=begins, duration_ns=pl.col("end") - begins, host_ns=host_ns, window="window"
     )
 
 
@@ -84,8 +80,8 @@ class StepTimes:
         """`call_starts` are the starts of API calls by api_call_id."""
         self._marks = marks
         self._call_starts = call_starts
-        self._ends: list[pl.DataFrame] = []
-        self._loose: list[pl.DataFrame] = []
+        self._ends = [pl.DataFrame(schema={"step": pl.Int64, "end_ns": pl.Int64})]
+        self._loose = [pl.DataFrame(schema={"launch_ns": pl.Int64, "end_ns": pl.Int64})]
         self._kernel_starts: list[pl.Series] = []
 
     def take(self, name: str, work: pl.DataFrame) -> None:
@@ -109,13 +105,9 @@ class StepTimes:
         """The table of steps without the rank; a frame without columns where no span marks steps."""
         if not self._marks.height:
             return pl.DataFrame()
-        ends = pl.concat(self._ends) if self._ends else pl.DataFrame(schema={"step": pl.Int64, "end_ns": pl.Int64})
-        loose = (
-            pl.concat(self._loose)
-            if self._loose
-            else pl.DataFrame(schema=dict.fromkeys(("launch_ns", "end_ns"), pl.Int64))
+        found = list_steps(
+            self._marks, *(pl.concat(parts, how="vertical_relaxed") for parts in (self._ends, self._loose))
         )
-        found = list_steps(self._marks, ends, loose)
         starts = pl.concat(self._kernel_starts).sort() if self._kernel_starts else pl.Series([], dtype=pl.Int64)
         edges = found.select("start_ns", end=pl.col("start_ns") + pl.col("duration_ns"))
         first, after = (starts.search_sorted(edges[edge]).cast(pl.Int64) for edge in ("start_ns", "end"))
@@ -132,11 +124,8 @@ def _done_by(work: pl.DataFrame, moments: pl.Series) -> pl.Series:
 
 def _named(spans: pl.DataFrame, pattern: str | None) -> pl.DataFrame:
     """The spans whose names mark steps: process_id, thread_id, start_ns, end_ns, name, number (text), family."""
-    if pattern is None:
-        spans = spans.filter(pl.col("kind").is_in(["annotation", "nvtx"]))
-        families = list(FAMILIES.values())
-    else:
-        families = [pattern]
+    families = [*FAMILIES.values()] if pattern is None else [pattern]
+    spans = spans.filter(pl.col("kind").is_in(["annotation", "nvtx"])) if pattern is None else spans
     try:
         found = each_once(spans["name"], lambda name: _by_name(name, families)).struct.unnest()
     except pl.exceptions.ComputeError as error:
@@ -191,19 +180,13 @@ def _numbered(marks: pl.DataFrame) -> pl.DataFrame:
     stated = pl.when(pl.col("number") != "").then(pl.col("number")).cast(pl.Int64)
     marks = marks.with_columns(stated=stated).sort("process_id", "start_ns", "end_ns")
     # Consecutive marks with the same number are of one step, which several threads may mark.
-    is_new = (
-        pl.col("stated").is_null()
-        | (pl.col("stated") != pl.col("stated").shift(1))
-        | pl.col("stated").shift(1).is_null()
-    ).fill_null(value=True)
+    is_new = (pl.col("stated") != pl.col("stated").shift(1)).fill_null(value=True)
     place = is_new.cum_sum().over("process_id") - 1
     marks = marks.with_columns(place=place.cast(pl.Int64))
     marks = marks.group_by("process_id", "place", maintain_order=True).agg(
         pl.col("thread_id", "start_ns", "stated", "name").first(), pl.col("end_ns").max()
     )
-    repeats = marks["stated"].has_nulls() or bool(
-        marks.select(pl.struct("process_id", "stated").is_duplicated().any()).item()
-    )
+    repeats = marks["stated"].has_nulls() or marks.select("process_id", "stated").is_duplicated().any()
     return marks.with_columns(step=pl.col("place" if repeats else "stated"))
 
 

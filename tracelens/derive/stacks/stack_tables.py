@@ -77,9 +77,9 @@ def stack_tables(
     """The tables `stacks` and `frames` without rank, of stops that have frames; ids and hits count in order."""
     stacks: list[dict[str, Any]] = []
     frames: dict[str, list[Any]] = {name: [] for name in FRAMES.without("rank").names}
-    names = {(frame.printed.raw_function, frame.is_python): "" for stop in stops for frame in stop.frames}
+    printed_names = {(frame.printed.raw_function, frame.is_python) for stop in stops for frame in stop.frames}
     # In Python's names, such as `make.<locals>.inner`, brackets hold no template arguments.
-    names = {(raw, is_python): raw if is_python else normalise_function(raw) for raw, is_python in names}
+    names = {(raw, is_python): raw if is_python else normalise_function(raw) for raw, is_python in printed_names}
     unique = pl.Series(list(set(names.values())), dtype=pl.String)
     entries = set(unique.filter(_named_by(unique, WELL_KNOWN_ENTRIES)))
     places = {

@@ -122,12 +122,8 @@ def _of_thread(frame: pl.DataFrame, process: int, thread: int) -> pl.DataFrame:
     names = [name for name in ("kind", "name", "api", "span_id") if name in frame.columns]
     part = frame.select(*names, "start_ns", "duration_ns")
     part = part if len(rows) == frame.height else part[rows]
-    part = part.select(
-        rows,
-        *names,
-        pl.col("start_ns").cast(pl.Int64),
-        end_ns=pl.col("start_ns").cast(pl.Int64) + pl.col("duration_ns"),
-    )
+    start = pl.col("start_ns").cast(pl.Int64)
+    part = part.select(rows, *names, start, end_ns=start + pl.col("duration_ns"))
     return part if part["start_ns"].is_sorted() else part.sort("start_ns", maintain_order=True)
 
 
@@ -152,57 +148,54 @@ def _of_lane(lane: _Lane, spans: pl.DataFrame) -> pl.DataFrame:
         return segments
     if lane.is_main:
         segments = _without_gaps(segments)
-    pause = PAUSE_NS * (STACKS_SLOW_BY if (lane.spans["kind"] == "python").any() else 1)
-    is_short = (pl.col("class") == _CLASSES.index("host")) & (pl.col("end_ns") - pl.col("start_ns") < pause)
-    segments = _joined(
-        segments.with_columns(pl.when(is_short).then(_CLASSES.index("launch")).otherwise("class").alias("class"))
+    is_short = pl.col("end_ns") - pl.col("start_ns") < _pause(lane.spans)
+    is_launch = (pl.col("class") == _CLASSES.index("host")) & is_short
+    segments = segments.with_columns(
+        pl.when(is_launch).then(_CLASSES.index("launch")).otherwise("class").alias("class")
     )
-    return _described(segments, lane, spans, causing)
+    return _described(_joined(segments), lane, spans, causing)
 
 
 def _classes(lane: _Lane, causing: pl.DataFrame) -> list[pl.DataFrame]:
     """For each of _CLASSES its intervals, disjoint, by start: start_ns, end_ns, row (of a call, else null), cause."""
     spans, calls = lane.spans, lane.calls
-    marked = each_once(spans["name"], _by_name) if spans.height else pl.Series("name", [], pl.UInt8)
+    marked = each_once(spans["name"], _by_name) if spans.height else pl.Series("name", [], pl.Categorical)
     is_op = spans["kind"] == "op"
-    has_stacks = bool((spans["kind"] == "python").any())
-    pause = PAUSE_NS * (STACKS_SLOW_BY if has_stacks else 1)
-    edges = ("start_ns", "end_ns")
-    times = spans.select(edges)
+    times = spans.select("start_ns", "end_ns")
     computing = _computing(spans, calls) if lane.calls_are_known else times.clear()
-    busy = pl.concat([union(times.filter(is_op)), union(calls.select(edges))])
-    driver, profiler = lane.overhead.filter("loads"), lane.overhead.filter(~pl.col("loads"))
-    intervals = {
-        "profiler": union(
-            pl.concat([spans.filter(marked == 2).select(edges), profiler.select(edges)]).sort("start_ns")
-        ),
-        "loading": union(pl.concat([spans.filter(marked == 1).select(edges), driver.select(edges)]).sort("start_ns")),
+    busy = pl.concat([union(times.filter(is_op)), union(calls.select(times.columns))])
+    overhead = {"profiler": lane.overhead.filter(~pl.col("loads")), "loading": lane.overhead.filter("loads")}
+    named = {
+        name: union(pl.concat([times.filter(marked == name), more.select(times.columns)]).sort("start_ns"))
+        for name, more in overhead.items()
+    }
+    intervals = named | {
         "call": causing,
         "waiting": _waiting(spans, causing),
-        "input": union(spans.filter(marked == 0)),
+        "input": union(times.filter(marked == "input")),
         "computing": union(computing),
-        "launch": union(busy.sort("start_ns"), pause),
+        "launch": union(busy.sort("start_ns"), _pause(spans)),
         "host": union(times.filter(~is_op & (spans["kind"] != "overhead"))),
     }
     causes = {"computing": "host", "profiler": "host"}
     return [
-        found.with_columns(cause=pl.lit(causes.get(name, name), pl.String), row=pl.lit(None, pl.Int64))
-        if "cause" not in found.columns
-        else found
+        found
+        if "cause" in found.columns
+        else found.with_columns(cause=pl.lit(causes.get(name, name)), row=pl.lit(None, pl.Int64))
         for name, found in intervals.items()
     ]
 
 
+def _pause(spans: pl.DataFrame) -> int:
+    """The longest pause between two ops that belongs to issuing them."""
+    return PAUSE_NS * (STACKS_SLOW_BY if (spans["kind"] == "python").any() else 1)
+
+
 def _by_name(name: pl.Expr) -> pl.Expr:
-    """A span's class by name: 0 loads data, 1 compiles or imports, 2 is a live capture's own work, else null."""
-    return (
-        pl.when(name.str.contains(OWN_HOOKS) & ~name.str.contains(_HOOK_AROUND_CALL))
-        .then(pl.lit(2, pl.UInt8))
-        .when(name.str.contains(_INPUT))
-        .then(pl.lit(0, pl.UInt8))
-        .when(name.str.contains(_LOADING))
-        .then(pl.lit(1, pl.UInt8))
-    )
+    """A span's class by name: `profiler`, a live capture's own work, `input` or `loading`; else null."""
+    is_own = name.str.contains(OWN_HOOKS) & ~name.str.contains(_HOOK_AROUND_CALL)
+    rules = ((is_own, "profiler"), (name.str.contains(_INPUT), "input"), (name.str.contains(_LOADING), "loading"))
+    return pl.coalesce(pl.when(found).then(pl.lit(word)) for found, word in rules)
 
 
 def _causing(calls: pl.DataFrame) -> pl.DataFrame:
@@ -266,8 +259,7 @@ def _without_gaps(segments: pl.DataFrame) -> pl.DataFrame:
 
 def _joined(segments: pl.DataFrame) -> pl.DataFrame:
     """Adjacent segments of one class and call joined."""
-    same = ["class", "at"]
-    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in same)
+    differs = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in ("class", "at"))
     is_new = differs | (pl.col("start_ns") != pl.col("end_ns").shift(1)).fill_null(value=True)
     number = segments.select(is_new.cum_sum()).to_series()
     grouped = segments.with_columns(number.alias("number")).group_by("number", maintain_order=True)

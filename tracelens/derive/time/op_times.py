@@ -26,18 +26,14 @@ def _by_columns(trace: Trace) -> list[pl.DataFrame]:
     columns = ["rank", "span_id", "duration_ns"]
     work = pl.concat([trace.select(name, *columns) for name in DEVICE_WORK])
     calls = trace.select("api_calls", "rank", "process_id", "thread_id", "span_id", "start_ns", "duration_ns")
-    found = []
-    for tree in span_trees(spans):
-        kind = pl.col("kind")
-        marked = tree.with_columns(is_op=kind == "op", is_python=kind.is_in(["python", "module"]))
-        names = by_name(marked, of_rank(work, tree), of_rank(calls, tree))
-        rank = pl.lit(tree["rank"][0], pl.Int32).alias("rank")
-        found.append(names.select(rank, pl.all()))
+    found = [by_name(tree, of_rank(work, tree), of_rank(calls, tree)) for tree in span_trees(spans)]
     return [names for names in found if names.height]
 
 
 def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
-    """Time of each op of one rank: a row a name, names as categorical codes, without the rank."""
+    """Time of each op of one rank: a row a name, names as categorical codes."""
+    kind = pl.col("kind")
+    tree = tree.with_columns(is_op=kind == "op", is_python=kind.is_in(["python", "module"]))
     parent, is_op, word = tree["parent_id"], tree["is_op"], tree["name"]
     in_calls = charge_calls(calls, tree.height)
     innermost = nearest_row(parent, is_op)
@@ -58,7 +54,8 @@ def by_name(tree: pl.DataFrame, work: pl.DataFrame, calls: pl.DataFrame) -> pl.D
     for part in (python, launched):
         ops = ops.join(part.group_by("name").sum(), on="name", how="left")
     cpu_self = pl.col("cpu_self_ns") + pl.col("python_ns").fill_null(0)
-    return ops.with_columns(cpu_self, pl.col("cuda_self_ns").fill_null(0)).drop("python_ns")
+    ops = ops.with_columns(cpu_self, pl.col("cuda_self_ns").fill_null(0)).drop("python_ns")
+    return ops.select(pl.lit(tree["rank"][0], pl.Int32).alias("rank"), pl.all())
 
 
 def _owners(tree: pl.DataFrame, chosen: pl.Series) -> pl.Series:

@@ -79,10 +79,8 @@ def _called_most(spans: pl.DataFrame, asked: pl.DataFrame, innermost: pl.DataFra
 def between(before: pl.Expr, after: pl.Expr) -> pl.Expr:
     """A text for time in which nothing is recorded, from the names before and after it."""
     before, after = (
-        pl.when(name.str.contains(_UNINFORMATIVE))
-        .then(pl.lit("the step's begin" if first else "the step's end"))
-        .otherwise(shortened(name))
-        for name, first in ((before, True), (after, False))
+        pl.when(name.str.contains(_UNINFORMATIVE)).then(pl.lit(f"the step's {edge}")).otherwise(shortened(name))
+        for name, edge in ((before, "begin"), (after, "end"))
     )
     return (
         pl.when(before.is_null()).then("before " + after)

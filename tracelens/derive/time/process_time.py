@@ -42,12 +42,8 @@ def process_sentences(trace: Trace) -> list[str]:
     if not ranks:
         return []
     which = f" of rank {', '.join(map(str, ranks))}" if len(ranks) < len(trace.manifest.ranks) else ""
-    return [
-        (
-            f"Nothing was recorded on a device, so this is the time{which} of the process: it computes while any of "
-            "its threads runs an op, and launch is the framework's Python between ops."
-        )
-    ]
+    said = f"Nothing was recorded on a device, so this is the time{which} of the process: it computes while any of its "
+    return [said + "threads runs an op, and launch is the framework's Python between ops."]
 
 
 def unseen_device(trace: Trace) -> list[str]:
@@ -132,10 +128,9 @@ def _places(tiles: pl.DataFrame) -> pl.DataFrame:
 def _main_lane(lanes: pl.DataFrame) -> pl.DataFrame:
     """The activities, by start with end_ns, of the process's main thread with most known time."""
     key = ["process_id", "thread_id"]
-    known = (
-        lanes.group_by(key).agg(pl.col("duration_ns").sum()).sort("duration_ns", *key, descending=[True, False, False])
-    )
-    lane = lanes.join(known.head(1).select(key), on=key, how="semi", maintain_order="left")
+    known = lanes.group_by(key).agg(pl.col("duration_ns").sum())
+    most = known.sort("duration_ns", *key, descending=[True, False, False]).head(1)
+    lane = lanes.join(most.select(key), on=key, how="semi", maintain_order="left")
     return lane.sort("start_ns").with_columns(end_ns=pl.col("start_ns") + pl.col("duration_ns"))
 
 

@@ -72,14 +72,11 @@ def _read_spans(trace: Trace, threads: _Threads) -> None:
     for rank, spans in _batches(trace, "spans", "kind", "name"):
         waits = matching(spans["name"], _WAITS)[0]
         part = (
-            pl.when(~pl.col("kind").is_in(["op", "python", "module"]))
-            .then(_OTHER)
-            .when(pl.col("kind") == "op")
-            .then(_PARTS.index("op"))
-            .when(waits)
-            .then(_PARTS.index("wait"))
+            pl.when(~pl.col("kind").is_in(["op", "python", "module"])).then(_OTHER)
+            .when(pl.col("kind") == "op").then(_PARTS.index("op"))
+            .when(waits).then(_PARTS.index("wait"))
             .otherwise(_PARTS.index("python"))
-        )
+        )  # fmt: skip
         _take(threads, rank, spans.select(*_COLUMNS, part=part))
 
 
