@@ -151,7 +151,10 @@ class Search:
             done.add(state)
             self.statistics.n_states += 1
             covered, have = state
-            if covered == everything and all(self._is_there(nodes[name], wanted, have) for name in part.wanted):
+            if covered == everything and all(
+                any((name, own) in have for own in (LAYOUTS if _is_flat(nodes[name]) else (wanted,)))
+                for name in part.wanted
+            ):
                 return cost, list(calls)
             for call, new in self._next(part, nodes, matches, covered, have):
                 reached = covered | frozenset(call.nodes) if call.function not in ("to_nhwc", "to_nchw") else covered
@@ -164,9 +167,6 @@ class Search:
                 rest = sum(own for name, own in least.items() if name not in reached)
                 heapq.heappush(queue, (total + rest, next(order), total, (reached, kept), (*calls, call)))
         return None
-
-    def _is_there(self, node: Node, layout: str, have: Have) -> bool:
-        return any((node.name, own) in have for own in (LAYOUTS if _is_flat(node) else (layout,)))
 
     def _least(self, part: Part, matches: Sequence[_Match]) -> dict[str, float]:
         """Of each node the least that covering it costs: of a call that covers several, its share."""

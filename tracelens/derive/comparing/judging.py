@@ -37,11 +37,6 @@ class Rules:
     other_runs: Sequence[Trace] = ()
     across_devices: bool = False
 
-    @property
-    def more_runs(self) -> tuple[Sequence[Trace], Sequence[Trace]]:
-        """The runs besides base and other."""
-        return self.base_runs, self.other_runs
-
 
 DEFAULT = Rules()
 
@@ -136,7 +131,7 @@ def _decided(rows: pl.DataFrame, rules: Rules, refusal: str | None) -> pl.DataFr
     """The rows with low, high, outcome and reason."""
     known, large = pl.col("error").is_not_null(), pl.col("effect") >= rules.min_effect
     freedom = (2 * (pl.col("n").cast(pl.Int64) - 1)).clip(2, _MOST_FREEDOM)
-    rows = rows.with_columns(freedom=freedom, n=pl.col("n").cast(pl.Int64))
+    rows = rows.with_columns(freedom=freedom)
     n_rows = rows.filter(known).height
     # Only what is large enough to matter can be judged; the others count as rows all the same.
     parts = rows.select(pl.when(known & large).then("difference").alias("d"), "error", "freedom").iter_rows()

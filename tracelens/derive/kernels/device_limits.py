@@ -34,13 +34,9 @@ _LIMITS = (
 LIMITS = pl.DataFrame(
     _LIMITS,
     schema={
-        "compute_capability": pl.String,
-        "max_warps_per_sm": pl.Int32,
-        "max_blocks_per_sm": pl.Int32,
-        "shared_memory_per_sm_bytes": pl.Int64,
-        "shared_memory_per_block_bytes": pl.Int64,
-        "registers_per_block": pl.Int32,
-        "n_partitions": pl.Int32,
+        "compute_capability": pl.String, "max_warps_per_sm": pl.Int32, "max_blocks_per_sm": pl.Int32,
+        "shared_memory_per_sm_bytes": pl.Int64, "shared_memory_per_block_bytes": pl.Int64,
+        "registers_per_block": pl.Int32, "n_partitions": pl.Int32,
     },
     orient="row",
 ).with_columns(
@@ -48,7 +44,7 @@ LIMITS = pl.DataFrame(
     warp_size=pl.lit(32, pl.Int32),
     max_threads_per_sm=pl.col("max_warps_per_sm") * 32,
     registers_per_sm=pl.lit(65536, pl.Int32),
-)
+)  # fmt: skip
 """A row for each compute capability that CUDA documents."""
 
 FILLED = (

@@ -139,37 +139,22 @@ def _convolution_backward(call: _Call) -> _Counted:
     return of_input + of_weight, of_input + of_weight // groups, outputs, unread
 
 
-def _attention(*, causal: int) -> _Formula:
-    """softmax(q kᵀ) v, of queries, keys and values (batch, heads, length, width); keys may have fewer heads."""
+def _attention(*, causal: int, backward: bool = False) -> _Formula:
+    """softmax(q kᵀ) v, of queries, keys and values (batch, heads, length, width); keys may have fewer heads.
+
+    `backward`: the gradients of all three, which come after that of the result; the scores are computed anew.
+    """
 
     def count(call: _Call) -> _Counted:
-        q, k, v = (call.shape(at, 4) for at in range(3))
-        flops = 2 * _pairs(q, k, v) * (q[3] + v[3])
-        return flops, _halved(call, flops, causal), [prod(q[:3]) * v[3]], []
+        q, k, v = (call.shape(at + backward, 4) for at in range(3))
+        if not len(q) == len(k) == len(v) == 4 or (q[0], q[3]) != (k[0], k[3]) or k[:3] != v[:3]:
+            raise _UnknownError
+        width = 3 * q[3] + 2 * v[3] if backward else q[3] + v[3]
+        flops = 2 * prod(q[:3]) * k[2] * width
+        needed = flops // 2 if call.value(causal) is True else flops
+        return flops, needed, [prod(q), prod(k), prod(v)] if backward else [prod(q[:3]) * v[3]], []
 
     return count
-
-
-def _attention_backward(*, causal: int) -> _Formula:
-    """The gradients of queries, keys and values; the scores are computed anew."""
-
-    def count(call: _Call) -> _Counted:
-        q, k, v = (call.shape(at, 4) for at in range(1, 4))
-        flops = 2 * _pairs(q, k, v) * (3 * q[3] + 2 * v[3])
-        return flops, _halved(call, flops, causal), [prod(q), prod(k), prod(v)], []
-
-    return count
-
-
-def _pairs(q: list[int], k: list[int], v: list[int]) -> int:
-    """The pairs of a query and a key, in all heads. Raises _UnknownError where the shapes do not fit together."""
-    if not len(q) == len(k) == len(v) == 4 or (q[0], q[3]) != (k[0], k[3]) or k[:3] != v[:3]:
-        raise _UnknownError
-    return prod(q[:3]) * k[2]
-
-
-def _halved(call: _Call, flops: int, causal: int) -> int:
-    return flops // 2 if call.value(causal) is True else flops
 
 
 _CONVOLUTION = _convolution(padding=4, stride=3, dilation=5, transposed=6)
@@ -187,9 +172,9 @@ _FORMULAS: dict[str, tuple[int, _Formula]] = {
     "aten::_scaled_dot_product_flash_attention": (0, _attention(causal=4)),
     "aten::_scaled_dot_product_efficient_attention": (0, _attention(causal=6)),
     "aten::_scaled_dot_product_cudnn_attention": (0, _attention(causal=6)),
-    "aten::_scaled_dot_product_flash_attention_backward": (0, _attention_backward(causal=11)),
-    "aten::_scaled_dot_product_efficient_attention_backward": (0, _attention_backward(causal=11)),
-    "aten::_scaled_dot_product_cudnn_attention_backward": (0, _attention_backward(causal=14)),
+    "aten::_scaled_dot_product_flash_attention_backward": (0, _attention(causal=11, backward=True)),
+    "aten::_scaled_dot_product_efficient_attention_backward": (0, _attention(causal=11, backward=True)),
+    "aten::_scaled_dot_product_cudnn_attention_backward": (0, _attention(causal=14, backward=True)),
 }
 """For each op, the place of what it multiplies, and its formula."""
 MODELLED = tuple(_FORMULAS)
@@ -220,11 +205,8 @@ _OUTPUT_WIDTHS = {5: 2, 6: 4, 15: 2}
 def tensors_of(shapes: str | None, dtypes: str | None) -> tuple[str, str]:
     """Sizes and element types of an op's tensors, to be shown: `32x3x224x224 64x3x7x7`, `float32`."""
     pairs = zip(listed(shapes), listed(dtypes) or listed(shapes), strict=False)
+    told = [(size, kind if isinstance(kind, str) else "") for size, kind in pairs if _are_sizes(size)]
     # Of what has no sizes, tensors have an element type.
-    found = [
-        (size, kind)
-        for size, kind in pairs
-        if _are_sizes(size) and (size or (isinstance(kind, str) and element_type(kind) is not None))
-    ]
-    words = [(element_type(kind) or (kind,))[0] for _, kind in found if isinstance(kind, str)]
+    found = [(size, kind) for size, kind in told if size or element_type(kind) is not None]
+    words = [(element_type(kind) or (kind,))[0] for _, kind in found if kind]
     return " ".join("x".join(map(str, size)) or "()" for size, _ in found), " ".join(dict.fromkeys(words))

@@ -143,7 +143,8 @@ def _fits(row: dict[str, Any]) -> bool | None:
         # Some of HIP's functions take the grid in threads.
         return own in (grid, [blocks * (threads or 1) for blocks, threads in zip(grid, block, strict=True)])
     shapes = _shapes(row["input_shapes"])
-    return _fits_shapes(row["name"], grid, shapes) if shapes else None
+    found = ((re.search(pattern, row["name"]), rule) for pattern, rule in _RULES if shapes)
+    return next((rule(match, grid, shapes) for match, rule in found if match), None)
 
 
 _VECTOR_THREADS = 128
@@ -159,12 +160,6 @@ _RULES: tuple[tuple[str, _Rule], ...] = (
     (r"flash_fwd_kernel<|bn_fw_inf\w*NCHW", lambda _, grid, shapes: grid[1] == shapes[0][0]),
 )  # fmt: skip
 """Kernels whose grid follows from the shapes of the op's inputs alone."""
-
-
-def _fits_shapes(name: str, grid: Sequence[int], shapes: list[list[int]]) -> bool | None:
-    """Whether a kernel's grid is that of an op with these inputs; None where no rule tells."""
-    found = ((re.search(pattern, name), rule) for pattern, rule in _RULES)
-    return next((rule(match, grid, shapes) for match, rule in found if match), None)
 
 
 def _blocks(shapes: list[list[int]], of_a_block: int) -> int:

@@ -96,7 +96,8 @@ def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
     pairs = [(one, two) for one, two in product(eager, compiled) if _comparable(one, two)]
     near = [(one, two) for one, two in pairs if _device(one) in {_device(two), None} or _device(two) is None]
     best: dict[tuple[Any, ...], tuple[Way, Way]] = {}
-    for one, two in sorted(near or pairs, key=_preference):
+    # Unprofiled before profiled, then synchronised before not.
+    for one, two in sorted(near or pairs, key=lambda pair: (pair[0].variant[2], not pair[0].variant[1])):
         best.setdefault((*one[:2], *two[:2], one.variant[0]), (one, two))
     return list(best.values())
 
@@ -111,9 +112,3 @@ def _comparable(one: Way, two: Way) -> bool:
 
 def _device(way: Way) -> str | None:
     return DEVICES.get(way.configuration)
-
-
-def _preference(pair: tuple[Way, Way]) -> tuple[bool, bool]:
-    """Sort key: unprofiled before profiled, then synchronised before not."""
-    _, synchronized, profiled, *_ = pair[0].variant
-    return profiled, not synchronized

@@ -39,8 +39,9 @@ def pairs_ranks(compare: Callable[Concatenate[Trace, Trace, _P], _T]) -> Callabl
             base = _as_rank(base, other.manifest.ranks[0])
             rules: Any = more.get("rules")
             if rules is not None:
-                runs = [[_as_rank(run, other.manifest.ranks[0]) for run in side] for side in rules.more_runs]
-                more["rules"] = replace(rules, base_runs=runs[0], other_runs=runs[1])
+                sides = {"base_runs": rules.base_runs, "other_runs": rules.other_runs}
+                runs = {side: [_as_rank(run, other.manifest.ranks[0]) for run in own] for side, own in sides.items()}
+                more["rules"] = replace(rules, **runs)
         return compare(base, other, *args, **more)
 
     return paired

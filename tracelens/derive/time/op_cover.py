@@ -48,8 +48,7 @@ def outermost_ops(spans: pl.DataFrame) -> pl.DataFrame:
 
 def _reaching(own: pl.DataFrame, ops: pl.DataFrame) -> pl.DataFrame:
     """A thread's activities, extended by cause host where other threads' ops start earlier or end later."""
-    low, high = own["start_ns"].min(), own.select((pl.col("start_ns") + pl.col("duration_ns")).max()).item()
-    first, last = ops["start_ns"].min(), ops.select((pl.col("start_ns") + pl.col("duration_ns")).max()).item()
+    (low, high), (first, last) = (frame.select(pl.col("start_ns").min(), end=END.max()).row(0) for frame in (own, ops))
     around = [(first, low), (high, last)] if ops.height else []
     more = [
         own.head(1).with_columns(

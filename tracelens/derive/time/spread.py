@@ -12,7 +12,6 @@ from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
 _MOST_ROWS, _MOST_COLUMNS = 256, 500
-_CAUSES = {cause: f"idle_{cause}_ns" for cause in CAUSES}
 PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
 """Parts that add up to a rank's step; `waiting` is for other ranks, while nothing is computed."""
 
@@ -33,15 +32,10 @@ def rank_steps(trace: Trace) -> pl.DataFrame:
     # A wait between two kernels that communicate is no communication.
     waiting = pl.min_horizontal(pl.col("waiting_ns").fill_null(0), "exposed_communication_ns")
     return found.select(
-        "rank",
-        "step",
-        step_ns="window_ns",
-        compute_ns="compute_ns",
-        communication_ns=pl.col("exposed_communication_ns") - waiting,
-        waiting_ns=waiting,
-        copy_ns="exposed_copy_ns",
-        **{f"{cause}_ns": pl.col(column) for cause, column in _CAUSES.items()},
-    ).sort("rank", "step")
+        "rank", "step", step_ns="window_ns", compute_ns="compute_ns",
+        communication_ns=pl.col("exposed_communication_ns") - waiting, waiting_ns=waiting, copy_ns="exposed_copy_ns",
+        **{f"{cause}_ns": f"idle_{cause}_ns" for cause in CAUSES},
+    ).sort("rank", "step")  # fmt: skip
 
 
 def rank_averages(trace: Trace) -> pl.DataFrame:
@@ -53,10 +47,8 @@ def rank_averages(trace: Trace) -> pl.DataFrame:
     means = steps.group_by("rank").agg(pl.exclude("step").mean(), n=pl.len())
     lost = waiting_pairs(trace).group_by(pl.col("awaited_rank").alias("rank"))
     delays = lost.agg(delays_ns=pl.col("exposed_ns").sum())
-    found = means.join(delays, on="rank", how="left").with_columns(
-        delays_ns=pl.col("delays_ns").fill_null(0) / pl.col("n")
-    )
-    return found.drop("n").sort("rank")
+    delays_ns = pl.col("delays_ns").fill_null(0) / pl.col("n")
+    return means.join(delays, on="rank", how="left").with_columns(delays_ns).drop("n").sort("rank")
 
 
 def ranks_to_draw(trace: Trace) -> list[int]:
