@@ -135,12 +135,14 @@ def build_report(  # noqa: PLR0913 - one parameter an input
     check_sections(names, has_base=base is not None)
     chosen = chosen_analyses(trace, base, names)
     refused = unrelated(base, trace) if base is not None and any(a.of_one_program for a in chosen) else None
-    sections = [
-        Section(analysis, analysis.result.empty(), [], refused)
-        if refused and analysis.of_one_program
-        else run_section(_answered(analysis, frames), trace, base, rules, peaks)
-        for analysis in chosen
-    ]
+    sections = []
+    for analysis in chosen:
+        if refused and analysis.of_one_program:
+            sections.append(Section(analysis, analysis.result.empty(), [], refused))
+            continue
+        made = frames.get(analysis.name)
+        known = analysis if made is None else replace(analysis, run=lambda *_, made=made, **__: made)
+        sections.append(run_section(known, trace, base, rules, peaks))
     return Report(trace, base, sections, bool(names), refused)
 
 
@@ -166,12 +168,6 @@ def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
     if analysis.of_profilers and (base is None or tools(base) == tools(trace)):
         return False
     return base is not None or not analysis.is_pair
-
-
-def _answered(analysis: Analysis, frames: Mapping[str, pl.DataFrame]) -> Analysis:
-    """The analysis; where its frame was made elsewhere, one that returns it."""
-    frame = frames.get(analysis.name)
-    return analysis if frame is None else replace(analysis, run=lambda *_, **__: frame)
 
 
 def run_section(

@@ -1,6 +1,5 @@
 """Each layer in two runs, an eager and a compiled one: times, speedup with its range, and the layers that lose."""
 
-from collections.abc import Sequence
 from functools import partial
 
 import polars as pl
@@ -11,7 +10,7 @@ from tracelens.derive.columns.ratios import speedup
 from tracelens.derive.comparing.judging import DEFAULT, TICK_NS, Rules, judge
 from tracelens.derive.comparing.per_step import layer_values, of_runs
 from tracelens.derive.comparing.same_work import not_judged
-from tracelens.derive.layers.layer_pairs import Way, executions, layer_pairs, measured_ways
+from tracelens.derive.layers.layer_pairs import executions, layer_pairs, measured_ways
 from tracelens.derive.layers.layer_times import are_numbered, both_kernel_times, measured_times
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
@@ -86,18 +85,17 @@ def _judged(base: Trace, other: Trace, rules: Rules) -> list[pl.DataFrame]:
         frame = judge(one, two, _KEY, rules, tick=TICK_NS, refusal=refusal)
         found.append(frame.with_columns(method=pl.lit("kernels"), **dict.fromkeys(_WAY[1:], _NONE)))
     for ways in measured_ways(measured_times(base), measured_times(other)):
-        one, two = (_executions(side, way) for side, way in zip(runs, ways, strict=True))
+        # Of several traces each is a run, of one each of its rounds.
+        one, two = (
+            executions(side[0], way) if len(side) == 1 else of_runs(side, partial(executions, way=way))
+            for side, way in zip(runs, ways, strict=True)
+        )
         frame = judge(one, two, _KEY, rules, refusal=refusal)
         way = (ways[0].variant[0], ways[0].configuration, ways[1].configuration, ways[1].compile_mode)
         found.append(
             frame.with_columns(pl.lit(word, pl.String).alias(name) for name, word in zip(_WAY, way, strict=True))
         )
     return found
-
-
-def _executions(runs: Sequence[Trace], way: Way) -> pl.DataFrame:
-    """Executions of each layer; of several traces each is a run, of one each of its rounds."""
-    return executions(runs[0], way) if len(runs) == 1 else of_runs(runs, partial(executions, way=way))
 
 
 @says_ranks
@@ -111,11 +109,13 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
             found.append(_unmatched(_name(way), part))
             continue
         slower = both.filter(pl.col("outcome") == "slower")
-        total = _ratio_of(both, "base_estimate_ns", "other_estimate_ns")
+        one, two = (_sum(both, f"{side}_estimate_ns") for side in ("base", "other"))
+        ratio = f", a speedup of {one / two:.2f}" if one > 0 and two > 0 else ""
         found.append(
             f"{_name(way)}: of {both.height:,} layers and phases in both, "
             f"{(both['outcome'] == 'faster').sum():,} are faster in other, {slower.height:,} slower, "
-            f"{(both['outcome'] == 'unclear').sum():,} unclear; together {total}.{_losers(slower)}"
+            f"{(both['outcome'] == 'unclear').sum():,} unclear; together {one / 1e6:.3f} ms in base and "
+            f"{two / 1e6:.3f} ms in other{ratio}.{_losers(slower)}"
         )
         if part.height > both.height:
             found.append(
@@ -125,7 +125,10 @@ def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:
             )
     kernels = frame.filter(pl.col("method") == "kernels")
     if kernels.height:
-        found += [_unplaced(kernels, which) for which in ("base", "other")]
+        outside = kernels.filter(pl.col("layer").str.starts_with("("))
+        for which in ("base", "other"):
+            share = _sum(outside, f"{which}_estimate_ns") / (_sum(kernels, f"{which}_estimate_ns") or 1.0)
+            found.append(f"{share:.1%} of {which}'s kernel time belongs to no layer.")
         steps = [_marks_steps(trace) for trace in (base, other)]
         if not all(steps):
             where = "either trace" if not any(steps) else "base" if not steps[0] else "other"
@@ -141,12 +144,6 @@ def _name(way: tuple[object, ...]) -> str:
     if method == "kernels":
         return "GPU time of kernels, a step"
     return f"Measured by {method}, {base} against {other}" + (f" ({mode})" if mode else "")
-
-
-def _ratio_of(both: pl.DataFrame, above: str, below: str) -> str:
-    one, two = _sum(both, above), _sum(both, below)
-    ratio = f", a speedup of {one / two:.2f}" if one > 0 and two > 0 else ""
-    return f"{one / 1e6:.3f} ms in base and {two / 1e6:.3f} ms in other{ratio}"
 
 
 def _sum(frame: pl.DataFrame, column: str) -> float:
@@ -175,13 +172,6 @@ def _unmatched(name: str, part: pl.DataFrame) -> str:
             f"({sides[1]['layer'][0]}); capture both with tracelens collect torch, which knows attribute paths."
         )
     return f"{name}: no layer matched, as base has {sides[0]['layer'][0]} and other {sides[1]['layer'][0]}."
-
-
-def _unplaced(kernels: pl.DataFrame, which: str) -> str:
-    time = f"{which}_estimate_ns"
-    total = _sum(kernels, time) or 1.0
-    outside = _sum(kernels.filter(pl.col("layer").str.starts_with("(")), time)
-    return f"{outside / total:.1%} of {which}'s kernel time belongs to no layer."
 
 
 def _charts(frame: pl.DataFrame) -> list[Chart]:

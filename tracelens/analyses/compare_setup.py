@@ -18,20 +18,14 @@ def compare_setup(base: Trace, other: Trace) -> pl.DataFrame:
             "compare_setup needs kernels, ops, timings or stacks in both traces; tracelens collect torch gives "
             "the first two"
         )
-    rows = [
-        (what, one, two, status := _status(one, two), INVALIDATES[what] if status == "differs" else None)
-        for what, one, two in facts(base, other)
-    ]
+    rows = []
+    for what, one, two in facts(base, other):
+        status = "unknown" if one is None or two is None else "same" if one == two else "differs"
+        rows.append((what, one, two, status, INVALIDATES[what] if status == "differs" else None))
     frame = COMPARE_SETUP.conform(
         pl.DataFrame(rows, schema=COMPARE_SETUP.names, orient="row", infer_schema_length=None)
     )
     return frame.sort(pl.col("status") != "differs", maintain_order=True)
-
-
-def _status(one: str | None, two: str | None) -> str:
-    if one is None or two is None:
-        return "unknown"
-    return "same" if one == two else "differs"
 
 
 def notes(base: Trace, other: Trace, frame: pl.DataFrame) -> list[str]:

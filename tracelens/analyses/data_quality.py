@@ -94,7 +94,9 @@ def _checks(trace: Trace, rank: int, known: _Known) -> Iterator[_Check]:
     yield "time_precision", "ok" if precision == 1 else "warning", float(precision), "ns", text
     if rank in known.kernels:
         yield from _kernel_checks(known.kernels[rank], known.steps.get(rank))
-        yield _device_check(has_limits=rank in known.with_limits)
+        has_limits = rank in known.with_limits
+        text = "the device's limits are known" if has_limits else "no device with a CUDA compute capability: no occupancy"
+        yield "device_limits", "ok" if has_limits else "warning", None, None, text
     if rank in known.spans:
         yield from _span_checks(known.spans[rank], has_shapes=rank in known.with_shapes)
 
@@ -122,20 +124,10 @@ def _kernel_checks(kernels: pl.DataFrame, steps: pl.DataFrame | None) -> Iterato
     text = "steps marked" if n_steps else "no steps marked: call prof.step(), or name NVTX ranges `step N`"
     yield "steps", "ok" if n_steps else "info", float(n_steps), "steps", text
     if steps is not None and n_steps > 1:
-        yield _first_step(steps["duration_ns"])
-
-
-def _first_step(per_step: pl.Series) -> _Check:
-    """Compares the first step with the others; warm-up makes it longer."""
-    rest = per_step[1:].median()
-    ratio = per_step[0] / rest if isinstance(rest, float) and rest else 1.0
-    text = "kernel time of the first step over the median of the others; far from 1 it is still warming up"
-    return "first_step", "warning" if abs(ratio - 1) > _MUCH else "ok", ratio, "1", text
-
-
-def _device_check(*, has_limits: bool) -> _Check:
-    text = "the device's limits are known" if has_limits else "no device with a CUDA compute capability: no occupancy"
-    return "device_limits", "ok" if has_limits else "warning", None, None, text
+        rest = steps["duration_ns"][1:].median()
+        ratio = steps["duration_ns"][0] / rest if isinstance(rest, float) and rest else 1.0
+        text = "kernel time of the first step over the median of the others; far from 1 it is still warming up"
+        yield "first_step", "warning" if abs(ratio - 1) > _MUCH else "ok", ratio, "1", text
 
 
 def _span_checks(spans: dict[str, Any], *, has_shapes: bool) -> Iterator[_Check]:

@@ -14,6 +14,9 @@ from tracelens.trace import Trace
 _CONFIGURATION = ("rank", "configuration", "compile_mode")
 _GROUP = (*_CONFIGURATION, "variant", "quantity", "profiled", "synchronized")
 _CONFIGURATIONS = ("interpreted", "cpp", "cuda", "triton", "custom")
+_PLAIN, _WAITING = {"e2e": "pure", "layer": "timed"}, {"e2e": "sync", "layer": "timed-sync"}
+_VARIANT_OF = {"cuda_event": "events", "subtraction": "subtraction", "profiler": "profiler"}
+"""The variant of each method of timing: without waiting for the device around layers, with it, and either way."""
 _VARIANTS = ("pure", "sync", "timed", "timed-sync", "events", "subtraction", "profiler")
 _QUANTITIES = ("wall", "cuda_event", "arr_sum", "CPU_self", "CUDA_self", "CUDA_total")
 
@@ -24,17 +27,9 @@ def timing_methods(trace: Trace) -> pl.DataFrame:
     Profiled rows follow unprofiled ones. Raises MissingTableError without timings.
     """
     trace.require("timing_methods", "timings")
-    synchronized, ns = pl.col("synchronized"), pl.col("duration_ns")
-    plain = {"e2e": ("pure", "sync"), "layer": ("timed", "timed-sync")}
-    variant = pl.coalesce(
-        *(
-            pl.when(pl.col("method") == method).then(pl.when(synchronized).then(pl.lit(sync)).otherwise(pl.lit(not_)))
-            for method, (not_, sync) in plain.items()
-        ),
-        pl.when(pl.col("method") == "cuda_event").then(pl.lit("events")),
-        pl.when(pl.col("method").is_in(["subtraction", "profiler"])).then("method"),
-        pl.lit("unknown"),
-    )
+    method, ns = pl.col("method"), pl.col("duration_ns")
+    plain, waiting = (method.replace_strict(_VARIANT_OF | words, default="unknown") for words in (_PLAIN, _WAITING))
+    variant = pl.when("synchronized").then(waiting).otherwise(plain)
     clock = pl.when(pl.col("clock") == "cuda_event").then(pl.lit("cuda_event")).otherwise(pl.lit("wall"))
     whole = trace.timings.filter(pl.col("module_path").is_null()).with_columns(
         variant=variant, quantity=pl.coalesce("quantity", clock)

@@ -22,14 +22,11 @@ SHOWN = (
 def advise(
     trace: Annotated[list[Path], typer.Argument(metavar="TRACE", help="A trace, or the sources of one.")],
     *,
-    costs: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="OTHER", help="A trace whose times of the same calls count too; repeat for several."),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the call plan there, for tl.apply_calls(model, FILE).")
-    ] = None,
-) -> None:
+    costs: Annotated[list[Path] | None, typer.Option(metavar="OTHER", help="A trace whose times of the same calls "
+        "count too; repeat for several.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the call plan there, for "
+        "tl.apply_calls(model, FILE).")] = None,
+) -> None:  # fmt: skip
     """Say which library calls would compute the model faster, by a search over the legal ones."""
     keep_sources([*trace, *(costs or [])], [out])
     opened = open_any(trace)

@@ -187,11 +187,10 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    _version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True)
-    ] = False,
+    _version: Annotated[bool, typer.Option("--version", help="Show the version.", callback=_show_version,
+        is_eager=True)] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-) -> None:
+) -> None:  # fmt: skip
     """Options that stand before the command."""
 
 
@@ -202,10 +201,9 @@ for _command in (report, plan, advise):
 @app.command()
 def measure_peaks(
     *,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the peaks there, not to standard output.")
-    ] = None,
-) -> None:
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the peaks there, not to standard "
+        "output.")] = None,
+) -> None:  # fmt: skip
     """Measure a GPU's peaks, for report --peaks FILE: products by element type, copy bandwidth. Needs PyTorch."""
     with progress("measuring peaks"):
         found = measuring.measure_peaks()
@@ -222,12 +220,10 @@ def query(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT, in the SQL of Polars.")],
     *,
     form: OneFormat = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Rows to show, in formats for people; by default as in report."),
-    ] = None,
+    rows: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rows to show, in formats for people; by default "
+        "as in report.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output.")] = None,
-) -> None:
+) -> None:  # fmt: skip
     """Select rows of a trace's tables with SQL; tracelens schema lists tables and columns.
 
     tracelens query run.tracelens "SELECT name, SUM(duration_ns) AS sum_ns FROM kernels GROUP BY name LIMIT 9"
@@ -248,10 +244,9 @@ app.command()(export)
 def clean(
     target: Annotated[Path, typer.Argument(metavar="URL", help="A trace, or the target of an unfinished collection.")],
     *,
-    hours: Annotated[
-        float, typer.Option(min=0, metavar="H", help="Keep what was written in the last H hours: it may be in use.")
-    ] = 1,
-) -> None:
+    hours: Annotated[float, typer.Option(min=0, metavar="H", help="Keep what was written in the last H hours: it may "
+        "be in use.")] = 1,
+) -> None:  # fmt: skip
     """Remove files of a trace in an object store that neither its manifest nor a finished rank names."""
     with progress("cleaning"):
         n_removed = clean_target(shown(target), hours)
@@ -283,10 +278,9 @@ def check(trace: Sources) -> None:
 
 @app.command()
 def schema(
-    name: Annotated[
-        str | None, typer.Argument(metavar="TABLE|ANALYSIS", help="Table or analysis; all when absent.")
-    ] = None,
-) -> None:
+    name: Annotated[str | None, typer.Argument(metavar="TABLE|ANALYSIS", help="Table or analysis; all when "
+        "absent.")] = None,
+) -> None:  # fmt: skip
     """List the tables and analyses, or describe the columns of one."""
     if name is None:
         tables = listing(((table.name, table.doc) for table in TABLES.values()), "table", "a row is")

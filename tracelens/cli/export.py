@@ -15,24 +15,15 @@ from tracelens.storage.whole import replacing
 def export(
     sources: Sources,
     *,
-    to: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(EXPORTS),
-            help="Format: " + "; ".join(f"{one.name} for {one.opened_by}" for one in EXPORTS.values()) + ".",
-        ),
-    ],
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File to write; by default the trace's name.")
-    ] = None,
-    ranks: Annotated[
-        str | None, typer.Option(metavar="N,N", help="Ranks to export, such as 0,3 or 0-7; by default all.")
-    ] = None,
-    steps: Annotated[
-        str | None,
-        typer.Option(metavar="N,N", help="Steps to export, such as 4 or 4-6; by default all that was recorded."),
-    ] = None,
-) -> None:
+    to: Annotated[str, typer.Option(metavar="|".join(EXPORTS), help="Format: " + "; ".join(f"{one.name} for "
+        f"{one.opened_by}" for one in EXPORTS.values()) + ".")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="File to write; by default the trace's "
+        "name.")] = None,
+    ranks: Annotated[str | None, typer.Option(metavar="N,N", help="Ranks to export, such as 0,3 or 0-7; by default "
+        "all.")] = None,
+    steps: Annotated[str | None, typer.Option(metavar="N,N", help="Steps to export, such as 4 or 4-6; by default all "
+        "that was recorded.")] = None,
+) -> None:  # fmt: skip
     """Write a trace's timeline, or its kernels by call stack, for another program's viewer.
 
     What is written is streamed, but the tables of a rank are held, whole for its layers and idle time: `--ranks` takes

@@ -14,38 +14,20 @@ from tracelens.schemas.results.layers import ORACLES
 
 def plan(  # noqa: PLR0913 - one parameter an option
     base: Annotated[Path, typer.Argument(metavar="BASE", help="Trace or source of the eager run.")],
-    other: Annotated[
-        Path,
-        typer.Argument(
-            metavar="OTHER", help="Trace or source of the compiled run; of tracelens collect timings, BASE."
-        ),
-    ],
+    other: Annotated[Path, typer.Argument(metavar="OTHER", help="Trace or source of the compiled run; of tracelens "
+        "collect timings, BASE.")],
     *,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the plan there, not to standard output.")
-    ] = None,
-    oracle: Annotated[
-        str, typer.Option(metavar="NAME", help=f"Oracle whose path is planned: {', '.join(ORACLES)}.")
-    ] = "dynamic",
-    switch_cost_ns: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="NS",
-            help="Cost of a change between eager and compiled; by default as measured, or 0 where it never was.",
-        ),
-    ] = None,
-    method: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Times to use: kernels, cuda_event, layer, subtraction or profiler."),
-    ] = None,
-    measured: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="TRACE", help="A run with the plan applied: say whether its steps are faster than BASE's."
-        ),
-    ] = None,
-) -> None:
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the plan there, not to standard "
+        "output.")] = None,
+    oracle: Annotated[str, typer.Option(metavar="NAME", help="Oracle whose path is planned: "
+        f"{', '.join(ORACLES)}.")] = "dynamic",
+    switch_cost_ns: Annotated[float | None, typer.Option(min=0, metavar="NS", help="Cost of a change between eager and "
+        "compiled; by default as measured, or 0 where it never was.")] = None,
+    method: Annotated[str | None, typer.Option(metavar="NAME", help="Times to use: kernels, cuda_event, layer, "
+        "subtraction or profiler.")] = None,
+    measured: Annotated[Path | None, typer.Option(metavar="TRACE", help="A run with the plan applied: say whether its "
+        "steps are faster than BASE's.")] = None,
+) -> None:  # fmt: skip
     """Write which submodules to compile and which to leave eager, for tl.apply_plan(model, FILE)."""
     keep_sources([base, other, *([measured] if measured else [])], [out])
     opened = open_any([base])

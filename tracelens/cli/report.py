@@ -41,80 +41,37 @@ EXIT_UNJUDGED, EXIT_GATE = 1, 3
 def report(  # noqa: PLR0913 - one parameter an option
     sources: Sources,
     *,
-    against: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="BASE",
-            help="Trace or source to compare with; speedups are BASE / TRACE. Several TRACEs are then runs of "
-            "one program, and several BASEs of the other.",
-        ),
-    ] = None,
-    section: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Show this section only; repeat for several.", autocompletion=lambda: [*ANALYSES]
-        ),
-    ] = None,
-    html: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write a self-contained HTML page, and print nothing unless --format or --out is given.",
-        ),
-    ] = None,
+    against: Annotated[list[Path] | None, typer.Option(metavar="BASE", help="Trace or source to compare with; speedups "
+        "are BASE / TRACE. Several TRACEs are then runs of one program, and several BASEs of the other.")] = None,
+    section: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Show this section only; repeat for "
+        "several.", autocompletion=lambda: [*ANALYSES])] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a self-contained HTML page, and print "
+        "nothing unless --format or --out is given.")] = None,
     form: OneFormat = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Rows a table, in formats for people (in html, at a time); by default "
-            f"{', '.join(f'{form.rows} in {form.name}' for form in FORMATS.values() if form.rows)}, all in others.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write there, not to standard output; needed by "
-            f"{', '.join(form.name for form in FORMATS.values() if not form.is_text)}.",
-        ),
-    ] = None,
+    rows: Annotated[int | None, typer.Option(min=1, metavar="N", help="Rows a table, in formats for people (in html, "
+        "at a time); by default "
+        f"{', '.join(f'{form.rows} in {form.name}' for form in FORMATS.values() if form.rows)}, all in "
+        "others.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write there, not to standard output; needed by "
+        f"{', '.join(form.name for form in FORMATS.values() if not form.is_text)}.")] = None,
     step: Step = None,
-    peaks: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The GPU's peaks as tracelens measure-peaks wrote them, not its datasheet's."
-        ),
-    ] = None,
-    fail_on: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="EXPR",
-            help="Exit with 3 where the run is judged worse than BASE by more than this: gpu_time > +5%, exposed_copy "
-            "> 1 ms, layer:layer1.*:duration > +10%; repeat for several.",
-        ),
-    ] = None,
+    peaks: Annotated[Path | None, typer.Option(metavar="FILE", help="The GPU's peaks as tracelens measure-peaks wrote "
+        "them, not its datasheet's.")] = None,
+    fail_on: Annotated[list[str] | None, typer.Option(metavar="EXPR", help="Exit with 3 where the run is judged worse "
+        "than BASE by more than this: gpu_time > +5%, exposed_copy > 1 ms, layer:layer1.*:duration > +10%; repeat for "
+        "several.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where a gate could not be judged.")] = False,
-    summary: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write gates, differences and what was judged as Markdown.")
-    ] = None,
-    min_effect: Annotated[
-        float, typer.Option(min=0, metavar="F", help="Least difference that counts, as a share of BASE.")
-    ] = DEFAULT.min_effect,
-    across_devices: Annotated[
-        bool, typer.Option("--across-devices", help="Judge runs on two kinds of GPU all the same.")
-    ] = False,
-    engine: Annotated[
-        str | None,
-        typer.Option(
-            metavar="local|ray",
-            help="Look at each rank in a task of its own, as far as sections look at ranks by themselves: in processes "
-            "of this machine, or on a Ray cluster. For a trace that was collected.",
-        ),
-    ] = None,
+    summary: Annotated[Path | None, typer.Option(metavar="FILE", help="Write gates, differences and what was judged as "
+        "Markdown.")] = None,
+    min_effect: Annotated[float, typer.Option(min=0, metavar="F", help="Least difference that counts, as a share of "
+        "BASE.")] = DEFAULT.min_effect,
+    across_devices: Annotated[bool, typer.Option("--across-devices", help="Judge runs on two kinds of GPU all the "
+        "same.")] = False,
+    engine: Annotated[str | None, typer.Option(metavar="local|ray", help="Look at each rank in a task of its own, as "
+        "far as sections look at ranks by themselves: in processes of this machine, or on a Ray cluster. For a trace "
+        "that was collected.")] = None,
     address: Address = None,
-) -> None:
+) -> None:  # fmt: skip
     """Answer every question that a trace can, the verdict first."""
     names = section or []
     wanted: list[tuple[Format, Path | None]] = [(FORMATS["html"], html)] if html is not None else []

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import BinaryIO
 
 import polars as pl
@@ -22,7 +21,7 @@ def write(selection: Selection, stream: BinaryIO) -> str:
     """
     if not selection.trace.has("spans"):
         selection.trace.require("export --to speedscope", "kernels")
-    frames = _Frames()
+    frames: dict[str, int] = {}  # numbers of printable names
     stream.write(b'{"$schema":"' + _SCHEMA.encode() + b'","exporter":"tracelens","profiles":[')
     n_profiles = 0
     for rank in selection.ranks:
@@ -30,23 +29,12 @@ def write(selection: Selection, stream: BinaryIO) -> str:
             stream.write(b",\n" if n_profiles else b"")
             stream.writelines(piece.encode() for piece in profile)
             n_profiles += 1
-    shared = [{"name": name} for name in frames.numbers]
+    shared = [{"name": name} for name in frames]
     stream.write(b'],"shared":{"frames":' + json.dumps(shared).encode() + b"}}\n")
     return f"{n_profiles:,} profiles, {len(shared):,} frames"
 
 
-@dataclass(slots=True)
-class _Frames:
-    """The names of the file's frames, with their numbers."""
-
-    numbers: dict[str, int] = field(default_factory=dict)
-
-    def number(self, name: str) -> int:
-        """The number of a printable name."""
-        return self.numbers.setdefault(name, len(self.numbers))
-
-
-def _profiles(selection: Selection, rank: int, frames: _Frames) -> Iterator[Iterator[str]]:
+def _profiles(selection: Selection, rank: int, frames: dict[str, int]) -> Iterator[Iterator[str]]:
     """The rank's profiles, each in pieces of text: of its kernels, if any, and of its threads and their lanes."""
     stacks = kernel_stacks(selection, rank)
     if stacks.rows.height:
@@ -62,25 +50,27 @@ def _profiles(selection: Selection, rank: int, frames: _Frames) -> Iterator[Iter
             yield _events(track, pl.concat(parts), _head("evented", name, last - origin), frames)
 
 
-def _kernels(stacks: Stacks, name: str, frames: _Frames) -> Iterator[str]:
+def _kernels(stacks: Stacks, name: str, frames: dict[str, int]) -> Iterator[str]:
     """A sampled profile: a sample for each kernel, its weight the kernel's time."""
     rows = stacks.rows
     yield _head("sampled", name, int(rows["duration_ns"].sum())) + ',"samples":['
     known: dict[int, str] = {}
     for at, (path, kernel) in enumerate(rows.select("path", "name").iter_rows()):
         if path not in known:
-            known[path] = "".join(f"{frames.number(frame)}," for frame in stacks.frames(path))
-        yield f"{',' if at else ''}[{known[path]}{frames.number(printable(kernel))}]"
+            known[path] = "".join(f"{frames.setdefault(frame, len(frames))}," for frame in stacks.frames(path))
+        yield f"{',' if at else ''}[{known[path]}{frames.setdefault(printable(kernel), len(frames))}]"
     yield '],"weights":['
     for at, weight in enumerate(rows["duration_ns"]):
         yield f"{',' if at else ''}{weight}"
     yield "]}"
 
 
-def _events(track: Track, events: pl.Series, head: str, frames: _Frames) -> Iterator[str]:
+def _events(track: Track, events: pl.Series, head: str, frames: dict[str, int]) -> Iterator[str]:
     """An evented profile: times since the first slice's start, as JavaScript's numbers hold 53 bits."""
     origin = track.slices["start_ns"][0]
-    numbers = {name: frames.number(printable(name)) for name in track.slices["name"].unique().cast(pl.String)}
+    numbers = {
+        name: frames.setdefault(printable(name), len(frames)) for name in track.slices["name"].unique().cast(pl.String)
+    }
     yield head + ',"events":['
     between = ""
     for part in events.to_frame("event").iter_slices(1 << 16):

@@ -33,7 +33,12 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
         return {}
     place, answers = shown(trace.path), {}
     work = partial(_ask_rank, place=place, names=by_rank, of_time=of_time)
-    for task, answer in engine([_task(trace, place, rank) for rank in trace.manifest.ranks], work):
+    tasks = []
+    for rank in trace.manifest.ranks:
+        n_rows = sum(counts.get(str(rank), 0) for counts in trace.manifest.n_rows.values())
+        files = Listed(place, f"rank {rank} of {trace.name}", n_rows * _BYTES_A_ROW, "")
+        tasks.append(Task((files,), ranks=(rank,)))
+    for task, answer in engine(tasks, work):
         if isinstance(answer, Exception):
             raise answer
         answers[task.ranks[0]] = answer
@@ -43,11 +48,6 @@ def ask_ranks(trace: Trace, names: Sequence[str], engine: Engine) -> Mapping[str
         put_together(trace, parts)
     found = {name: [frames[name] for frames, _ in ordered if name in frames] for name in by_rank}
     return {name: pl.concat(frames) for name, frames in found.items() if frames}
-
-
-def _task(trace: Trace, place: str, rank: int) -> Task:
-    n_rows = sum(counts.get(str(rank), 0) for counts in trace.manifest.n_rows.values())
-    return Task((Listed(place, f"rank {rank} of {trace.name}", n_rows * _BYTES_A_ROW, ""),), ranks=(rank,))
 
 
 def _ask_rank(

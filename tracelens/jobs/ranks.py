@@ -71,11 +71,6 @@ class RankRecord(msgspec.Struct, frozen=True):
         return [key_of(table, self.rank, self.attempt) for table in self.sizes]
 
 
-def key_of_record(rank: int) -> str:
-    """The key of a rank's record."""
-    return f"{RANKS}/{rank}.json"
-
-
 def made_by(options: Options) -> dict[str, Any]:
     """The version and options, as a record has them."""
     return {"tracelens_version": installed_version(), "schema_version": SCHEMA_VERSION, **asdict(options)}
@@ -164,7 +159,7 @@ def _record(rank: int, manifest: Manifest, sizes: Mapping[str, Mapping[str, int]
 
 def _create(objects: Objects, record: RankRecord) -> RankRecord:
     """Write a rank's record; where there is one of the same sources and options it stays, and our files go."""
-    rank, key = record.rank, key_of_record(record.rank)
+    rank, key = record.rank, f"{RANKS}/{record.rank}.json"
     if objects.create(key, json_bytes(msgspec.to_builtins(record))):
         return record
     other = read_record(objects, key)

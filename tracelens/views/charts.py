@@ -244,7 +244,11 @@ def labels(frame: pl.DataFrame, names: Sequence[str | pl.Expr]) -> list[str]:
     used: dict[str, int] = {}
     out = []
     for row in frame.select(names).iter_rows(named=True):
-        words = [_word(name, value) for name, value in row.items() if value is not None]
+        words = [
+            f"{name.removesuffix('_id')} {value}" if name in {"rank", "step", "device_id"} else printable(str(value))
+            for name, value in row.items()
+            if value is not None
+        ]
         over = sum(map(len, words)) - _LABEL_WIDTH
         if over > 0:
             longest = max(range(len(words)), key=lambda i: len(words[i]))
@@ -253,10 +257,6 @@ def labels(frame: pl.DataFrame, names: Sequence[str | pl.Expr]) -> list[str]:
         used[label] = used.get(label, 0) + 1
         out.append(label if used[label] == 1 else f"{label} #{used[label]}")
     return out
-
-
-def _word(name: str, value: Any) -> str:
-    return f"{name.removesuffix('_id')} {value}" if name in {"rank", "step", "device_id"} else printable(str(value))
 
 
 def _title(title: str, n_rows: int) -> str:

@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import Any
 
 import polars as pl
@@ -109,17 +110,12 @@ def shorten_apart(texts: Iterable[str], width: int) -> dict[str, str]:
             own = form
             if len(same) > 1:
                 others = same[max(at - 1, 0) : at] + same[at + 1 : at + 2]
-                begin = max(_same_beginning(text, other) for other in others) - width // 6
+                begin = max(len(commonprefix([text, other])) for other in others) - width // 6  # noqa: RUF071
                 piece, bare = text[max(begin, 0) : begin + width // 2], text.removeprefix("void ")
                 own = f"{bare[: width // 4]}{ELLIPSIS}{piece}{ELLIPSIS}{text[-width // 4 + 2 :]}"
             used[own] += 1
             found[text] = own if used[own] == 1 else f"{own} #{used[own]}"
     return {text: form for text, form in found.items() if form != text}
-
-
-def _same_beginning(one: str, two: str) -> int:
-    """The number of characters that two texts have in common from their start."""
-    return next((at for at, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
 
 
 def unit_of(column: Column) -> str | None:

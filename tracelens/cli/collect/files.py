@@ -15,10 +15,8 @@ _PROFILERS = [kind for kind, collector in COLLECTORS.items() if collector.is_pro
 
 
 def collect_files(  # noqa: PLR0913 - one parameter an option
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATHS", help="Sources of one program's run, of any kind; detected by content."),
-    ],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATHS", help="Sources of one program's run, of any kind; "
+        "detected by content.")],
     *,
     out: asked.Out = None,
     force: asked.Force = False,
@@ -29,13 +27,9 @@ def collect_files(  # noqa: PLR0913 - one parameter an option
     engine: asked.OnEngine = None,
     address: Address = None,
     min_ranks: asked.MinRanks = 0,
-    events: Annotated[
-        str,
-        typer.Option(
-            metavar="|".join(_PROFILERS), help="Profiler whose events are kept where several captured the same rank."
-        ),
-    ] = _PROFILERS[0],
-) -> None:
+    events: Annotated[str, typer.Option(metavar="|".join(_PROFILERS), help="Profiler whose events are kept where "
+        "several captured the same rank.")] = _PROFILERS[0],
+) -> None:  # fmt: skip
     """Collect several sources of one program into one trace."""
     if STANDARD_INPUT in paths:
         raise UsageError(f"standard input is read by tracelens collect {stdin_kind()} only")

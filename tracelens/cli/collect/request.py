@@ -27,46 +27,24 @@ from tracelens.trace.sources import STANDARD_INPUT, note_skipped, read_into, sou
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) *((?:[KMGT]I?)?)B?", re.IGNORECASE)
 
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="Directory or URL (s3://, gs://, az://) to write; by default, in the current one, the source's stem (of "
-        "several sources, the name of the folder they share) with .tracelens.",
-    ),
-]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="Directory or URL (s3://, gs://, az://) to write; by "
+    "default, in the current one, the source's stem (of several sources, the name of the folder they share) with "
+    ".tracelens.")]  # fmt: skip
 Force = Annotated[bool, typer.Option("--force", help="Replace the trace when it exists already.")]
-Rank = Annotated[
-    list[int] | None,
-    typer.Option(
-        min=0, metavar="N", help="Rank of the source, where it does not say; repeat for each source, in order."
-    ),
-]
-ForceMix = Annotated[
-    bool, typer.Option("--force-mix", help="Put ranks together although they contradict each other; the trace says so.")
-]
-MaxMemory = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="Memory, such as 2GB, that reading several large traces may take: they are read in processes of their "
-        "own, as many at a time as fit. By default half of the machine's.",
-    ),
-]
+Rank = Annotated[list[int] | None, typer.Option(min=0, metavar="N", help="Rank of the source, where it does not say; "
+    "repeat for each source, in order.")]  # fmt: skip
+ForceMix = Annotated[bool, typer.Option("--force-mix", help="Put ranks together although they contradict each other; "
+    "the trace says so.")]  # fmt: skip
+MaxMemory = Annotated[str | None, typer.Option(metavar="SIZE", help="Memory, such as 2GB, that reading several large "
+    "traces may take: they are read in processes of their own, as many at a time as fit. By default half of the "
+    "machine's.")]  # fmt: skip
 
 
-OnEngine = Annotated[
-    str | None,
-    typer.Option(
-        "--engine",
-        metavar="local|ray",
-        help="Collect each rank as a task, and keep what is finished: in processes of this machine, or on a Ray "
-        "cluster. A trace in an object store is collected so anyway, by default one rank after another.",
-    ),
-]
-MinRanks = Annotated[
-    int, typer.Option(min=0, metavar="N", help="Fail, and write no trace, where fewer ranks can be read.")
-]
+OnEngine = Annotated[str | None, typer.Option("--engine", metavar="local|ray", help="Collect each rank as a task, and "
+    "keep what is finished: in processes of this machine, or on a Ray cluster. A trace in an object store is collected "
+    "so anyway, by default one rank after another.")]  # fmt: skip
+MinRanks = Annotated[int, typer.Option(min=0, metavar="N", help="Fail, and write no trace, where fewer ranks can be "
+    "read.")]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +121,7 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     target = request.out or default_target(paths)
     limit = None if request.max_memory is None else bytes_of(request.max_memory)
     if url_of(target) is not None or request.engine or request.address or request.min_ranks:
-        _write_job(paths, target, kind, request, _engine(request, limit))
+        _write_job(paths, target, kind, request, limit)
         return
     check_target(target, force=request.force)
     skipped: list[Path] = []
@@ -172,17 +150,13 @@ def _end(failed: Iterable[str]) -> None:
         raise typer.Exit(1)
 
 
-def _engine(request: Request, limit_bytes: int | None) -> Engine:
-    """The engine that is asked for, else this process. Raises UsageError, and ToolError where it is not to be had."""
-    if request.engine is None and request.address is None:
-        return in_turn
-    from tracelens.jobs.engines import engine_of  # noqa: PLC0415 - processes take time to import, and few need them
-
-    return engine_of(request.engine, request.address, limit_bytes)
-
-
-def _write_job(paths: list[Path], target: Path, kind: str | None, request: Request, engine: Engine) -> None:
+def _write_job(paths: list[Path], target: Path, kind: str | None, request: Request, limit_bytes: int | None) -> None:
     """Collect the sources rank by rank; one that cannot be read costs its ranks, and the command exits with 1."""
+    engine: Engine = in_turn
+    if request.engine is not None or request.address is not None:
+        from tracelens.jobs.engines import engine_of  # noqa: PLC0415 - processes take time to import, and few need them
+
+        engine = engine_of(request.engine, request.address, limit_bytes)
     options = Options(request.events, request.step)
     enough = request.force, request.min_ranks, request.force_mix
     job = Job(paths, shown(target), kind, request.ranks or (), options, *enough)

@@ -27,39 +27,23 @@ BEGUN: list[tuple[str, set[int], set[threading.Thread]]] = []
 
 
 def collect_timings(  # noqa: PLR0913 - one parameter an option
-    subject: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE.py:FUNCTION",
-            help="A function without parameters that returns a model and its inputs (a tensor, a tuple or a dict); "
-            "MODULE:FUNCTION too.",
-        ),
-    ],
+    subject: Annotated[str, typer.Argument(metavar="FILE.py:FUNCTION", help="A function without parameters that "
+        "returns a model and its inputs (a tensor, a tuple or a dict); MODULE:FUNCTION too.")],
     *,
-    configuration: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"One of {', '.join(CONFIGURATIONS[:-1])}; repeat for several. By default all that run here.",
-        ),
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}; repeat for several. By default all."),
-    ] = None,
-    compile_mode: Annotated[
-        list[str] | None, typer.Option(metavar="MODE", help="A mode of torch.compile; repeat for several.")
-    ] = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Measure the model with this compile plan too, as the custom configuration."),
-    ] = None,
+    configuration: Annotated[list[str] | None, typer.Option(metavar="NAME", help="One of "
+        f"{', '.join(CONFIGURATIONS[:-1])}; repeat for several. By default all that run here.")] = None,
+    method: Annotated[list[str] | None, typer.Option(metavar="NAME", help=f"One of {', '.join(METHODS)}; repeat for "
+        "several. By default all.")] = None,
+    compile_mode: Annotated[list[str] | None, typer.Option(metavar="MODE", help="A mode of torch.compile; repeat for "
+        "several.")] = None,
+    plan: Annotated[Path | None, typer.Option(metavar="FILE", help="Measure the model with this compile plan too, as "
+        "the custom configuration.")] = None,
     rounds: Annotated[int, typer.Option(min=1, metavar="N", help="Rounds of executions.")] = 10,
     executions: Annotated[int, typer.Option(min=1, metavar="N", help="Executions a round.")] = 2,
     warmup: Annotated[int, typer.Option(min=1, metavar="N", help="Rounds of warm-up before them.")] = 2,
     out: Out = None,
     force: Force = False,
-) -> None:
+) -> None:  # fmt: skip
     """Measure how long a model's layers take, by several methods, and what measuring costs.
 
     There is no limit of time; Ctrl-C ends it. Processes and threads that FUNCTION left running end with the command.
@@ -123,8 +107,7 @@ def _made(make: Callable[[], Any], subject: str) -> tuple[Any, Any]:
         is_pair = isinstance(made, tuple) and len(made) == 2 and hasattr(made[0], "named_modules")
     if not is_pair:
         raise SourceError(f"{subject}: expected it to return (model, inputs), found {type(made).__name__}")
-    model, inputs = made
-    return model, inputs
+    return made  # type: ignore[no-any-return]
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import json
 import math
 from typing import Any
 
-from tracelens.report import Report, Section
+from tracelens.report import Report
 from tracelens.trace import Trace
 from tracelens.views.formats.format import Format
 
@@ -20,17 +20,16 @@ def to_json(report: Report) -> str:
         document["base"] = _trace(report.base)
     if report.gate is not None:
         document["gate"] = _finite([verdict.as_dict() for verdict in report.gate])
-    document["sections"] = {section.analysis.name: _section(section) for section in report.sections}
+    document["sections"] = {
+        one.analysis.name: {"rows": _finite(one.frame.to_dicts()), "notes": one.notes}
+        | ({} if one.missing is None else {"missing": one.missing})
+        for one in report.sections
+    }
     return json.dumps(document, indent=1, allow_nan=False, default=str) + "\n"
 
 
 def _trace(trace: Trace) -> dict[str, Any]:
     return {"name": trace.name, **_finite(trace.manifest.as_dict())}
-
-
-def _section(section: Section) -> dict[str, Any]:
-    found: dict[str, Any] = {"rows": _finite(section.frame.to_dicts()), "notes": section.notes}
-    return found if section.missing is None else {**found, "missing": section.missing}
 
 
 def _finite(value: Any) -> Any:

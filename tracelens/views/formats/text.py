@@ -140,12 +140,8 @@ def _heading(column: Shown, width: int) -> list[str]:
 
 def _wanted_width(column: Shown) -> int:
     longest = max(map(cell_len, column.cells), default=0)
-    return max(_heading_width(column), longest if column.name in PROSE else min(longest, _WIDEST))
-
-
-def _heading_width(column: Shown) -> int:
-    """Width of the heading's longest word, or of its unit: headings wrap between words."""
-    return max(cell_len(word) for word in [*column.label.split(), column.symbol])
+    heading = max(cell_len(word) for word in [*column.label.split(), column.symbol])  # it wraps between words
+    return max(heading, longest if column.name in PROSE else min(longest, _WIDEST))
 
 
 FORMAT = Format("text", (".txt",), to_text, rows=12)
