@@ -162,7 +162,6 @@ def build_query(trace: Trace, sql: str) -> Report:
 
 
 def _applies(analysis: Analysis, trace: Trace, base: Trace | None) -> bool:
-    """Whether a report has the section when none are named."""
     if (analysis.of_host and trace.has("kernels")) or (analysis.of_ranks and len(trace.manifest.ranks) == 1):
         return False
     if analysis.of_profilers and (base is None or tools(base) == tools(trace)):

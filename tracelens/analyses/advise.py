@@ -145,7 +145,6 @@ def _listed(counts: Counter[str]) -> str:
 
 
 def _change(parts: Iterable[Advised]) -> str:
-    """The change in torch that makes the calls so."""
     made = [call for part in parts for call in part.calls]
     found = []
     if any(call.layout == "NHWC" for call in made):
@@ -175,7 +174,6 @@ def notes(trace: Trace, frame: pl.DataFrame, costs: Sequence[Trace] = ()) -> lis
 
 
 def _nothing(trace: Trace) -> str:
-    """The sentence on a trace of which nothing can be advised."""
     if not trace.scan("spans").select(pl.col("input_shapes").is_not_null().any()).collect().item():
         return "The trace has no shapes of inputs, so nothing can be advised: profile with record_shapes=True."
     if not judgeable_ranks(trace):

@@ -125,7 +125,6 @@ def _gigabytes(row: dict[str, Any]) -> str:
 
 
 def _about_pinning(where: str, row: dict[str, Any]) -> str:
-    """A sentence on what pinned memory would save, if a pinned copy was seen."""
     seen = f"{where}: {_gigabytes(row)}."
     if row["pinned_ns"] is None:
         return (

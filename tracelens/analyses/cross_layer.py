@@ -133,7 +133,6 @@ def _of_rank(name: str, part: pl.DataFrame, what: str) -> Iterator[str]:
 
 
 def _warnings(trace: Trace, frame: pl.DataFrame) -> Iterator[str]:
-    """Warnings for the reader."""
     if not trace.has("kernels"):
         blas = _blas(trace)
         which = f"{_BLAS_NAMES.get(blas, blas)}, which torch was built with" if blas else "not recorded, so called blas"

@@ -47,7 +47,6 @@ def _launches(trace: Trace) -> pl.DataFrame:
 
 
 def _span_rows(trace: Trace, launches: pl.DataFrame) -> pl.DataFrame:
-    """Rows of depths from spans."""
     if not launches.height:
         return DISPATCH_DEPTH.empty()
     sites = _stored_sites(trace, launches) if "site_id" in launches.columns else _found_sites(trace, launches)

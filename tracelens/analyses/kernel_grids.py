@@ -66,7 +66,6 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
 
 
 def _share(part: pl.DataFrame, total: int) -> str:
-    """Share of the kernels' total time, in percent."""
     return percent(int(part["duration_total_ns"].sum()), total)
 
 

@@ -118,7 +118,6 @@ def _replays(trace: Trace, frame: pl.DataFrame, base: Trace | None) -> list[str]
 
 
 def _refused(trace: Trace, base: Trace | None) -> list[str]:
-    """Why captures of graphs in either trace are not those of replays here."""
     found = set()
     for one in (trace, base):
         captured = captured_graphs(one) if one is not None else None

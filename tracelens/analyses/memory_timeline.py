@@ -93,7 +93,6 @@ def _events(trace: Trace) -> pl.DataFrame:
 
 
 def _of_device(events: pl.DataFrame, n_moments: int) -> pl.DataFrame:
-    """The rows of one device."""
     peak = events.row(int(events["allocated_bytes"].arg_max() or 0), named=True)
     most = {"allocated_bytes": peak["allocated_bytes"], "reserved_bytes": events["reserved_bytes"].max()}
     about = ("rank", "device_id", "step", "offset_ns", "op", "below", "layer", "size_bytes")
@@ -178,7 +177,6 @@ def _in(phase: str) -> str:
 
 
 def _misfits(events: pl.DataFrame) -> Iterator[str]:
-    """Events that do not fit together, counted."""
     lone = events.filter(pl.col("other").is_null())
     frees = lone.filter(pl.col("size_bytes") < 0)
     is_older = pl.col("address").is_not_null() & pl.col("previous").is_null()

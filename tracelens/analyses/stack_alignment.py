@@ -156,7 +156,6 @@ def _doubts(side: str, stack: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _pairs(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """The stacks to compare, each with its frames."""
     for trace in (base, other):
         trace.require("stack_alignment", "stacks", "frames")
     return pair_stacks(base, other)

@@ -211,8 +211,6 @@ def write_report(report: Report, form: Format, out: Path | None = None, rows: in
 
 
 class _Said(logging.Handler):
-    """Hands on what the package logs while something runs."""
-
     def __init__(self, say: Callable[[str], object], level: int) -> None:
         super().__init__(level)
         self._say = say

@@ -85,7 +85,6 @@ def _events(track: Track, events: pl.Series, head: str, frames: dict[str, int]) 
 
 
 def _head(kind: str, name: str, end: int) -> str:
-    """The beginning of a profile, up to its events or samples."""
     return (
         f'{{"type":"{kind}","name":{json.dumps(printable(name))},"unit":"nanoseconds","startValue":0,"endValue":{end}'
     )

@@ -141,7 +141,6 @@ def _on_node(expected: str, task: bytes) -> Any:
 
 
 def _imported() -> Any:
-    """The package ray. Raises ToolError where it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else Ray 2.60 warns about it
     try:

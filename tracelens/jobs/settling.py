@@ -55,7 +55,6 @@ def settled(target: str, records: Sequence[RankRecord], manifest: Manifest, *, f
 
 
 def _with_ranks(name: str, parts: Sequence[tuple[int, pl.DataFrame]]) -> pl.DataFrame:
-    """A table of the rows of each rank."""
     frames = [frame.select(pl.lit(rank, pl.Int32).alias("rank"), pl.all()) for rank, frame in parts]
     return TABLES[name].conform(pl.concat(frames))
 

@@ -72,7 +72,6 @@ def tasks_of(
 
 
 def _one(tasks: Sequence[Task]) -> Task:
-    """One task of all sources."""
     if len(tasks) == 1:
         return tasks[0]
     folders = [task.name for task in tasks if task.folder is not None]

@@ -41,7 +41,6 @@ def ask(tables: Mapping[str, pl.LazyFrame], sql: str) -> pl.DataFrame:
 
 
 def _scans(plan: str) -> Iterator[str]:
-    """The lines of a plan that read files."""
     return (line.strip() for line in plan.splitlines() if _SCAN in line)
 
 

@@ -60,7 +60,6 @@ def combine(
 
 
 def _is_profile(capture: Capture) -> bool:
-    """Whether the capture's collector is a profiler."""
     return capture.kind in COLLECTORS and COLLECTORS[capture.kind].is_profiler
 
 
@@ -118,7 +117,6 @@ def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str | N
 def _parts(
     name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture], firsts: Sequence[dict[str, int]]
 ) -> Sequence[RankPart]:
-    """The table's rows of all ranks."""
     parts = []
     for (rank, capture), first in zip(settled, firsts, strict=True):
         frame = _kept(name, rank, capture, chosen)

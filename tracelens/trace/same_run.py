@@ -110,7 +110,6 @@ def _far(captures: Sequence[Capture]) -> Iterator[tuple[Capture, Capture, str]]:
 
 
 def _kinds(capture: Capture) -> frozenset[tuple[object, ...]]:
-    """The kinds of collectives: name, element type and sizes."""
     rows = capture.table("collectives")
     columns = ("name", "dtype", "size_in_bytes", "size_out_bytes")
     if rows is None:

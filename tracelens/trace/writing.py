@@ -50,7 +50,6 @@ def write_trace(
 
 
 def _fill(folder: Path, manifest: Manifest, parts_of: Callable[[str], Iterable[RankPart]]) -> None:
-    """Write every table and the manifest into an empty directory."""
     n_rows: dict[str, dict[str, int]] = {}
     with ThreadPoolExecutor(_WRITERS) as pool:
         done = []

@@ -173,7 +173,6 @@ def _roofs(asked: Points, rows: list[dict[str, Any]], scale: Scale) -> list[dict
 
 
 def _lines(asked: Lines, result: Table) -> Drawing | None:
-    """A line with steps for each part that has values."""
     parts = {column: word for column, word in asked.parts.items() if largest_of(asked.frame[column])}
     if not parts:
         return None
@@ -281,13 +280,11 @@ _NUMBERS = alt.Axis(format=",.4~f", tickCount=8, gridOpacity=0.5)
 
 
 def _base(rows: list[dict[str, Any]], height: int) -> alt.Chart:
-    """A chart over the rows, as wide as its place."""
     data = alt.InlineData(values=rows)
     return alt.Chart(data).properties(width="container", height=height, background="transparent")
 
 
 def _row_axis() -> alt.Y:
-    """The axis of names, in the order of the rows."""
     return alt.Y(
         "label:N", title=None, sort=None, axis=alt.Axis(labelLimit=420, labelFontSize=11, ticks=False, domain=False)
     )
@@ -303,6 +300,5 @@ def _color(name: str, words: Sequence[str]) -> alt.Color:
 
 
 def _tooltips(axis: str, *names: str) -> list[alt.Tooltip]:
-    """The tooltip of a bar: its name, the other named fields, and its value."""
     words = [alt.Tooltip(f"{name}:N", title="name" if name == "label" else name) for name in ("label", *names)]
     return [*words, alt.Tooltip("value:Q", title=axis or "value", format=",.4~g")]

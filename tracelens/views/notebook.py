@@ -67,7 +67,6 @@ def _section(section: Section) -> str:
 
 
 def _table(section: Section) -> str:
-    """The first rows, with the columns that people need."""
     columns = show(section.analysis.result, section.frame, useful(section), _ROWS)
     head = "".join(f"<th>{_text(column.heading)}</th>" for column in columns)
     rows = ("".join(f"<td>{_text(cell)}</td>" for cell in row) for row in zip(*(c.cells for c in columns), strict=True))

@@ -253,6 +253,5 @@ def _text(value: Any) -> str:
 
 
 def _is_whole(values: pl.Series) -> bool:
-    """Whether every number is an integer, whatever its dtype."""
     numbers = values.drop_nulls().cast(pl.Float64)
     return bool((numbers == numbers.round()).all())

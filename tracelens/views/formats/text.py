@@ -133,7 +133,6 @@ def _fit(columns: Sequence[Shown], width: int) -> tuple[list[tuple[Shown, int]],
 
 
 def _heading(column: Shown, width: int) -> list[str]:
-    """The label's lines, wrapped between words, and the unit's."""
     lines = textwrap.wrap(column.label, width, break_long_words=False)
     return [*lines, column.symbol] if column.symbol else lines
 
