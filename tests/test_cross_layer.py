@@ -12,7 +12,7 @@ from tests.cases import make_trace
 from tests.command_line import command_line
 from tests.sources import SAMPLES, check_kernel_time_adds_up, collected, torch_file, torch_trace
 from tracelens.analyses import ANALYSES, compare_cross_layer, cross_layer, layer_attribution
-from tracelens.analyses.chart import SplitBars
+from tracelens.analyses.analysis import SplitBars
 from tracelens.report import run_section
 from tracelens.schemas.events import FAMILIES, PRIMITIVES
 from tracelens.trace import Trace

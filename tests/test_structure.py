@@ -108,7 +108,7 @@ def test_no_circles_inside_packages() -> None:
         assert circles(inside) == [], package
 
 
-SHARED = {"tracelens.analyses.analysis", "tracelens.analyses.chart"}
+SHARED = {"tracelens.analyses.analysis"}
 """What every analysis is declared with."""
 
 

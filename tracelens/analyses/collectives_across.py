@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Bars, Chart
+from tracelens.analyses.analysis import Analysis, Bars, Chart
 from tracelens.derive.kernels.peaks import Peaks
 from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.requiring import require_matched

@@ -4,8 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.comparing.same_work import same_steps
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError

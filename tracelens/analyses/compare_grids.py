@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import TOP, Bars, Chart, SplitBars
+from tracelens.analyses.analysis import TOP, Analysis, Bars, Chart, SplitBars
 from tracelens.derive.columns.ratios import over, percent, speedup, which_side
 from tracelens.derive.comparing.same_work import same_steps
 from tracelens.derive.kernels.grids import SHAPE, by_grid

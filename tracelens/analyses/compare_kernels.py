@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.comparing.judging import DEFAULT, TICK_NS, Rules
 from tracelens.derive.comparing.per_step import kernel_work
 from tracelens.derive.comparing.rows import compare_rows, outcomes_in_words

@@ -4,8 +4,7 @@ from functools import partial
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import TOP, Bars, Chart, Density, named
+from tracelens.analyses.analysis import TOP, Analysis, Bars, Chart, Density, named
 from tracelens.derive.columns.ratios import speedup
 from tracelens.derive.comparing.judging import DEFAULT, TICK_NS, Rules, judge
 from tracelens.derive.comparing.per_step import layer_values, of_runs

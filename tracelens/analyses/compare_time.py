@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Chart, SplitBars
+from tracelens.analyses.analysis import Analysis, Chart, SplitBars
 from tracelens.derive.columns.ratios import over, speedup
 from tracelens.derive.comparing.judging import DEFAULT, Rules, judge
 from tracelens.derive.comparing.per_step import CAUSE_PARTS, PARTS, of_runs, time_values

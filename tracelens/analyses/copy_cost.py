@@ -4,8 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Bars, Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Bars, Chart, SplitBars, named
 from tracelens.derive.columns.intervals import covered_ns, durations
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.casts import casts_after_copies

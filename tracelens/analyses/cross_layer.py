@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Chart, SplitBars
+from tracelens.analyses.analysis import Analysis, Chart, SplitBars
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.kernel_classes import op_primitives
 from tracelens.derive.layers.op_parts import op_parts

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import TOP, Bars, Chart, SplitBars, named
+from tracelens.analyses.analysis import TOP, Analysis, Bars, Chart, SplitBars, named
 from tracelens.derive.columns.intervals import END
 from tracelens.derive.columns.lookup import rows_of
 from tracelens.derive.events.sites import depths

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Bars, Chart, named
+from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.completing import steps_of
 from tracelens.derive.time.judging import PARTS, idle_places, judged_time

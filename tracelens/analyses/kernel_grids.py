@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Bars, Chart, Points, named
+from tracelens.analyses.analysis import Analysis, Bars, Chart, Points, named
 from tracelens.derive.columns.ratios import percent
 from tracelens.derive.kernels.grids import by_grid
 from tracelens.derive.kernels.occupancy import occupancy

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.columns.lookup import is_each_once, rows_of
 from tracelens.schemas.results.time import LAUNCH_DELAY
 from tracelens.trace import Trace

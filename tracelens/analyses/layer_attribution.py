@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.layers.attribution import PRE_WINDOW, attribute_kernels
 from tracelens.derive.layers.graph_captures import EVIDENCE as CAPTURE_EVIDENCE
 from tracelens.derive.layers.graph_captures import captured_graphs

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Bars, Chart, named
+from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.events.sites import accumulation_and_roots
 from tracelens.derive.events.span_trees import span_trees

@@ -4,8 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.layers.compilation import EVIDENCE, compiled_sides, other_device
 from tracelens.derive.layers.layer_pairs import layer_pairs
 from tracelens.derive.layers.layer_times import are_numbered, both_kernel_times, region_cost

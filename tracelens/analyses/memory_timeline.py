@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Chart, Lines
+from tracelens.analyses.analysis import Analysis, Chart, Lines
 from tracelens.derive.columns.distinct import matching
 from tracelens.derive.events.ancestry import nearest_row
 from tracelens.derive.events.span_trees import with_trees

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.columns.ratios import speedup, which_side
 from tracelens.derive.comparing.aligned_kernels import aligned_kernels
 from tracelens.derive.events.ancestry import nearest_row

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Chart, Points, named
+from tracelens.analyses.analysis import Analysis, Chart, Points, named
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.kernels.modelled import modelled
 from tracelens.derive.kernels.peaks import PRECISIONS, Peaks, peaks_of

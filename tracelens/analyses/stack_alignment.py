@@ -7,8 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Chart, SplitBars
+from tracelens.analyses.analysis import Analysis, Chart, SplitBars
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
 from tracelens.derive.stacks.listed import pair_stacks
 from tracelens.derive.stacks.stack_tables import WELL_KNOWN_ENTRIES, find_function

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Chart, SplitBars, named
+from tracelens.analyses.analysis import Analysis, Chart, SplitBars, named
 from tracelens.derive.time.breakdown import break_down
 from tracelens.derive.time.judging import step_sentences
 from tracelens.derive.time.process_time import process_sentences, require_time

@@ -4,8 +4,7 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Bars, Chart, named
+from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.comparing.planned import planned_outcome
 from tracelens.schemas.results.layers import TIMING_METHODS

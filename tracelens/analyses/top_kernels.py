@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Bars, Chart, named
+from tracelens.analyses.analysis import Analysis, Bars, Chart, named
 from tracelens.derive.columns.intervals import durations
 from tracelens.schemas.results.time import TOP_KERNELS
 from tracelens.trace import Trace

@@ -2,8 +2,7 @@
 
 import polars as pl
 
-from tracelens.analyses.analysis import Analysis
-from tracelens.analyses.chart import Chart, SplitBars
+from tracelens.analyses.analysis import Analysis, Chart, SplitBars
 from tracelens.derive.columns.ratios import over
 from tracelens.derive.ranks.clocks import doubt_of
 from tracelens.derive.ranks.requiring import require_matched

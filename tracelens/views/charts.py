@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from tracelens.analyses.chart import TOP, Bars, Chart, Density, Lines, Points, SplitBars
+from tracelens.analyses.analysis import TOP, Bars, Chart, Density, Lines, Points, SplitBars
 from tracelens.report import Section
 from tracelens.schemas.events import LIBRARIES, PRIMITIVES
 from tracelens.storage.table import Table
