@@ -37,6 +37,7 @@ from tracelens.cli.io import (
 )
 from tracelens.cli.plan import plan
 from tracelens.cli.report import report
+from tracelens.derive.comparing.expressions import ExpressionError
 from tracelens.derive.rank_sentences import merge_rows
 from tracelens.errors import SourceError, TracelensError, UsageError, near
 from tracelens.jobs.target import clean as clean_target
@@ -82,6 +83,8 @@ class _Guarded(TyperGroup):
         except TracelensError as error:
             if ctx.params.get("debug"):
                 traceback.print_exc()
+            for mark in error.marks if isinstance(error, ExpressionError) else ():
+                tell(mark)
             tell(f"error: {error}")
             raise typer.Exit(EXIT_USAGE if isinstance(error, UsageError) else EXIT_INPUT) from error
         except KeyboardInterrupt:

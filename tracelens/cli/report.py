@@ -1,7 +1,6 @@
 """`tracelens report`: every question that a trace answers, and a comparison with its gates."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -24,7 +23,7 @@ from tracelens.cli.io import (
     warn,
     write_report,
 )
-from tracelens.derive.comparing.expressions import Expression, ExpressionError, parse
+from tracelens.derive.comparing.expressions import Expression, parse
 from tracelens.derive.comparing.gate import FAILED, UNCLEAR, Verdict, evaluate
 from tracelens.derive.comparing.judging import DEFAULT, Rules
 from tracelens.derive.kernels.peaks import read_peaks
@@ -120,7 +119,7 @@ def _evaluated(
     """The gates' results, or the error why they cannot be judged, to be raised after the report is shown."""
     if not gates:
         return None, None
-    with _marking(), progress("judging"):
+    with progress("judging"):
         try:
             return evaluate(bases[0], runs[0], gates, rules=rules), None
         except SourceError as error:
@@ -128,11 +127,10 @@ def _evaluated(
 
 
 def _gates(texts: Sequence[str], *, has_base: bool, needs_base: bool) -> list[Expression]:
-    """The expressions of --fail-on. Raises UsageError, after the expression with a caret under what is wrong."""
+    """The expressions of --fail-on. Raises UsageError."""
     if not has_base and (texts or needs_base):
         raise UsageError("--fail-on, --strict and --summary are of a comparison; name the base with --against")
-    with _marking():
-        return [parse(text) for text in texts]
+    return [parse(text) for text in texts]
 
 
 def _conclude(report: Report, *, strict: bool) -> None:
@@ -154,14 +152,3 @@ def _conclude(report: Report, *, strict: bool) -> None:
         )
         if strict:
             raise typer.Exit(EXIT_UNJUDGED)
-
-
-@contextmanager
-def _marking() -> Iterator[None]:
-    """Show the expression with its caret before the error on it."""
-    try:
-        yield
-    except ExpressionError as error:
-        for mark in error.marks:
-            tell(mark)
-        raise
