@@ -95,7 +95,9 @@ def _checks(trace: Trace, rank: int, known: _Known) -> Iterator[_Check]:
     if rank in known.kernels:
         yield from _kernel_checks(known.kernels[rank], known.steps.get(rank))
         has_limits = rank in known.with_limits
-        text = "the device's limits are known" if has_limits else "no device with a CUDA compute capability: no occupancy"
+        text = (
+            "the device's limits are known" if has_limits else "no device with a CUDA compute capability: no occupancy"
+        )
         yield "device_limits", "ok" if has_limits else "warning", None, None, text
     if rank in known.spans:
         yield from _span_checks(known.spans[rank], has_shapes=rank in known.with_shapes)

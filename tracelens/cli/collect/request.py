@@ -121,7 +121,7 @@ def write_files(paths: list[Path], kind: str | None, request: Request) -> None:
     target = request.out or default_target(paths)
     limit = None if request.max_memory is None else bytes_of(request.max_memory)
     if url_of(target) is not None or request.engine or request.address or request.min_ranks:
-        _write_job(paths, target, kind, request, limit)
+        _write_job(paths, target, kind, request, _engine(request, limit))
         return
     check_target(target, force=request.force)
     skipped: list[Path] = []
@@ -150,13 +150,17 @@ def _end(failed: Iterable[str]) -> None:
         raise typer.Exit(1)
 
 
-def _write_job(paths: list[Path], target: Path, kind: str | None, request: Request, limit_bytes: int | None) -> None:
-    """Collect the sources rank by rank; one that cannot be read costs its ranks, and the command exits with 1."""
-    engine: Engine = in_turn
-    if request.engine is not None or request.address is not None:
-        from tracelens.jobs.engines import engine_of  # noqa: PLC0415 - processes take time to import, and few need them
+def _engine(request: Request, limit_bytes: int | None) -> Engine:
+    """The engine that is asked for, else this process. Raises UsageError, and ToolError where it is not to be had."""
+    if request.engine is None and request.address is None:
+        return in_turn
+    from tracelens.jobs.engines import engine_of  # noqa: PLC0415 - processes take time to import, and few need them
 
-        engine = engine_of(request.engine, request.address, limit_bytes)
+    return engine_of(request.engine, request.address, limit_bytes)
+
+
+def _write_job(paths: list[Path], target: Path, kind: str | None, request: Request, engine: Engine) -> None:
+    """Collect the sources rank by rank; one that cannot be read costs its ranks, and the command exits with 1."""
     options = Options(request.events, request.step)
     enough = request.force, request.min_ranks, request.force_mix
     job = Job(paths, shown(target), kind, request.ranks or (), options, *enough)
