@@ -21,7 +21,7 @@ from tests.command_line import command_line
 from tracelens.analyses import advise
 from tracelens.analyses.advise import notes
 from tracelens.calling import CallPlan, apply_calls, time_calls
-from tracelens.calling.applying import PlannedCall
+from tracelens.calling.plan_file import PlannedCall
 from tracelens.derive.calls.advising import advise_rank, candidates_of, plan_of
 from tracelens.derive.calls.graphs import ADJACENCY, read_calls
 from tracelens.derive.calls.terms import has_z3

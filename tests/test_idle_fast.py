@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import polars as pl
@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal, assert_series_equal
 
-from tests.cases import make_trace
 from tracelens.derive.time.host_time import SEGMENTS, HostTime
 from tracelens.derive.time.idle import DeviceWork, by_columns
 from tracelens.derive.time.idle_fast import by_pass
@@ -38,27 +37,28 @@ def disjoint(edges: set[int]) -> list[tuple[int, int]]:
 def hosts(draw: st.DrawFn) -> HostTime:
     """Calls of up to four threads of three processes, and what some of these did."""
     calls = draw(st.lists(st.tuples(_TICKS, st.integers(0, len(THREADS) - 1), _PLACE), max_size=8))
-    lanes: dict[Any, pl.DataFrame] = {}
-    for thread in draw(st.sets(st.sampled_from(THREADS))):
+    timelines: list[pl.DataFrame] = []
+    for _ in THREADS:
         segments = [
             (start * NS, end * NS, draw(st.sampled_from(range(CAUSES.index("dependency")))), draw(_PLACE))
             for start, end in disjoint(draw(st.sets(_TICKS, max_size=8)))
             if draw(st.integers(0, 3))
         ]
-        lanes[thread] = pl.DataFrame(segments, schema=SEGMENTS, orient="row")
+        timelines.append(pl.DataFrame(segments, schema=SEGMENTS, orient="row"))
     returned = [at * NS for at, _, _ in calls]
     frame = pl.DataFrame(
         {"returned": returned, "thread": [thread for _, thread, _ in calls], "place": [place for *_, place in calls]},
         schema={"returned": pl.Int64, "thread": pl.Int32, "place": pl.Int32},
     )
     mains: dict[Any, Any] = {}
-    for thread in sorted(lanes):
+    for thread in draw(st.sets(st.sampled_from(THREADS)).map(sorted)):
         mains.setdefault(thread[0], thread)
-    return HostTime(make_trace(), 0, frame, None, PLACES, list(THREADS), lanes, mains)
+    bounds = [*pairwise(accumulate((one.height for one in timelines), initial=0))]
+    return HostTime(frame, None, PLACES, list(THREADS), mains, pl.concat(timelines), bounds)
 
 
 @st.composite
-def devices(draw: st.DrawFn) -> DeviceWork:
+def device_works(draw: st.DrawFn) -> DeviceWork:
     """A device with any work, that starts together and overlaps, launched by calls that may not be known."""
     host = draw(hosts())
     call = st.integers(-1, host.calls.height)
@@ -79,23 +79,26 @@ def devices(draw: st.DrawFn) -> DeviceWork:
     return DeviceWork(host, (first, second), frame, draw(st.booleans()))
 
 
-@given(devices(), st.data())
-def test_fast_and_slow(device: DeviceWork, data: st.DataObject) -> None:
-    n_work = sum(part.height for part in device.work)
-    some = st.lists(st.booleans(), min_size=n_work, max_size=n_work).map(
-        lambda flags: pl.Series(flags, dtype=pl.Boolean)
-    )
-    loaded = data.draw(st.none() | some)
-    fast, slow = by_pass(device, loaded), by_columns(device, loaded)
-    assert_frame_equal(fast.busy, slow.busy)
+@given(st.lists(device_works(), min_size=1, max_size=3), st.data())
+def test_fast_and_slow(each: list[DeviceWork], data: st.DataObject) -> None:
+    devices, loaded = dict(enumerate(each, 7)), {}
+    for number, device in devices.items():
+        n_work = len(device.calls)
+        some = st.lists(st.booleans(), min_size=n_work, max_size=n_work).map(
+            lambda flags: pl.Series(flags, dtype=pl.Boolean)
+        )
+        if data.draw(st.booleans()):
+            loaded[number] = data.draw(some)
+    fast, slow = by_pass(devices, loaded), by_columns(devices, loaded)
     for one, other, key in (
-        (fast.idle, slow.idle, ["window", "within", "cause"]),
-        (fast.places, slow.places, ["cause", "place"]),
+        (fast.busy, slow.busy, ["device", "window"]),
+        (fast.idle, slow.idle, ["device", "window", "within", "cause"]),
+        (fast.places, slow.places, ["device", "cause", "place"]),
     ):
         numbers = [frame.select(pl.all().cast(pl.Int64)).sort(key) for frame in (one, other)]
         assert_frame_equal(*numbers, check_column_order=False)
     assert_series_equal(fast.launching, slow.launching, check_names=False)
-    assert fast.end_ns == slow.end_ns
+    assert fast.ends == slow.ends
 
 
 def room(n_windows: int, n_places: int, n_work: int) -> list[array[int]]:

@@ -1,55 +1,23 @@
-"""Call plans, and a model rewritten to make exactly the calls of one."""
-
-from __future__ import annotations
+"""A model rewritten to make exactly the calls of a plan."""
 
 import itertools
 import operator
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from tracelens.calling.plan_file import CallPlan, PlannedCall
 from tracelens.calling.realising import folded, laid_out, realisations
 from tracelens.derive.calls.functions import CONV, LINEAR, NORM
 from tracelens.derive.calls.graphs import EXPORT
 from tracelens.derive.calls.libraries import TORCH
 from tracelens.errors import ToolError, UsageError, first_line
-from tracelens.plan import load_torch, read_plan
+from tracelens.plan import load_torch
 
 _ANEW = "make it anew with tracelens advise"
 _COVERS = {function.name: function.pattern for function in TORCH}
 _LIMITS = {True: 1e-3, False: 1e-5}
 """Largest difference of outputs, relative to the largest output: with TF32, and without."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedCall:
-    """A call: the nodes that it covers, what it reads, each in a layout, and the layout of what it gives."""
-
-    function: str
-    realisation: str
-    nodes: tuple[str, ...]
-    inputs: tuple[str, ...]
-    layouts: tuple[str, ...]
-    layout: str
-    predicted_ns: int = 0
-    evidence: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CallPlan:
-    """Calls in order, the graph that they were made for, and calls that are worth timing alone."""
-
-    source: str
-    calls: tuple[PlannedCall, ...]
-    inputs: tuple[dict[str, Any], ...] = ()
-    candidates: tuple[dict[str, str], ...] = ()
-    predicted: dict[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> CallPlan:
-        """The plan in a file. Raises SourceError when it is none, SchemaError when a newer version wrote it."""
-        return read_plan(path, cls, "tracelens call plan", "make one with tracelens advise TRACE --out plan.json")
 
 
 def apply_calls(

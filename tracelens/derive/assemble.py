@@ -194,8 +194,9 @@ def _in_order(spans: pl.DataFrame) -> pl.DataFrame:
     """Spans by start, those that start together longest first. Columns are copied one by one, so never all twice."""
     if not spans.width:
         return spans
-    by_time = pl.arg_sort_by("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
-    order = spans.select(by_time).to_series()
+    order = spans.select(
+        pl.arg_sort_by("start_ns", "duration_ns", descending=[False, True], maintain_order=True)
+    ).to_series()
     if "parent_hint" in spans.columns:
         spans = spans.with_columns(parent_hint=order.arg_sort().gather(spans["parent_hint"]))
     columns = spans.get_columns()
@@ -214,7 +215,8 @@ def _filled(frame: pl.DataFrame, name: str, columns: tuple[str, ...]) -> pl.Data
     """The raw frame, or an empty one, with those of `columns` added as nulls that the source lacks."""
     if not frame.width:
         frame = TABLES[name].empty().drop("rank", "span_id", "api_call_id", "step", "phase", "kind", strict=False)
-        frame = frame.with_columns(kind=pl.lit(None, pl.String)) if name == "spans" else frame
+        if name == "spans":
+            frame = frame.with_columns(kind=pl.lit(None, pl.String))
     schema = TABLES[name].schema
     missing = [pl.lit(None, schema.get(c, pl.Categorical)).alias(c) for c in columns if c not in frame.columns]
     return frame.with_columns(missing)
@@ -242,6 +244,9 @@ def _times(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _ops_around(spans: pl.DataFrame) -> pl.Series:
     """The name of the innermost op around each span or of itself; `triton` where it is marked as a Triton launch."""
-    name = pl.when(pl.col("backend") == "triton").then(pl.lit("triton")).otherwise(pl.col("name"))
-    ops = spans.select(pl.when(pl.col("kind") == "op").then(name).cast(pl.Categorical)).to_series()
-    return nearest(spans["parent_id"], ops)
+    ops = spans.select(
+        pl.when(pl.col("kind") == "op").then(
+            pl.when(pl.col("backend") == "triton").then(pl.lit("triton")).otherwise(pl.col("name"))
+        )
+    ).to_series()
+    return nearest(spans["parent_id"], ops.cast(pl.Categorical))

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from tracelens.native import LIBRARY
+
 Text: TypeAlias = bytes | mmap.mmap
 _LARGEST_BYTES = 16 << 20
 """Of larger files pages are believed: one becomes 2 GiB at most, and these may become that."""
@@ -27,13 +29,17 @@ def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
     if file.stat().st_size > _LARGEST_BYTES:
         return 0
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as text:
+        look = None if columns is not None else getattr(LIBRARY, "page_bytes", None)  # of another version has none
+        found = -1 if look is None else int(look(text))
+        if found >= 0:
+            return found
         try:
             chunks = list(_chunks(text))
             if sum(length for _, _, length in chunks) > len(text) or any(min(chunk[1:]) < 0 for chunk in chunks):
                 raise ValueError("columns of more bytes than the file has")  # the same pages would be walked many times
             asked = (chunk for chunk in chunks if columns is None or chunk[0] in columns)
             return sum(_walked(text, at, at + length) for _, at, length in asked)
-        except (AttributeError, KeyError, TypeError) as error:
+        except (AttributeError, LookupError, TypeError) as error:
             raise ValueError("a value where another kind of value should be") from error
 
 

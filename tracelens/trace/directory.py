@@ -21,7 +21,7 @@ from tracelens.limits import ANY_EXPANSION_BYTES, EXPANSION
 from tracelens.storage.addresses import url_of
 from tracelens.storage.folders import OwnFolder
 from tracelens.storage.pages import page_bytes
-from tracelens.storage.reading import read_columns
+from tracelens.storage.reading import check_texts, long_bytes, read_columns
 from tracelens.storage.table import Table
 from tracelens.trace.capture import Manifest, manifest_of, no_manifest, rank_of
 from tracelens.trace.objects import check_url
@@ -38,6 +38,8 @@ _STORED_AS: dict[Any, tuple[str, ...]] = {
 """The names of Arrow types that a column of each Polars type may have in a file."""
 _ANEW = "collect the trace again"
 _FILE = "_file"
+_MANY = 1 << 20
+"""Rows of small files that are read together."""
 
 
 @contextmanager
@@ -136,7 +138,32 @@ def _rank(rank: int) -> pl.Expr:
     return pl.lit(rank, pl.Int32).alias("rank")
 
 
-def read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame:
+def read_parts(parts: Sequence[Part], table: Table, columns: Sequence[str]) -> pl.DataFrame:
+    """These columns of the parts, strings as Categorical."""
+    frames = []
+    for own in gathered(parts):
+        if len(own) > 1:
+            found = scanned(own, table).select(columns).collect()
+            size = sum(part.file.stat().st_size for part in own)
+            check_texts(sum(map(long_bytes, found.select(pl.selectors.string()))), size)
+            frames.append(found.with_columns(pl.col(pl.String).cast(pl.Categorical)))
+        else:
+            frames.append(_read_part(own[0], table, columns))
+    return pl.concat(frames, rechunk=len(parts) > 1)
+
+
+def gathered(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """The parts, small ones together: one query of a hundred files takes a tenth of the time of reading each."""
+    own: list[Part] = []
+    for part in parts:
+        if own and sum(one.n_rows for one in own) + part.n_rows > _MANY:
+            yield own
+            own = []
+        own.append(part)
+    yield own
+
+
+def _read_part(part: Part, table: Table, columns: Sequence[str]) -> pl.DataFrame:
     """These columns of the part, strings as Categorical."""
     strings = [column for column in columns if table.schema[column] == pl.String]
     found = read_columns(part.file, [column for column in columns if column != "rank"], strings)

@@ -23,7 +23,7 @@ from tracelens.storage.table import Stored
 from tracelens.trace.asking import ask
 from tracelens.trace.capture import Manifest
 from tracelens.trace.collector import how_to_fill
-from tracelens.trace.directory import Part, parts_of, read_manifest, read_part, refuse_expansion, scanned
+from tracelens.trace.directory import Part, gathered, parts_of, read_manifest, read_parts, refuse_expansion, scanned
 from tracelens.trace.objects import manifest_at, scanned_objects
 from tracelens.trace.writing import RankPart, write_trace
 
@@ -164,6 +164,24 @@ class Trace:
         for (rank,), frame in parts.items():
             yield rank, frame.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).to_batches()
 
+    def chunks(self, name: str, *columns: str) -> Iterator[pl.DataFrame]:
+        """These columns as of `select`, some rows at a time, rank by rank; as of `batches`, nothing is cached.
+
+        Small files of several ranks make one frame, a large file makes one for each group of rows.
+        """
+        files = self._files.get(name, [])
+        if not _have(files, columns):
+            yield self.select(name, *columns)
+            return
+        for parts in gathered(files):
+            if len(parts) > 1:
+                yield self._read_parts(name, parts, columns)
+                continue
+            with self._reading(name):
+                for rows in read_groups(parts[0].file, [one for one in columns if one != "rank"], use_threads=True):
+                    found = pl.DataFrame(pl.from_arrow(rows, rechunk=False))
+                    yield found.select(pl.lit(parts[0].rank, pl.Int32).alias("rank"), pl.all()).select(columns)
+
     def _read(self, name: str, columns: Sequence[str]) -> pl.DataFrame:
         """Columns of a table, strings as Categorical: from its files where all of these have them."""
         files = self._files.get(name, [])
@@ -174,7 +192,7 @@ class Trace:
     def _read_parts(self, name: str, parts: Sequence[Part], columns: Sequence[str]) -> pl.DataFrame:
         """Columns of files that all have them."""
         with self._reading(name):
-            return pl.concat([read_part(part, TABLES[name], columns) for part in parts])
+            return read_parts(parts, TABLES[name], columns)
 
     def _collect(self, name: str, query: pl.LazyFrame) -> pl.DataFrame:
         """Run a query on the table."""

@@ -9,17 +9,23 @@ from tracelens.derive.columns.lookup import last_before
 END = pl.col("start_ns") + pl.col("duration_ns")
 
 
-def union(intervals: pl.DataFrame, pause: int = 0) -> pl.DataFrame:
+def union(intervals: pl.DataFrame, pause: int = 0, by: str | None = None) -> pl.DataFrame:
     """The disjoint pieces (start_ns, end_ns; by start) that the intervals (start_ns, end_ns) cover together.
 
-    Intervals that touch, or are less than `pause` apart, make one piece; empty pieces are left out.
+    Intervals that touch, or are less than `pause` apart, make one piece; empty pieces are left out. With `by`, those of
+    each of its values for themselves, by value and start.
     """
-    if not intervals["start_ns"].is_sorted():
-        intervals = intervals.sort("start_ns")
+    key = [] if by is None else [by]
+    if by is not None or not intervals["start_ns"].is_sorted():
+        intervals = intervals.sort(*key, "start_ns")
+
+    def own(measure: pl.Expr) -> pl.Expr:
+        return measure if by is None else measure.over(by)
+
     start, end, before = pl.col("start_ns"), pl.col("end_ns"), pl.col("before")
-    reached = intervals.lazy().select(start, before=end.cum_max().shift(1), last=end.max())
+    reached = intervals.lazy().select(*key, start, before=own(end.cum_max().shift(1)), last=own(end.max()))
     begins = reached.filter((start > before + max(pause - 1, 0)).fill_null(value=True))
-    pieces = begins.select(start, end_ns=before.shift(-1).fill_null(pl.col("last")))
+    pieces = begins.select(*key, start, end_ns=own(before.shift(-1)).fill_null(pl.col("last")))
     return pieces.filter(start < end).collect()
 
 

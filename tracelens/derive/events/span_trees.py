@@ -46,4 +46,7 @@ def of_rank(frame: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:
     rank, n_spans = tree["rank"][0], tree.height
     if frame.height and not frame["rank"].min() == rank == frame["rank"].max():
         frame = frame.filter(pl.col("rank") == rank)
+    low, high = frame["span_id"].min(), frame["span_id"].max()
+    if isinstance(low, int) and isinstance(high, int) and low >= 0 and high < n_spans:
+        return frame
     return frame.with_columns(pl.when(pl.col("span_id").is_between(0, n_spans - 1)).then("span_id"))

@@ -62,7 +62,10 @@ def _rules(devices: pl.DataFrame) -> pl.DataFrame:
         .join(limits, left_on="_capability", right_on="compute_capability", how="left")
     )
     return ruled.select(
-        "rank", "device_id", "sm_count", "_partitions",
+        "rank",
+        "device_id",
+        "sm_count",
+        "_partitions",
         _max_warps=pl.col("max_warps_per_sm").cast(pl.Int64),
         _max_blocks="max_blocks_per_sm",
         _registers=pl.col("registers_per_sm").cast(pl.Int64),
@@ -72,7 +75,7 @@ def _rules(devices: pl.DataFrame) -> pl.DataFrame:
         # From 8.0 the driver keeps 1 KB of every block's, and the unit is 128 bytes instead of 256.
         _reserved=pl.when(major >= 8).then(1024).otherwise(0),
         _shared_unit=pl.when(major >= 8).then(128).otherwise(256),
-    ).unique(["rank", "device_id"], keep="first")  # fmt: skip
+    ).unique(["rank", "device_id"], keep="first")
 
 
 def _by_warps() -> pl.Expr:

@@ -103,12 +103,15 @@ def _placed_parts(trace: Trace, replays: _Replays) -> pl.DataFrame:
 def _kinds(trace: Trace, *, in_steps: bool, more: Sequence[str] = ()) -> pl.DataFrame:
     """The columns of _KIND and `more` with time and number `n` of their kernels; `in_steps` leaves out the others."""
     measures = [pl.col("duration_ns").sum(), pl.len().cast(pl.Int64).alias("n")]
-    counted = _in_steps(trace) if in_steps else pl.lit(value=True)
     if not trace.has("sites") or _knows_nodes(trace):
-        return _located(trace).filter(counted).group_by(*_KIND, *more).agg(measures)
+        located = _located(trace)
+        located = located.filter(_in_steps(trace)) if in_steps else located
+        return located.group_by(*_KIND, *more).agg(measures)
     key = ["rank", "site_id", "library", "primitive", "link", "is_communication"]
-    kernels = trace.select("kernels", *key, "duration_ns", "step").lazy()
-    kinds = kernels.filter(counted).group_by(*key, *more).agg(measures).collect()
+    kernels = trace.select("kernels", *key, "duration_ns", "step")
+    kinds = kernels.lazy().group_by(*key, *more, in_step=pl.col("step").is_not_null()).agg(measures).collect()
+    marked = kinds.filter("in_step")["rank"].unique()
+    kinds = kinds.filter(pl.col("in_step") | ~pl.col("rank").is_in(marked.implode())) if in_steps else kinds
     sites = trace.select("sites", "rank", "site_id", "is_root", "accumulates", "module_path", "phase")
     return kinds.join(sites, on=["rank", "site_id"], how="left").with_columns(by_node=pl.lit(value=False))
 
@@ -173,10 +176,7 @@ def _located(trace: Trace) -> pl.DataFrame:
     spans = trace.select("spans", "rank", "span_id", "parent_id", "kind", "name", "module_path", "phase")
     found = []
     for tree, part in with_trees(spans, kernels):
-        at, by_node = part["span_id"], pl.lit(value=False)
-        if "node_span_id" in part.columns:  # where the kernel's graph node was made
-            is_made = tree["module_path"].gather(part["node_span_id"]).is_not_null()
-            at, by_node = part["node_span_id"].zip_with(is_made, at), pl.lit(is_made)
+        at, by_node = _where(tree, part)
         path = tree["module_path"].gather(at).alias("module_path")
         within, roots = accumulation_and_roots(tree)
         accumulates = within.gather(part["span_id"]).fill_null(value=False)
@@ -189,6 +189,16 @@ def _located(trace: Trace) -> pl.DataFrame:
 
 def _knows_nodes(trace: Trace) -> bool:
     return trace.select("kernels", "node_span_id")["node_span_id"].count() > 0
+
+
+def _where(tree: pl.DataFrame, kernels: pl.DataFrame) -> tuple[pl.Series, pl.Series | pl.Expr]:
+    """The span whose module each kernel belongs to, and whether it is where the kernel's graph node was made."""
+    at = kernels["span_id"]
+    if "node_span_id" not in kernels.columns:
+        return at, pl.lit(value=False)
+    node = kernels["node_span_id"]
+    by_node = tree["module_path"].gather(node).is_not_null()
+    return node.zip_with(by_node, at), by_node
 
 
 def name_layers(located: pl.DataFrame, trace: Trace) -> pl.DataFrame:

@@ -8,7 +8,6 @@ from weakref import WeakKeyDictionary
 import polars as pl
 
 from tracelens.derive.columns.intervals import END, union
-from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.ranks.matching import match_collectives
 from tracelens.schemas.results.ranks import WAITING_FOR
 from tracelens.trace import Trace
@@ -26,7 +25,7 @@ class Waits:
     A row of `pieces`: rank, group_key, call, awaited_rank, start_ns and end_ns on the rank's own clock, and hidden_ns,
     the time in it during which the rank computed. Where two collectives wait at once, the time is that of the one
     begun first. `computing` has each rank's time with a kernel that does not communicate, as disjoint intervals. Both
-    are sorted by rank and start.
+    are sorted by rank and start, and have before_ns, the length of the rank's intervals before.
     """
 
     pieces: pl.DataFrame
@@ -41,7 +40,7 @@ def waits_of(trace: Trace) -> Waits:
         waits = calls.select(
             "rank", "group_key", "call", "awaited_rank", start_ns="own_start_ns", end_ns=pl.col("own_start_ns") + wait
         )
-        pieces = _disjoint(waits.filter(pl.col("end_ns") > pl.col("start_ns")))
+        pieces = _summed(_disjoint(waits.filter(pl.col("end_ns") > pl.col("start_ns"))))
         computing = _computing(trace, pieces["rank"].unique())
         hidden = _covered(computing, pieces, "end_ns") - _covered(computing, pieces, "start_ns")
         _made[trace] = Waits(pieces.with_columns(hidden_ns=hidden), computing)
@@ -85,34 +84,30 @@ def waiting_pairs(trace: Trace) -> pl.DataFrame:
 
 def _until(waits: Waits, windows: pl.DataFrame, edge: str) -> pl.DataFrame:
     """The waiting of a window's rank before one of its edges, and the hidden part: wait_ns, hidden_ns."""
-    pieces = waits.pieces.with_columns(before_ns=_sum_before("hidden_ns"))
-    last = _last_begun(pieces, windows, edge).with_columns(end_ns=pl.min_horizontal("end_ns", "moment"))
+    hidden = pl.col("hidden_ns")
+    last = _last_begun(
+        waits.pieces.with_columns(hidden_before_ns=hidden.cum_sum().over("rank") - hidden), windows, edge
+    )
+    last = last.with_columns(end_ns=pl.min_horizontal("end_ns", "moment"))
     in_last = _covered(waits.computing, last, "end_ns") - _covered(waits.computing, last, "start_ns")
-    hidden = (last["before_ns"] + in_last).fill_null(0).alias("hidden_ns")
-    return pl.DataFrame([_covered(waits.pieces, windows, edge).alias("wait_ns"), hidden])
+    hidden_ns = (last["hidden_before_ns"] + in_last).fill_null(0).alias("hidden_ns")
+    return pl.DataFrame([_covered(waits.pieces, windows, edge).alias("wait_ns"), hidden_ns])
 
 
 def _covered(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.Series:
     """The length of a rank's disjoint intervals before each of its moments; null where the moment is null."""
-    length = pl.col("end_ns") - pl.col("start_ns")
-    last = _last_begun(intervals.with_columns(before_ns=_sum_before(length)), moments, column)
+    last = _last_begun(intervals, moments, column)
     inside = pl.min_horizontal("end_ns", "moment") - pl.col("start_ns")
     return last.select((pl.col("before_ns") + inside).fill_null(0)).to_series()
-
-
-def _sum_before(values: pl.Expr | str) -> pl.Expr:
-    """The sum of a rank's values in earlier rows."""
-    values = pl.col(values) if isinstance(values, str) else values
-    return values.cum_sum().over("rank") - values
 
 
 def _last_begun(intervals: pl.DataFrame, moments: pl.DataFrame, column: str) -> pl.DataFrame:
     """For each moment its rank's last interval that begins no later; in the moments' order."""
     asked = moments.select("rank", moment=column).with_row_index("_row").drop_nulls("moment").sort("rank", "moment")
-    intervals = intervals.with_columns(begun=pl.col("start_ns")).sort("rank", "begun")
     last = asked.join_asof(
-        intervals, left_on="moment", right_on="begun", by="rank", strategy="backward", check_sortedness=False
-    )
+        intervals.with_columns(begun=pl.col("start_ns")), left_on="moment", right_on="begun", by="rank",
+        strategy="backward", check_sortedness=False,
+    )  # fmt: skip
     rows = pl.DataFrame({"_row": pl.int_range(moments.height, dtype=pl.get_index_type(), eager=True)})
     return rows.join(last, on="_row", how="left", maintain_order="left")
 
@@ -131,8 +126,10 @@ def _computing(trace: Trace, ranks: pl.Series) -> pl.DataFrame:
     kernels = kernels.filter(
         ~pl.col("is_communication").fill_null(value=False), pl.col("rank").is_in(ranks.implode())
     )  # fmt: skip
-    # Rank by rank, which takes a fraction of the memory.
-    kernels = kernels.select("rank", "start_ns", end_ns=END)
-    parts = [union(own).with_columns(rank=pl.lit(rank, pl.Int32)) for rank, own in by_value(kernels, "rank")]
-    empty = pl.DataFrame(schema={"start_ns": pl.Int64, "end_ns": pl.Int64, "rank": pl.Int32})
-    return pl.concat([empty, *parts])
+    return _summed(union(kernels.select("rank", "start_ns", end_ns=END), by="rank"))
+
+
+def _summed(intervals: pl.DataFrame) -> pl.DataFrame:
+    """A rank's disjoint intervals with `before_ns`, the length of those before."""
+    length = pl.col("end_ns") - pl.col("start_ns")
+    return intervals.with_columns(before_ns=length.cum_sum().over("rank") - length)

@@ -1,7 +1,8 @@
 """Splitting each device's time into computing, communicating, copying and idle by cause, step by step."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from weakref import WeakKeyDictionary
 
 import polars as pl
@@ -11,9 +12,9 @@ from tracelens.derive.columns.ratios import over
 from tracelens.derive.ranks.matching import match_collectives
 from tracelens.derive.ranks.waiting import WAITS, waits_by_step
 from tracelens.derive.time.completing import activities_of, steps_of
-from tracelens.derive.time.host_time import host_times
-from tracelens.derive.time.idle import COMMUNICATION, COPY, PLACES, UNIONS, DeviceWork
-from tracelens.derive.time.idle_fast import idle_of_device, time_of_device
+from tracelens.derive.time.host_time import call_rows, host_times
+from tracelens.derive.time.idle import COPY, PLACES, UNIONS, Device, DeviceTimes, DeviceWork
+from tracelens.derive.time.idle_fast import idle_of_devices, times_of_devices
 from tracelens.derive.time.process_time import break_down_processes, process_idle, process_ranks
 from tracelens.schemas.events import CAUSES
 from tracelens.schemas.results.time import TIME_BREAKDOWN
@@ -23,7 +24,13 @@ _KEY = ["rank", "device_id", "step"]
 _WORK = ("rank", "device_id", "start_ns", "duration_ns", "api_call_id")
 _KERNEL_KIND = pl.col("is_communication").fill_null(value=False).cast(pl.UInt8)
 """The work's kind by column is_communication: COMMUNICATION, else COMPUTE."""
-_TIMES = {"step": pl.Int64, "start_ns": pl.Int64, "end_ns": pl.Int64}
+_WINDOWS = {
+    "device": pl.Int64, "rank": pl.Int32, "device_id": pl.Int32, "step": pl.Int64, "start_ns": pl.Int64,
+    "end_ns": pl.Int64, "window": pl.Int64,
+}  # fmt: skip
+_OF_DEVICE: dict[str, type[pl.DataType]] = {
+    "start_ns": pl.Int64, "duration_ns": pl.Int64, "call": pl.Int64, "kind": pl.UInt8,
+}  # fmt: skip
 _CAUSE = pl.Series("cause", CAUSES)
 _INTERVALS = {
     "rank": pl.Int32, "device_id": pl.Int32, "start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.String,
@@ -82,9 +89,9 @@ def idle_intervals(trace: Trace) -> pl.DataFrame:
     """
     steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
     made = [pl.DataFrame(schema=_INTERVALS)]
-    devices = _devices(trace, steps, steps.clear()) if trace.has("kernels") else ()
-    for (rank, device_id), device, _ in devices:
-        pieces = idle_of_device(device)
+    devices = _devices(trace, steps, steps.clear()) if trace.has("kernels") else {}
+    idle = idle_of_devices(trace, devices) if devices else []
+    for ((rank, device_id), device), pieces in zip(devices.items(), idle, strict=True):
         what = pl.Series("what", [*device.host.places, None], dtype=pl.String).gather(pieces["place"])
         key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(device_id, pl.Int32).alias("device_id")]
         made.append(pieces.select(*key, "start_ns", "end_ns", _CAUSE.gather(pieces["cause"]), what))
@@ -96,12 +103,8 @@ def idle_intervals(trace: Trace) -> pl.DataFrame:
 
 def _break_down(trace: Trace) -> Breakdown:
     steps = steps_of(trace).select("rank", "step", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"))
-    recorded = _recorded(trace, steps["rank"].unique())
-    made = []
-    for (rank, device_id), device, own in _devices(trace, steps, recorded):
-        key = [pl.lit(rank, pl.Int32).alias("rank"), pl.lit(device_id, pl.Int32).alias("device_id")]
-        made.append([part.with_columns(key) for part in _of_device(device, own)])
-    rows, sums, places = (pl.concat(parts) for parts in zip(*made, strict=True))
+    devices = _devices(trace, steps, _recorded(trace, steps["rank"].unique()))
+    rows, sums, places = _of_devices(trace, devices, times_of_devices(trace, devices), steps)
     ns = pl.col("idle_ns").sum()
     in_steps = sums.drop_nulls("step").group_by(*_KEY, "cause").agg(ns)
     whole = sums.filter("within").group_by(*_KEY[:2], "cause").agg(ns)
@@ -124,60 +127,87 @@ def _break_down(trace: Trace) -> Breakdown:
     return Breakdown(TIME_BREAKDOWN.conform(frame.sort("rank", "device_id", "step", nulls_last=False)), sums, places)
 
 
-def _devices(
-    trace: Trace, steps: pl.DataFrame, recorded: pl.DataFrame
-) -> Iterator[tuple[tuple[int, int], DeviceWork, pl.DataFrame]]:
-    """For each device its rank and number, its work, and the rank's steps."""
+def _devices(trace: Trace, steps: pl.DataFrame, recorded: pl.DataFrame) -> dict[Device, DeviceWork]:
+    """Each device's work, by rank and device."""
     kernels = trace.select("kernels", *_WORK, "is_communication").with_columns(kind=_KERNEL_KIND)
     others = pl.concat([trace.select(name, *_WORK) for name in ("memcpys", "memsets")])
-    parts = [_by_device(part) for part in (kernels, others.with_columns(kind=pl.lit(COPY, pl.UInt8)))]
-    hosts = host_times(trace, sorted({rank for part in parts for rank, _ in part}))
-    steps_by_rank, recorded_by_rank = (dict(by_value(part, "rank")) for part in (steps, recorded))
-    for key in sorted({key for part in parts for key in part}):
-        rank, host = key[0], hosts[key[0]]
-        work = [part.get(key, kernels.clear()) for part in parts]
-        with_calls = [
-            part.select("start_ns", "duration_ns", "kind", call=host.rows(part["api_call_id"])) for part in work
-        ]
-        first, second = (
-            part if part["start_ns"].is_sorted() else part.sort("start_ns", maintain_order=True) for part in with_calls
-        )
-        own = steps_by_rank.get(rank, steps.clear()).sort("start_ns", "end_ns")
-        windows = own if own.height else recorded_by_rank.get(rank, recorded.clear())
-        windows = windows.filter(pl.col("end_ns") > pl.col("start_ns"))
-        yield key, DeviceWork(host, (first, second), windows, own.height > 0), own
-
-
-def _by_device(work: pl.DataFrame) -> dict[tuple[int, int], pl.DataFrame]:
-    """The work by rank and device."""
+    both = kernels, others.with_columns(kind=pl.lit(COPY, pl.UInt8))
+    hosts = host_times(trace, {rank for part in both for rank in part["rank"].unique()})
+    parts = [
+        _by_device(part.select(*_WORK[:-1], "kind", call=call_rows(hosts, part.select("rank", "api_call_id"))))
+        for part in both
+    ]
+    windows = pl.concat([steps, recorded]).filter(pl.col("end_ns") > pl.col("start_ns"))
+    windows = windows.sort("rank", "start_ns", "end_ns")
+    of_rank, marked = dict(by_value(windows, "rank")), {*steps["rank"].unique()}
+    nothing = pl.DataFrame(schema=_OF_DEVICE)
     return {
-        (rank, device): own
-        for rank, of_rank in by_value(work, "rank")
-        for device, own in by_value(of_rank, "device_id")
+        key: DeviceWork(
+            hosts[key[0]],
+            (parts[0].get(key, nothing), parts[1].get(key, nothing)),
+            of_rank.get(key[0], windows.clear()),
+            key[0] in marked,
+        )
+        for key in sorted({key for part in parts for key in part})
     }
 
 
-def _of_device(device: DeviceWork, steps: pl.DataFrame) -> tuple[pl.DataFrame, ...]:
-    """The measures of all a device's work and of each step, and its idle time and places as in a Breakdown."""
-    found = time_of_device(device)
-    begin = min(int(part["start_ns"][0]) for part in device.work if part.height)
-    whole = pl.DataFrame([(None, begin, found.end_ns)], schema=_TIMES, orient="row")
-    each = pl.concat([whole, steps.select(*_TIMES)])
-    # Steps without a length are no windows.
-    rows = pl.concat([pl.Series([0]), (steps["end_ns"] > steps["start_ns"]).arg_true().cast(pl.Int64) + 1])
-    busy = pl.concat([found.busy.tail(1), found.busy.head(len(rows) - 1)])
-    measures = each.with_columns(
-        window_ns=pl.col("end_ns") - pl.col("start_ns"),
-        last_collective_ns=_last_collective(device.work[0], each),
-        **{name: pl.zeros(each.height, pl.Int64, eager=True).scatter(rows, busy[name]) for name in UNIONS},
-    ).drop("start_ns", "end_ns")
-    step = device.windows["step"].cast(pl.Int64).extend_constant(None, 1)
-    idle = found.idle.select(
-        step.gather(found.idle["window"]).alias("step"), _CAUSE.gather(found.idle["cause"]), "within", "idle_ns"
+def _by_device(work: pl.DataFrame) -> dict[Device, pl.DataFrame]:
+    """The work of each device by start, by rank and device."""
+    order = ["rank", "device_id", "start_ns"]
+    same, grows = pl.lit(value=True), pl.lit(value=False)
+    for name in order:
+        before = pl.col(name).shift(1)
+        same, grows = same & (pl.col(name) == before), grows | (same & (pl.col(name) > before))
+    if not work.select((same | grows).all()).item():
+        work = work.sort(order, maintain_order=True)
+    found, at, own = {}, 0, work.select(*_OF_DEVICE)
+    for rank, device, n in work.group_by(order[:2], maintain_order=True).len().iter_rows():
+        found[rank, device] = own.slice(at, n)
+        at += n
+    return found
+
+
+def _of_devices(
+    trace: Trace, devices: Mapping[Device, DeviceWork], found: DeviceTimes, steps: pl.DataFrame
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The measures of all work of each device and of each step, and idle time and places as in a Breakdown."""
+    whole = pl.DataFrame(
+        [
+            (at, *key, None, min(part["start_ns"][0] for part in one.work if part.height), end_ns, one.windows.height)
+            for at, ((key, one), end_ns) in enumerate(zip(devices.items(), found.ends, strict=True))
+        ],
+        schema=_WINDOWS,
+        orient="row",
     )
-    what = pl.Series("what", [*device.host.places, None], dtype=pl.String).gather(found.places["place"])
-    places = found.places.select(_CAUSE.gather(found.places["cause"]), what, *PLACES[2:])
-    return measures, idle, places
+    # Steps without a length are no windows.
+    has_length = pl.col("end_ns") > pl.col("start_ns")
+    number = pl.when(has_length).then(has_length.cum_sum().over("rank").cast(pl.Int64) - 1)
+    each = steps.sort("rank", "start_ns", "end_ns").with_columns(pl.col("step").cast(pl.Int64), window=number)
+    each = whole.select("device", *_KEY[:2]).join(each, on="rank").select(whole.columns)
+    windows = pl.concat([whole, each])
+    measures = windows.join(found.busy, on=["device", "window"], how="left").sort("end_ns")
+    # The last communication kernel that starts in each window.
+    calls = trace.select("kernels", "rank", "device_id", "start_ns", "duration_ns", "is_communication")
+    calls = calls.filter("is_communication").sort("start_ns", "duration_ns")
+    calls = calls.select(*_KEY[:2], begun="start_ns", last_collective_ns="duration_ns")
+    measures = measures.join_asof(
+        calls, left_on="end_ns", right_on="begun", by=_KEY[:2], allow_exact_matches=False, check_sortedness=False
+    ).select(
+        *_KEY,
+        pl.col(*UNIONS).fill_null(0),
+        pl.when(pl.col("begun") >= pl.col("start_ns")).then("last_collective_ns").alias("last_collective_ns"),
+        window_ns=pl.col("end_ns") - pl.col("start_ns"),
+    )
+    steps_of_windows = each.drop_nulls("window").select("device", "window", "step")
+    keys = whole.select("device", *_KEY[:2])
+    idle = found.idle.join(steps_of_windows, on=["device", "window"], how="left").join(keys, on="device")
+    idle = idle.select("step", _CAUSE.gather(idle["cause"]), "within", "idle_ns", *_KEY[:2])
+    what = [[*device.host.places, None] for device in devices.values()]
+    firsts = keys.with_columns(first=pl.Series([0, *accumulate(map(len, what))]).head(len(what)))
+    places = found.places.join(firsts, on="device").with_columns(pl.col("first") + pl.col("place"))
+    texts = pl.Series("what", [text for own in what for text in own], dtype=pl.String).gather(places["first"])
+    return measures, idle, places.select(_CAUSE.gather(places["cause"]), texts, *PLACES[2:], *_KEY[:2])
 
 
 def _recorded(trace: Trace, marked: pl.Series) -> pl.DataFrame:
@@ -186,14 +216,6 @@ def _recorded(trace: Trace, marked: pl.Series) -> pl.DataFrame:
     known = activities_of(trace).filter(~pl.col("rank").is_in(marked.implode())).group_by("rank")
     found = known.agg(start_ns=pl.col("start_ns").min(), end_ns=end.max())
     return found.select("rank", pl.lit(None, pl.Int64).alias("step"), "start_ns", "end_ns")
-
-
-def _last_collective(kernels: pl.DataFrame, windows: pl.DataFrame) -> pl.Series:
-    """The duration of the last communication kernel that starts in each window; null where none does."""
-    own = kernels.filter(pl.col("kind") == COMMUNICATION).sort("start_ns", "duration_ns", maintain_order=True)
-    after = own["start_ns"].search_sorted(windows["end_ns"], side="left").cast(pl.Int64)
-    first = own["start_ns"].search_sorted(windows["start_ns"], side="left").cast(pl.Int64)
-    return own["duration_ns"].gather((after - 1).set(after <= first, None))
 
 
 def _collective_wait(trace: Trace) -> pl.DataFrame:

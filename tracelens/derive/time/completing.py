@@ -34,13 +34,13 @@ def _table(trace: Trace, name: str) -> pl.DataFrame:
         return trace.frame(name)
     if trace not in _derived:
         parts = [_of_rank(trace, rank) for rank in trace.manifest.ranks]
-        _derived[trace] = {table: _joined(table, parts) for table in ("steps", "activities")}
+        _derived[trace] = {
+            table: pl.concat(
+                [TABLES[table].empty(), *(TABLES[table].conform(part[table]) for part in parts if part[table].height)]
+            )
+            for table in ("steps", "activities")
+        }
     return _derived[trace][name]
-
-
-def _joined(table: str, parts: list[dict[str, pl.DataFrame]]) -> pl.DataFrame:
-    found = [TABLES[table].conform(part[table]) for part in parts if part[table].height]
-    return pl.concat([TABLES[table].empty(), *found])
 
 
 def _of_rank(trace: Trace, rank: int, pattern: str | None = None) -> dict[str, pl.DataFrame]:
@@ -82,20 +82,27 @@ def mark_anew(trace: Trace, pattern: str) -> Trace:
     Raises UsageError for an invalid expression, and where no span has such a name.
     """
     parts = [_of_rank(trace, rank, pattern) for rank in trace.manifest.ranks]
-    if not any(part["steps"].height for part in parts):
+    found = {name: [part[name] for part in parts if part[name].height] for name in ("steps", "activities", *_MARKED)}
+    if not found["steps"]:
         raise UsageError(
             f"no span has a name that {pattern!r} finds; tracelens report --section time_by_range shows names"
         )
     tables = {name: trace.frame(name) for name in TABLES}
-    tables |= {name: _joined(name, parts) for name in ("steps", "activities")}
+    for name in ("steps", "activities"):
+        tables[name] = pl.concat([TABLES[name].empty(), *map(TABLES[name].conform, found[name])])
     for name, own in _MARKED.items():
-        marked = (p[name].select("rank", own, pl.col("step").cast(pl.Int64)) for p in parts if p[name].height)
-        steps = pl.concat([tables[name].select("rank", own, "step").clear(), *marked])
+        steps = pl.concat(
+            [
+                tables[name].select("rank", own, "step").clear(),
+                *(f.select("rank", own, pl.col("step").cast(pl.Int64)) for f in found[name]),
+            ]
+        )
         tables[name] = tables[name].drop("step").join(steps, on=["rank", own], how="left", maintain_order="left")
     of_calls = tables["api_calls"].select("rank", "api_call_id", "step")
     for name in DEVICE_WORK:
-        work = tables[name].drop("step")
-        tables[name] = work.join(of_calls, on=["rank", "api_call_id"], how="left", maintain_order="left")
+        tables[name] = (
+            tables[name].drop("step").join(of_calls, on=["rank", "api_call_id"], how="left", maintain_order="left")
+        )
     kept = {name: why for name, why in trace.manifest.empty_tables.items() if not tables[name].height}
     lazy = {name: TABLES[name].conform(frame).lazy() for name, frame in tables.items()}
     return Trace(replace(trace.manifest, n_rows={}, empty_tables=kept), lazy)

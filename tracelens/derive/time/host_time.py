@@ -1,15 +1,14 @@
 """The host of each rank: when API calls returned, on which threads, and the activities of these threads."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import polars as pl
-import pyarrow as pa
 
 from tracelens.derive.columns.cutting import overlay
 from tracelens.derive.columns.distinct import distinct_rows
-from tracelens.derive.columns.lookup import by_value, numbered
+from tracelens.derive.columns.lookup import numbered, rows_of
 from tracelens.derive.time.completing import activities_of
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
@@ -21,8 +20,10 @@ HOST, UNKNOWN = CAUSES.index("host"), CAUSES.index("unknown")
 SEGMENTS: dict[str, type[pl.DataType]] = {
     "start_ns": pl.Int64, "end_ns": pl.Int64, "cause": pl.UInt8, "place": pl.Int32,
 }  # fmt: skip
-_CALLS = ("api_call_id", "start_ns", "duration_ns", "process_id", "thread_id", "site_id", "api")
+_CALLS = ("rank", "api_call_id", "start_ns", "duration_ns", "process_id", "thread_id", "site_id", "api")
 _KEPT: dict[str, type[pl.DataType]] = {"returned": pl.Int64, "thread": pl.Int32, "place": pl.Int32}
+_LANE = ["rank", "process_id", "thread_id"]
+_PLAN = {"timeline": pl.Int64, "layer": pl.Int64, "lane": pl.Int64, "is_host": pl.Boolean}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,49 +31,31 @@ class HostTime:
     """One rank's host. Causes, places and threads are indices into CAUSES, `places` and `threads`.
 
     `calls` has a row for each API call: when it `returned`, its thread, and its place: the outermost op around it, else
-    its function. `ids` are the calls' ids where these are not their rows. `lanes` has each thread's activities as
-    SEGMENTS, by start; a place of -1 is unknown. `mains` has the main thread of each process, first the one with most
-    known time.
+    its function. `ids` are the calls' ids where these are not their rows. `mains` has the main thread of each process,
+    first the one with most known time.
+
+    `timelines` has SEGMENTS, by start, for what held each launching thread up: its own activities or another thread's.
+    A place of -1 is unknown. `bounds` are the first row of each thread's, and the one after its last: the timelines of
+    ranks that were read together stand in one frame.
     """
 
-    trace: Trace
-    rank: int
     calls: pl.DataFrame
     ids: pl.Series | None
     places: list[str]
     threads: list[Thread]
-    lanes: dict[Thread, pl.DataFrame]
     mains: dict[int | None, Thread]
-    _timelines: dict[Thread, pl.DataFrame] = field(default_factory=dict)
+    timelines: pl.DataFrame
+    bounds: list[tuple[int, int]]
 
     @property
     def unrecorded(self) -> int:
         """The cause of time without any known activity."""
-        return HOST if self.lanes else UNKNOWN
+        return HOST if self.mains else UNKNOWN
 
-    def rows(self, ids: pl.Series) -> pl.Series:
-        """The rows of `calls` with these ids; a number that is no row, such as -1, where there is none."""
-        if self.ids is not None:
-            rows = pl.DataFrame({"id": self.ids}).with_row_index("row")
-            found = pl.DataFrame({"id": ids}).join(rows, on="id", how="left", maintain_order="left")
-            ids = found["row"].cast(pl.Int64)
-        return ids.fill_null(-1) if ids.null_count() else ids
-
-    def timeline(self, thread: Thread) -> pl.DataFrame:
-        """SEGMENTS, by start, for what held a launching thread up: its own activities or another thread's.
-
-        A thread without spans, or which only runs Python, may wait for another that works: the other threads'
-        activities come first, then its own Python, then that of the main thread.
-        """
-        key = thread if thread in self.lanes else (thread[0], None)
-        if key not in self._timelines:
-            nothing = pl.DataFrame(schema=SEGMENTS)
-            own, main = (self.lanes.get(one, nothing) for one in (key, self.mains.get(key[0], key)))
-            others = [part for other, part in self.lanes.items() if other != key and other[0] == key[0]]
-            busy = [part.filter(pl.col("cause") != HOST) for part in (own, *others)]
-            layers = [*busy, own.filter(pl.col("cause") == HOST), main.filter(pl.col("cause") == HOST)]
-            self._timelines[key] = overlay([one for one in layers if one.height] or [nothing]).select(*SEGMENTS)
-        return self._timelines[key]
+    def timeline(self, thread: int) -> pl.DataFrame:
+        """The timeline of a thread."""
+        first, after = self.bounds[thread]
+        return self.timelines.slice(first, after - first)
 
     def last_thread(self, work: Iterable[pl.DataFrame]) -> int:
         """The thread to blame for time after all work (start_ns, call) of a device; -1 if none is known.
@@ -88,94 +71,170 @@ class HostTime:
                 found = self.mains.get(self.threads[thread][0], found)
         return -1 if found is None else self.threads.index(found)
 
-    def uses(self) -> pl.DataFrame:
-        """The rank's kernels by start: the name's category number, and the row of the call that launched each."""
-        own = self.trace.select("kernels", "name", "start_ns", "api_call_id", rank=self.rank).sort("start_ns")
-        return own.select(pl.col("name").to_physical(), call=self.rows(own["api_call_id"]))
+
+def call_rows(hosts: Mapping[int, HostTime], wanted: pl.DataFrame) -> pl.Series:
+    """The row of each wanted (rank, api_call_id) in its host's calls; a number that is no row, such as -1, for none."""
+    ids = wanted["api_call_id"]
+    known = [
+        pl.DataFrame({"api_call_id": host.ids}).select(
+            pl.lit(rank, pl.Int32).alias("rank"), "api_call_id", row=pl.int_range(pl.len())
+        )
+        for rank, host in hosts.items()
+        if host.ids is not None
+    ]
+    if known:
+        ids = wanted.join(pl.concat(known), on=["rank", "api_call_id"], how="left", maintain_order="left")["row"]
+    return ids.fill_null(-1) if ids.null_count() else ids
 
 
 def host_times(trace: Trace, ranks: Iterable[int]) -> dict[int, HostTime]:
-    """The hosts of these ranks.
+    """The hosts of these ranks, by rank.
 
-    Calls are read in batches, and only what is needed of each is kept: see `Trace.batches`.
+    Calls are read some at a time, and only what is needed of each is kept: see `Trace.chunks`.
     """
-    activities = dict(by_value(activities_of(trace), "rank"))
-    reading = {rank: _Reading(trace, rank) for rank in ranks}
-    for rank, batches in trace.batches("api_calls", *_CALLS):
-        if rank in reading and batches:
-            calls: Any = pl.from_arrow(pa.Table.from_batches(batches), rechunk=False)
-            reading[rank].take(calls)
-    return {rank: one.finished(activities.get(rank, activities_of(trace).clear())) for rank, one in reading.items()}
+    reading = _Reading(ranks, trace.select("sites", "rank", "site_id", "op"))
+    for calls in trace.chunks("api_calls", *_CALLS):
+        reading.take(calls)
+    return reading.finished(
+        activities_of(trace), None if reading.are_rows else trace.select("api_calls", "rank", "api_call_id")
+    )
 
 
 def host_of_calls(trace: Trace, rank: int, ids: pl.Series) -> HostTime:
     """The host of a rank, of whose calls only those with these ids are known: for a step of many."""
-    reading = _Reading(trace, rank)
+    reading = _Reading([rank], trace.select("sites", "rank", "site_id", "op", rank=rank))
     near = pl.col("api_call_id").is_between(ids.min(), ids.max()) & pl.col("api_call_id").is_in(ids.unique().implode())
     calls = trace.select("api_calls", *_CALLS, where=near, rank=rank)
     reading.take(calls)
-    activities = activities_of(trace).filter(pl.col("rank") == rank)
-    return replace(reading.finished(activities), ids=calls["api_call_id"])
+    return reading.finished(activities_of(trace), calls)[rank]
 
 
 class _Reading:
-    """A rank's host while its calls are read; places and threads are numbered in the order of their appearance."""
+    """The hosts of ranks while their calls are read; a rank's places and threads are numbered as they appear."""
 
-    def __init__(self, trace: Trace, rank: int) -> None:
-        self.trace, self.rank = trace, rank
-        self.places: dict[str, int] = {}
-        self.threads: dict[Thread, int] = {}
+    def __init__(self, ranks: Iterable[int], sites: pl.DataFrame) -> None:
+        self.places: dict[int, dict[str, int]] = {rank: {} for rank in sorted(ranks)}
+        self.threads: dict[int, dict[Thread, int]] = {rank: {} for rank in self.places}
+        self.n_calls = dict.fromkeys(self.places, 0)
         self.parts = [pl.DataFrame(schema=_KEPT)]
-        self.n_calls, self.are_rows = 0, True
-        sites = self.of_rank("sites", "site_id", "op")
-        highest = sites["site_id"].max()
-        ops = pl.repeat(-1, highest + 1 if isinstance(highest, int) else 0, dtype=pl.Int32, eager=True)
-        self.ops = ops.scatter(sites["site_id"], self.numbers(sites["op"]))
+        self.are_rows = True
+        self.sites = self.known(sites)
+        self.ops = self.numbers(self.sites["rank"], self.sites["op"])
 
-    def of_rank(self, table: str, *columns: str) -> pl.DataFrame:
-        """Columns of the rank's rows of a table."""
-        return self.trace.select(table, *columns, rank=self.rank)
+    def known(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """The rows of these ranks, by rank."""
+        if not frame["rank"].unique().is_in([*self.places]).all():
+            frame = frame.filter(pl.col("rank").is_in([*self.places]))
+        return frame if frame["rank"].is_sorted() else frame.sort("rank", maintain_order=True)
 
-    def numbers(self, places: pl.Series) -> pl.Series:
-        """The indices of places in `places`; -1 for null."""
-        rows, like = distinct_rows(places.cast(pl.Categorical).to_physical())
-        found = places.gather(rows).cast(pl.String).to_list()
-        numbers = [-1 if place is None else self.places.setdefault(place, len(self.places)) for place in found]
+    def numbers(self, ranks: pl.Series, places: pl.Series) -> pl.Series:
+        """The indices of places in the `places` of their ranks; -1 for null."""
+        places = places.cast(pl.Categorical)
+        codes, highest = places.to_physical(), places.to_physical().max()
+        if isinstance(highest, int) and ranks.min() != ranks.max():
+            codes = codes.cast(pl.Int64) + ranks.cast(pl.Int64) * (1 + highest)
+        rows, like = distinct_rows(codes)
+        numbers = []
+        for rank, text in zip(ranks.gather(rows), places.gather(rows).cast(pl.String), strict=True):
+            own = self.places[rank]
+            numbers.append(-1 if text is None else own.setdefault(text, len(own)))
         return pl.Series(numbers, dtype=pl.Int32).gather(like)
 
     def take(self, calls: pl.DataFrame) -> None:
-        """Add a batch of calls."""
-        first, self.n_calls = self.n_calls, self.n_calls + calls.height
-        self.are_rows &= (calls["api_call_id"] == pl.int_range(first, self.n_calls, eager=True)).all()
-        like, found = numbered(calls, ["process_id", "thread_id"])
-        threads = [self.threads.setdefault((process, thread), len(self.threads)) for process, thread in found.rows()]
-        site = calls["site_id"]
-        place = self.ops.gather(site.set(site >= len(self.ops), None)).fill_null(-1)
-        has_op = place >= 0
-        if not has_op.all():
-            place = place.zip_with(has_op, self.numbers(calls["api"]))
+        """Add the next calls; those of a rank come one after another."""
+        calls = self.known(calls)
+        rows = [pl.Series([], dtype=pl.Int64)]
+        for rank, n in calls["rank"].rle().struct.unnest().select("value", "len").iter_rows():
+            rows.append(pl.int_range(self.n_calls[rank], self.n_calls[rank] + n, eager=True))
+            self.n_calls[rank] += n
+        self.are_rows &= (calls["api_call_id"] == pl.concat(rows)).all()
+        like, found = numbered(calls, _LANE)
+        threads = [self.threads[rank].setdefault((*own,), len(self.threads[rank])) for rank, *own in found.iter_rows()]
+        place = self.ops.gather(rows_of(self.sites["rank"], self.sites["site_id"], calls.select("rank", "site_id")))
+        bare = (place.fill_null(-1) < 0).arg_true()
+        place = place.scatter(bare, self.numbers(calls["rank"].gather(bare), calls["api"].gather(bare)))
         returned = pl.col("start_ns") + pl.col("duration_ns")
-        thread = pl.Series(threads, dtype=pl.Int32).gather(like)
-        self.parts.append(calls.select(returned=returned, thread=thread, place=place))
+        self.parts.append(
+            calls.select(returned=returned, thread=pl.Series(threads, dtype=pl.Int32).gather(like), place=place)
+        )
 
-    def finished(self, activities: pl.DataFrame) -> HostTime:
-        """The host with the rank's activities, after all calls were read."""
-        own = activities.select(
-            "process_id", "thread_id", "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"),
+    def finished(self, activities: pl.DataFrame, ids: pl.DataFrame | None) -> dict[int, HostTime]:
+        """The hosts with their activities, after all calls were read; `ids` are those calls where given."""
+        activities = self.known(activities)
+        segments = activities.select(
+            *_LANE, "start_ns", end_ns=pl.col("start_ns") + pl.col("duration_ns"),
             cause=pl.col("cause").cast(pl.Enum(CAUSES)).to_physical().cast(pl.UInt8),
-            place=self.numbers(activities["what"]),
+            place=self.numbers(activities["rank"], activities["what"]),
         )  # fmt: skip
-        lanes = {
-            (process, thread): part.drop("process_id", "thread_id").sort("start_ns")
-            for (process, thread), part in own.partition_by("process_id", "thread_id", as_dict=True).items()
-        }
+        lanes = segments.group_by(_LANE, maintain_order=True).agg(ns=(pl.col("end_ns") - pl.col("start_ns")).sum())
+        lanes = lanes.with_row_index("lane")
         # The main thread is the one with most known time.
-        known = {thread: int((part["end_ns"] - part["start_ns"]).sum()) for thread, part in lanes.items()}
-        mains: dict[int | None, Thread] = {}
-        for thread in sorted(known, key=lambda thread: (-known[thread], thread)):
-            mains.setdefault(thread[0], thread)
-        for thread in mains.values():
-            self.threads.setdefault(thread, len(self.threads))
-        ids = None if self.are_rows else self.of_rank("api_calls", "api_call_id")["api_call_id"]
-        calls = pl.concat(self.parts, rechunk=True)
-        return HostTime(self.trace, self.rank, calls, ids, list(self.places), list(self.threads), lanes, mains)
+        mains: dict[int, dict[int | None, Thread]] = {rank: {} for rank in self.places}
+        by_time = lanes.sort("ns", *_LANE, descending=[True, False, False, False])
+        for rank, process, thread in by_time.select(_LANE).iter_rows():
+            mains[rank].setdefault(process, (process, thread))
+        for rank, threads in self.threads.items():
+            for main in mains[rank].values():
+                threads.setdefault(main, len(threads))
+        of_lanes: dict[int, dict[Thread, int]] = {rank: {} for rank in self.places}
+        for lane, rank, process, thread in lanes.select("lane", *_LANE).iter_rows():
+            of_lanes[rank][process, thread] = lane
+        timelines, bounds = _timelines(segments.join(lanes, on=_LANE, nulls_equal=True), of_lanes, mains, self.threads)
+        calls, of_calls, at = pl.concat(self.parts, rechunk=True), None if ids is None else self.known(ids), 0
+        hosts = {}
+        for rank, n in self.n_calls.items():
+            hosts[rank] = HostTime(
+                calls.slice(at, n),
+                None if of_calls is None else of_calls["api_call_id"].slice(at, n),
+                [*self.places[rank]],
+                [*self.threads[rank]],
+                mains[rank],
+                timelines,
+                bounds.get(rank, []),
+            )
+            at += n
+        return hosts
+
+
+def _timelines(
+    segments: pl.DataFrame,
+    lanes: Mapping[int, Mapping[Thread, int]],
+    mains: Mapping[int, Mapping[int | None, Thread]],
+    threads: Mapping[int, Iterable[Thread]],
+) -> tuple[pl.DataFrame, dict[int, list[tuple[int, int]]]]:
+    """The timelines of all ranks' threads, and by rank their bounds, as in HostTime.
+
+    `segments` are those of the lanes, the threads with activities. A thread without spans, or which only runs Python,
+    may wait for another that works: the other threads' activities come first, then its own Python, then that of the
+    main thread.
+    """
+    asked: dict[int, list[int]] = {}
+    plan, n_timelines = [], 0
+    for rank, of_rank in threads.items():
+        own, numbers = lanes[rank], {}
+        for thread in of_rank:
+            key = thread if thread in own else (thread[0], None)
+            if key not in numbers:
+                numbers[key] = n_timelines
+                others = [lane for other, lane in own.items() if other != key and other[0] == key[0]]
+                busy, hosts = [own.get(key), *others], [own.get(key), own.get(mains[rank].get(key[0], key))]
+                plan += [(n_timelines, at, lane, at >= len(busy)) for at, lane in enumerate(busy + hosts)]
+                n_timelines += 1
+            asked.setdefault(rank, []).append(numbers[key])
+    planned = pl.DataFrame(plan, schema=_PLAN, orient="row").with_columns(pl.col("lane").cast(pl.get_index_type()))
+    segments = segments.select("lane", *SEGMENTS, is_host=pl.col("cause") == HOST)
+    rows = planned.drop_nulls("lane").join(segments, on=["lane", "is_host"])
+    # Times become numbers that grow from timeline to timeline, so that those of different ones cannot overlap.
+    edges = pl.concat([rows.select("timeline", ns=edge) for edge in ("start_ns", "end_ns")]).unique()
+    edges = edges.sort("timeline", "ns").with_row_index("edge").with_columns(pl.col("edge").cast(pl.Int64))
+    for edge in ("start_ns", "end_ns"):
+        rows = rows.join(edges, left_on=["timeline", edge], right_on=["timeline", "ns"]).drop(edge)
+        rows = rows.rename({"edge": edge})
+    rows = rows.sort("layer", "start_ns")
+    layers = [part.select(*SEGMENTS) for part in rows.partition_by("layer", maintain_order=True)]
+    found = overlay(layers or [pl.DataFrame(schema=SEGMENTS)])
+    timeline = edges["timeline"].gather(found["start_ns"])
+    times = {edge: edges["ns"].gather(found[edge]) for edge in ("start_ns", "end_ns")}
+    firsts = timeline.search_sorted(pl.int_range(n_timelines + 1, eager=True)).to_list()
+    bounds = {rank: [(firsts[at], firsts[at + 1]) for at in own] for rank, own in asked.items()}
+    return found.with_columns(**times).select(*SEGMENTS), bounds

@@ -1,14 +1,19 @@
 """Idle time of a device: each nanosecond gets the cause of what the thread that launches the next work did."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import polars as pl
 
 from tracelens.derive.columns.cutting import cut_rows
 from tracelens.derive.columns.intervals import covered_by, union
-from tracelens.derive.time.host_time import UNKNOWN, HostTime
+from tracelens.derive.time.host_time import UNKNOWN, HostTime, call_rows
 from tracelens.schemas.events import CAUSES
+from tracelens.trace import Trace
+
+Device: TypeAlias = tuple[int, int]
+"""A rank, and the number of one of its devices."""
 
 LOADING_NS = 1_000_000
 """An op that launches takes microseconds; one that takes this long before a kernel's first use loads the kernel."""
@@ -56,47 +61,73 @@ class DeviceWork:
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceTime:
-    """The result for a device. Windows, causes and places are indices; one past the last index means none.
+class DeviceTimes:
+    """The result for several devices, by number. Windows, causes and places are indices; one past the last is none.
 
-    `busy` has a row for each window, and a last one for all work: the lengths of UNIONS. `idle` is idle_ns by window,
-    whether it lies between the first and the last work (within), and cause; `places` has PLACES: longest_ns is the most
-    that one gap has of cause and place, example_ns its start. `launching` is, for all work, kernels first, the time
-    that the host was launching in the gap before it. `end_ns` is when the last work ended.
+    `busy` has a row for each device and window, and a last one for all work: the lengths of UNIONS. `idle` is idle_ns
+    by device, window, whether it lies between the first and the last work (within), and cause; `places` has device and
+    PLACES: longest_ns is the most that one gap has of cause and place, example_ns its start. `launching` is, for all
+    work of one device after another, kernels first, the time that the host was launching in the gap before it. `ends`
+    says when each device's last work ended.
     """
 
     busy: pl.DataFrame
     idle: pl.DataFrame
     places: pl.DataFrame
     launching: pl.Series
-    end_ns: int
+    ends: list[int]
 
 
-def first_uses(device: DeviceWork, launching: pl.Series) -> pl.Series:
-    """For all work, whether a kernel was loaded for it: its first use, whose launch took by far the longest.
+def joined(parts: Sequence[DeviceTimes]) -> DeviceTimes:
+    """The results for some devices and for others as one."""
+    return DeviceTimes(
+        pl.concat([part.busy for part in parts]),
+        pl.concat([part.idle for part in parts]),
+        pl.concat([part.places for part in parts]),
+        pl.concat([part.launching for part in parts]),
+        [end for part in parts for end in part.ends],
+    )
+
+
+def first_uses(trace: Trace, devices: Mapping[Device, DeviceWork], launching: pl.Series) -> pl.Series:
+    """For all devices' work, whether a kernel was loaded for it: its first use, whose launch took by far the longest.
 
     Libraries and kernels are loaded when they are first used, inside op or launch, and no profiler records it.
     """
     nothing = pl.repeat(False, len(launching), dtype=pl.Boolean, eager=True)
-    gaps = (launching >= LOADING_NS).arg_true()
-    if not len(gaps):
+    if not (launching >= LOADING_NS).any():
         return nothing
-    host, calls = device.host, device.calls
-    each = pl.DataFrame({"gap": pl.int_range(len(launching), eager=True), "call": calls, "ns": launching})
-    each = each.filter((pl.col("ns") > 0) & pl.col("call").is_between(0, host.calls.height - 1))
-    uses = host.uses()
-    names = uses.join(each.filter(pl.col("ns") >= LOADING_NS), on="call", how="semi")["name"].unique()
-    uses = uses.filter(pl.col("name").is_in(names.implode()))
-    firsts = uses.filter(pl.col("name").is_first_distinct())
-    named = each.join(uses, on="call")
-    later = named.join(firsts, on="call", how="anti").group_by("name").agg(later_ns=pl.col("ns").max())
-    found = named.join(firsts.select("call"), on="call").join(later, on="name", how="left")
+    about = pl.DataFrame(
+        [(rank, at, one.host.calls.height, len(one.calls)) for at, ((rank, _), one) in enumerate(devices.items())],
+        schema={"rank": pl.Int32, "device": pl.Int64, "n_calls": pl.Int64, "n_work": pl.Int64},
+        orient="row",
+    )
+    each = about.select("rank", "device", "n_calls", work=pl.int_ranges("n_work")).explode("work")
+    each = each.select("rank", "device", "n_calls", gap=pl.int_range(pl.len()), ns=launching)
+    each = each.with_columns(call=pl.concat([one.calls for one in devices.values()]))
+    each = each.filter((pl.col("ns") > 0) & pl.col("call").is_between(0, pl.col("n_calls") - 1))
+    long = each.filter(pl.col("ns") >= LOADING_NS)
+    own = trace.select("kernels", "rank", "name", "start_ns", "api_call_id")
+    own = own.filter(pl.col("rank").is_in(long["rank"].unique().implode())).sort("rank", "start_ns")
+    call = call_rows({rank: one.host for (rank, _), one in devices.items()}, own.select("rank", "api_call_id"))
+    uses = own.select("rank", pl.col("name").to_physical(), call=call)
+    names = uses.join(long, on=["rank", "call"], how="semi")
+    uses = uses.join(names, on=["rank", "name"], how="semi", maintain_order="left")
+    firsts = uses.unique(["rank", "name"], keep="first", maintain_order=True)
+    named = each.join(uses, on=["rank", "call"])
+    later = named.join(firsts, on=["rank", "call"], how="anti")
+    later = later.group_by("device", "name").agg(later_ns=pl.col("ns").max())
+    found = named.join(firsts, on=["rank", "call"], how="semi").join(later, on=["device", "name"], how="left")
     is_loaded = (pl.col("ns") >= LOADING_NS) & (pl.col("ns") >= _MUCH_LONGER * pl.col("later_ns").fill_null(0))
     return nothing.scatter(found.filter(is_loaded)["gap"], True)
 
 
-def by_columns(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
+def by_columns(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
     """The breakdown in Polars, the reference for the C code; launching before work in `loaded` counts as loading."""
+    return joined([_by_columns(number, device, loaded.get(number)) for number, device in devices.items()])
+
+
+def _by_columns(number: int, device: DeviceWork, loaded: pl.Series | None) -> DeviceTimes:
     work = _in_time_order(device)
     n_windows, n_work = device.windows.height, work.height
     pieces = _pieces(work, device)
@@ -106,15 +137,15 @@ def by_columns(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
     pieces = _with_loading(pieces, loaded)
     ends = work["end_ns"].max()
     assert isinstance(ends, int)
-    return DeviceTime(
-        _busy(work, device.windows),
+    counted = pieces.filter(pl.col("window") < n_windows) if device.only_windows else pieces
+    frames = (
+        _busy(work, device.windows).with_row_index("window"),
         pieces.group_by("window", "within", "cause").agg(idle_ns=_LENGTH.sum()),
-        _places(
-            pieces.filter(pl.col("window") < n_windows) if device.only_windows else pieces, len(device.host.places)
-        ),
-        launching,
-        ends,
+        _places(counted, len(device.host.places)),
     )
+    of_device = pl.lit(number, pl.Int64).alias("device")
+    busy, idle, places = (frame.with_columns(of_device) for frame in frames)
+    return DeviceTimes(busy, idle, places, launching, [ends])
 
 
 def idle_pieces(device: DeviceWork, loaded: pl.Series | None) -> pl.DataFrame:
@@ -244,7 +275,7 @@ def _on_host(gaps: pl.DataFrame, host: HostTime) -> Iterator[pl.DataFrame]:
     """The gaps up to the return of their calls, cut into pieces by the activities of their thread."""
     gaps = gaps.filter(pl.col("host_end") > pl.col("start_ns")).with_columns(end_ns="host_end")
     for (thread,), of_thread in gaps.group_by("thread", maintain_order=True):
-        timeline = host.timeline(host.threads[int(thread)])
+        timeline = host.timeline(int(thread))
         pieces = cut_rows(of_thread, timeline)
         cause, place = (timeline[name].gather(pieces["at"]) for name in ("cause", "place"))
         yield pieces.drop("at").with_columns(cause.fill_null(host.unrecorded), place.fill_null(-1))

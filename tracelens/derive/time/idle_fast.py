@@ -1,68 +1,103 @@
 """The breakdown of `idle.by_columns` in C: one pass over sorted columns. See `struct idle` in native.h."""
 
 from array import array
-from collections.abc import Mapping
-from itertools import accumulate
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import polars as pl
 import pyarrow as pa
 
-from tracelens.derive.time.host_time import SEGMENTS
+from tracelens.derive.columns.lookup import last_before
 from tracelens.derive.time.idle import (
     LATENCY_NS,
     PLACES,
     UNIONS,
-    DeviceTime,
+    Device,
+    DeviceTimes,
     DeviceWork,
     by_columns,
     first_uses,
     idle_pieces,
+    joined,
 )
 from tracelens.native import LIBRARY
 from tracelens.native.columns import memory, series
 from tracelens.schemas.events import CAUSES
+from tracelens.trace import Trace
 
 _U8, _I32, _I64 = pl.UInt8(), pl.Int32(), pl.Int64()
 _WORK = {"start_ns": _I64, "duration_ns": _I64, "call": _I64, "kind": _U8}
 _SEGMENTS = {"start_ns": _I64, "end_ns": _I64, "cause": _U8, "place": _I32}
 _MEASURES = 7
+_AT_ONCE = 64
+"""Devices whose sums, one for each of their places and causes, are in memory at a time."""
 
 
-def time_of_device(device: DeviceWork) -> DeviceTime:
-    """The device's breakdown, with launching before a kernel's first use counted as loading."""
-    of_device = by_columns if LIBRARY is None else by_pass
-    found = of_device(device, None)
-    loaded = first_uses(device, found.launching)
-    return of_device(device, loaded) if loaded.any() else found
+def times_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> DeviceTimes:
+    """The breakdown of the devices, numbered from 0; launching before a kernel's first use counts as loading."""
+    found, loaded = _launched(trace, devices)
+    anew = {at: device for at, device in enumerate(devices.values()) if loaded[at].any()}
+    if not anew:
+        return found
+    others = ~pl.col("device").is_in([*anew])
+    busy, idle, places = (part.filter(others) for part in (found.busy, found.idle, found.places))
+    both = joined([replace(found, busy=busy, idle=idle, places=places), _times(anew, loaded)])
+    return replace(both, launching=found.launching, ends=found.ends)
 
 
-def idle_of_device(device: DeviceWork) -> pl.DataFrame:
-    """The idle time that `time_of_device` adds up, as `idle_pieces`."""
-    launching = (by_columns if LIBRARY is None else by_pass)(device, None).launching
-    return idle_pieces(device, first_uses(device, launching))
+def idle_of_devices(trace: Trace, devices: Mapping[Device, DeviceWork]) -> list[pl.DataFrame]:
+    """The idle time of each device that `times_of_devices` adds up, as `idle_pieces`."""
+    loaded = _launched(trace, devices)[1].values()
+    return [idle_pieces(device, own) for device, own in zip(devices.values(), loaded, strict=True)]
 
 
-def by_pass(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
+def _launched(trace: Trace, devices: Mapping[Device, DeviceWork]) -> tuple[DeviceTimes, dict[int, pl.Series]]:
+    """The devices' times without any loading, and by number the work that a kernel was loaded for."""
+    found = _times(dict(enumerate(devices.values())), {})
+    loaded, parts, at = first_uses(trace, devices, found.launching), {}, 0
+    for number, device in enumerate(devices.values()):
+        parts[number] = loaded.slice(at, len(device.calls))
+        at += len(device.calls)
+    return found, parts
+
+
+def _times(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
+    return (by_columns if LIBRARY is None else by_pass)(devices, loaded)
+
+
+def by_pass(devices: Mapping[int, DeviceWork], loaded: Mapping[int, pl.Series]) -> DeviceTimes:
     """As `by_columns`."""
+    numbers = [*devices]
+    parts = []
+    for first in range(0, len(numbers), _AT_ONCE):
+        some = {number: devices[number] for number in numbers[first : first + _AT_ONCE]}
+        parts.append(_decoded(some, [_pass(device, loaded.get(number)) for number, device in some.items()]))
+    return joined(parts)
+
+
+_Passed = tuple[bytearray, bytearray, bytearray, bytearray, int]
+
+
+def _pass(device: DeviceWork, loaded: pl.Series | None) -> _Passed:
+    """The C library's sums for a device: busy, idle, of places, and launching; and when its last work ended."""
     assert LIBRARY is not None
     host, windows = device.host, device.windows
-    timelines = [host.timeline(thread) for thread in host.threads]
-    firsts = array("q", accumulate((part.height for part in timelines), initial=0))
-    lasts = firsts[1:]
-    firsts.pop()
     n_windows, n_work = windows.height + 1, sum(part.height for part in device.work)
-    n_causes, n_places = len(CAUSES), len(host.places) + 1
-    lengths = len(UNIONS) * n_windows, 2 * n_causes * n_windows, _MEASURES * n_causes * n_places
-    busy, sums, cells = (bytearray(8 * length) for length in lengths)
-    launching = bytearray(8 * n_work)
+    lengths = (
+        len(UNIONS) * n_windows,
+        2 * len(CAUSES) * n_windows,
+        _MEASURES * len(CAUSES) * (len(host.places) + 1),
+        n_work,
+    )
+    busy, sums, cells, launching = (bytearray(8 * length) for length in lengths)
     end_ns = LIBRARY.idle_time(
         *(column for part in device.work for column in _memory(part, _WORK)),
         None if loaded is None else memory(loaded, pl.UInt8()),
         *_memory(host.calls, {"returned": _I64, "place": _I32}),
         *(_memory(host.calls, {"thread": _I32}) if len(host.threads) > 1 else [None]),
-        firsts,
-        lasts,
-        *_memory(pl.concat([pl.DataFrame(schema=SEGMENTS), *timelines]), _SEGMENTS),
+        array("q", [first for first, _ in host.bounds]),
+        array("q", [after for _, after in host.bounds]),
+        *_memory(host.timelines, _SEGMENTS),
         *_memory(windows, {"start_ns": _I64, "end_ns": _I64}),
         device.from_ns,
         max(windows["end_ns"].tail(1).to_list(), default=device.from_ns),
@@ -75,17 +110,44 @@ def by_pass(device: DeviceWork, loaded: pl.Series | None) -> DeviceTime:
         cells,
         launching,
     )
-    unions = {name: series(busy, _I64).slice(at * n_windows, n_windows) for at, name in enumerate(UNIONS)}
-    idle = pl.DataFrame({"idle_ns": series(sums, _I64)}).with_row_index("at").filter(pl.col("idle_ns") > 0)
-    measures = {name: series(cells, _I64).gather_every(_MEASURES, at) for at, name in enumerate(PLACES[2:])}
-    places = pl.DataFrame(measures).with_row_index("at").filter(pl.col("n_gaps") > 0)
-    at, cause = pl.col("at").cast(pl.Int64), pl.col("at") // n_places
-    return DeviceTime(
-        pl.DataFrame(unions),
-        idle.select("idle_ns", window=at // (2 * n_causes), within=at // n_causes % 2 == 1, cause=at % n_causes),
-        places.select(*PLACES[2:], cause=cause, place=at % n_places),
-        series(launching, _I64),
-        end_ns,
+    return busy, sums, cells, launching, end_ns
+
+
+def _decoded(devices: Mapping[int, DeviceWork], passed: Sequence[_Passed]) -> DeviceTimes:
+    """The library's sums as frames."""
+    counts = [(number, one.windows.height + 1, len(one.host.places) + 1) for number, one in devices.items()]
+    about = pl.DataFrame(counts, schema=dict.fromkeys(("device", "n_windows", "n_places"), _I64), orient="row")
+    n_windows, n_places = pl.col("n_windows"), pl.col("n_places")
+    about = about.with_columns(
+        first=n_windows.cum_sum() - n_windows, cell=len(CAUSES) * (n_places.cum_sum() - n_places)
+    )
+    *sums, ends = zip(*passed, strict=True)
+    busy, idle, cells, launching = (series(b"".join(parts), _I64) for parts in sums)
+    windows = about.with_columns(window=pl.int_ranges("n_windows")).explode("window")
+    row = len(UNIONS) * pl.col("first") + pl.col("window")
+    lengths = {name: busy.gather(windows.select(row + k * n_windows).to_series()) for k, name in enumerate(UNIONS)}
+    busy_frame = windows.select("device", "window").with_columns(**lengths)
+    return DeviceTimes(busy_frame, _idle(about, idle), _places(about, cells), launching, [*ends])
+
+
+def _idle(about: pl.DataFrame, sums: pl.Series) -> pl.DataFrame:
+    at, n = (sums > 0).arg_true().cast(pl.Int64), len(CAUSES)
+    of = about[last_before(about["first"] * 2 * n, at)]
+    own = pl.col("at") - 2 * n * pl.col("first")
+    return of.with_columns(at.alias("at"), idle_ns=sums.gather(at)).select(
+        "device", "idle_ns", window=own // (2 * n), within=own // n % 2 == 1, cause=own % n
+    )
+
+
+def _places(about: pl.DataFrame, cells: pl.Series) -> pl.DataFrame:
+    measures = pl.DataFrame({name: cells.gather_every(_MEASURES, at) for at, name in enumerate(PLACES[2:])})
+    at = (measures["n_gaps"] > 0).arg_true().cast(pl.Int64)
+    of = about[last_before(about["cell"], at)]
+    own = pl.col("at") - pl.col("cell")
+    return (
+        of.with_columns(at.alias("at"))
+        .hstack(measures[at])
+        .select("device", *PLACES[2:], cause=own // pl.col("n_places"), place=own % pl.col("n_places"))
     )
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import polars as pl
-import pyarrow as pa
 
 from tracelens.derive.columns.distinct import each_once, matching
 from tracelens.derive.columns.intervals import END, covered_by, union
+from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.events.api_names import waits_for_device
 from tracelens.derive.time.completing import steps_of
 from tracelens.trace import Trace
@@ -58,7 +58,7 @@ def thread_times(trace: Trace) -> pl.DataFrame:
     """A row a rank and thread: window_ns, its parts (wait, op, api, python, unrecorded), which tile it, and n_ops.
 
     Spans and calls are read some rows at a time, those of either table by a thread, and only the pieces of time are
-    kept that they cover: see `Trace.batches`.
+    kept that they cover: see `Trace.chunks`.
     """
     threads: _Threads = {}
     with ThreadPoolExecutor(2) as pool:
@@ -69,7 +69,7 @@ def thread_times(trace: Trace) -> pl.DataFrame:
 
 
 def _read_spans(trace: Trace, threads: _Threads) -> None:
-    for rank, spans in _batches(trace, "spans", "kind", "name"):
+    for rank, spans in _chunks(trace, "spans", "kind", "name"):
         waits = matching(spans["name"], _WAITS)[0]
         part = (
             pl.when(~pl.col("kind").is_in(["op", "python", "module"])).then(_OTHER)
@@ -81,18 +81,16 @@ def _read_spans(trace: Trace, threads: _Threads) -> None:
 
 
 def _read_calls(trace: Trace, threads: _Threads) -> None:
-    for rank, calls in _batches(trace, "api_calls", "api"):
+    for rank, calls in _chunks(trace, "api_calls", "api"):
         waits = each_once(calls["api"], waits_for_device)
         part = pl.when(waits).then(_PARTS.index("wait")).otherwise(_PARTS.index("api"))
         _take(threads, rank, calls.select(*_COLUMNS, part=part))
 
 
-def _batches(trace: Trace, table: str, *columns: str) -> Iterator[tuple[int, pl.DataFrame]]:
+def _chunks(trace: Trace, table: str, *columns: str) -> Iterator[tuple[int, pl.DataFrame]]:
     """Some rows of a table at a time, with their rank."""
-    for rank, batches in trace.batches(table, *columns, *_LANE, "start_ns", "duration_ns", use_threads=False):
-        if batches:
-            found: Any = pl.from_arrow(pa.Table.from_batches(batches), rechunk=False)
-            yield rank, found
+    for rows in trace.chunks(table, "rank", *columns, *_LANE, "start_ns", "duration_ns"):
+        yield from by_value(rows, "rank")
 
 
 def _take(threads: _Threads, rank: int, events: pl.DataFrame) -> None:

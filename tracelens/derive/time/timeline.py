@@ -8,7 +8,7 @@ import polars as pl
 
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.time.completing import steps_of
-from tracelens.derive.time.host_time import host_of_calls
+from tracelens.derive.time.host_time import call_rows, host_of_calls
 from tracelens.derive.time.idle import COMMUNICATION, COMPUTE, COPY, DeviceWork, idle_pieces
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
@@ -166,7 +166,8 @@ def _idle(trace: Trace, rank: int, work: pl.DataFrame, window: tuple[int, int]) 
     windows = pl.DataFrame({"step": [0], "start_ns": [window[0]], "end_ns": [window[1]]})
     host = host_of_calls(trace, rank, work["api_call_id"])
     for (device_id,), own in work.partition_by("device_id", as_dict=True).items():
-        columns = own.select(*_TIMES, "kind", call=host.rows(own["api_call_id"])).sort("start_ns")
+        wanted = own.select(pl.lit(rank, pl.Int32).alias("rank"), "api_call_id")
+        columns = own.select(*_TIMES, "kind", call=call_rows({rank: host}, wanted)).sort("start_ns")
         device = DeviceWork(host, (columns, columns.clear()), windows, only_windows=True)
         pieces = idle_pieces(device, None)
         what = pl.Series([*host.places, None], dtype=pl.String).gather(pieces["place"])

@@ -1,0 +1,39 @@
+"""A call plan: which library calls compute a model's graph, as a file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracelens.plan import read_plan
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """A call: the nodes that it covers, what it reads, each in a layout, and the layout of what it gives."""
+
+    function: str
+    realisation: str
+    nodes: tuple[str, ...]
+    inputs: tuple[str, ...]
+    layouts: tuple[str, ...]
+    layout: str
+    predicted_ns: int = 0
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """Calls in order, the graph that they were made for, and calls that are worth timing alone."""
+
+    source: str
+    calls: tuple[PlannedCall, ...]
+    inputs: tuple[dict[str, Any], ...] = ()
+    candidates: tuple[dict[str, str], ...] = ()
+    predicted: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> CallPlan:
+        """The plan in a file. Raises SourceError when it is none, SchemaError when a newer version wrote it."""
+        return read_plan(path, cls, "tracelens call plan", "make one with tracelens advise TRACE --out plan.json")
