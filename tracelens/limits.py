@@ -44,11 +44,7 @@ ANY_EXPANSION_BYTES = 64 << 20
 """The size that any file may expand to, however small it is."""
 EVENT_MIB = Limit("TRACELENS_MAX_EVENT_MIB", 16, "Size of one event of a torch trace, in MiB.")
 NESTING = Limit("TRACELENS_MAX_NESTING", 10_000, "Depth of lists and objects inside one event of a torch trace.")
-
 LOG_MIB = Limit("TRACELENS_MAX_LOG_MIB", 64, "Size of a log of gdb, in MiB; it is held in memory.")
-
 TRACES = Limit("TRACELENS_MAX_TRACES", 256, "Traces that one file may hold, one after another; each takes a while.")
-
 MODULES = Limit("TRACELENS_MAX_MODULES", 1_000, "Depth of module calls inside each other; paths are as long as that.")
-
 LIMITS = (EXPANSION, EVENT_MIB, NESTING, LOG_MIB, TRACES, MODULES)

@@ -9,20 +9,16 @@ from tracelens.derive.time.spread import PARTS, rank_averages
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 
-RANK_QUARTILES = Table(
-    "rank_quartiles",
-    "A part of the ranks' steps, with its quartiles over the ranks; of each rank its average step, or all its time "
-    "where it marks no steps. The parts of a rank's step add up to it.",
-    (
-        Column("part", pl.String, "The step, or what its time goes to.", values=("step", *PARTS)),
-        Column("least_ns", pl.Int64, "The least of any rank."),
-        Column("lower_ns", pl.Int64, "Lower quartile."),
-        Column("median_ns", pl.Int64, "Median."),
-        Column("upper_ns", pl.Int64, "Upper quartile."),
-        Column("greatest_ns", pl.Int64, "The greatest of any rank."),
-        Column("greatest_rank", pl.Int32, "The rank that has it."),
-    ),
-)
+RANK_QUARTILES = Table("rank_quartiles", "A part of the ranks' steps, with its quartiles over the ranks; of each rank "
+    "its average step, or all its time where it marks no steps. The parts of a rank's step add up to it.", (
+    Column("part", pl.String, "The step, or what its time goes to.", values=("step", *PARTS)),
+    Column("least_ns", pl.Int64, "The least of any rank."),
+    Column("lower_ns", pl.Int64, "Lower quartile."),
+    Column("median_ns", pl.Int64, "Median."),
+    Column("upper_ns", pl.Int64, "Upper quartile."),
+    Column("greatest_ns", pl.Int64, "The greatest of any rank."),
+    Column("greatest_rank", pl.Int32, "The rank that has it."),
+))  # fmt: skip
 _SHARES = {"least_ns": 0.0, "lower_ns": 0.25, "median_ns": 0.5, "upper_ns": 0.75, "greatest_ns": 1.0}
 
 

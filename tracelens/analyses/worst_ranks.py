@@ -10,20 +10,17 @@ from tracelens.schemas.events import CAUSES
 from tracelens.storage.table import Column, Table
 from tracelens.trace import Trace
 
-WORST_RANKS = Table(
-    "worst_ranks",
-    "A rank, with its times in a step on average; over all its time where it marks no steps.",
-    (
-        Column("rank", pl.Int32, "Rank."),
-        Column("delays_ns", pl.Int64, "Time that all other ranks together lost by waiting for this one."),
-        Column("own_ns", pl.Int64, "The step without waiting for other ranks."),
-        Column("compute_ns", pl.Int64, "Time with at least one kernel that does not communicate."),
-        Column("waiting_ns", pl.Int64, "Time that it lost by waiting for other ranks."),
-        Column("idle_ns", pl.Int64, "Time with nothing running on its device."),
-        Column("cause", pl.String, "The cause of most of the idle time.", nullable=True, values=CAUSES),
-        Column("step_ns", pl.Int64, "The step."),
-    ),
-)
+WORST_RANKS = Table("worst_ranks", "A rank, with its times in a step on average; over all its time where it marks no "
+    "steps.", (
+    Column("rank", pl.Int32, "Rank."),
+    Column("delays_ns", pl.Int64, "Time that all other ranks together lost by waiting for this one."),
+    Column("own_ns", pl.Int64, "The step without waiting for other ranks."),
+    Column("compute_ns", pl.Int64, "Time with at least one kernel that does not communicate."),
+    Column("waiting_ns", pl.Int64, "Time that it lost by waiting for other ranks."),
+    Column("idle_ns", pl.Int64, "Time with nothing running on its device."),
+    Column("cause", pl.String, "The cause of most of the idle time.", nullable=True, values=CAUSES),
+    Column("step_ns", pl.Int64, "The step."),
+))  # fmt: skip
 
 
 def worst_ranks(trace: Trace) -> pl.DataFrame:

@@ -35,23 +35,15 @@ from tracelens.views.values import printable
 
 MAIN_TABLES = ("spans", "api_calls", "kernels", "memcpys", "stacks", "timings")
 
-
 Step = Annotated[str | None, typer.Option(metavar="PATTERN", help="Regular expression for the names of spans that mark "
     "steps, where they are not ProfilerStep#N, step N or an inference server's; a group in it tells the "
     "number.")]  # fmt: skip
-
-
 Sources = Annotated[list[Path], typer.Argument(metavar="TRACE", help="A trace directory, or the sources of one run, "
     "collected in memory, or their URLs (s3://, gs://, az://); - is a torch trace on standard input.")]  # fmt: skip
-
-
 Address = Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Head of a running Ray cluster, or auto for one "
     "that runs here; by default Ray starts on this machine.")]  # fmt: skip
-
-
 OneFormat = Annotated[str | None, typer.Option("--format", metavar="|".join(FORMATS), help="What to write: by default "
     "what the ending of --out says, else text.")]  # fmt: skip
-
 
 OPENED: list[Trace] = []
 """Traces that the command at work has opened: what fails of them is theirs to explain, where their rows cannot be."""

@@ -53,8 +53,15 @@ def combine(
             )
     for kind in dict.fromkeys(capture.kind for capture in profiled) if not (ranks or is_one_run) else ():
         refuse_unrelated([capture for capture in profiled if capture.kind == kind], force_mix=force_mix)
-    firsts = _first_ids(settled, chosen)
-    parts = {name: _parts(name, settled, chosen, firsts) for name in TABLES}
+    kept = [(rank, capture, _tables(rank, capture, chosen)) for rank, capture in settled]
+    _renumber(kept)
+    found = {name: [(rank, one, own[name]) for rank, one, own in kept if name in own] for name in TABLES}
+    found["provenance"] = _provenance_once(found["provenance"])
+    of_events = [part for part in found["devices"] if chosen.get(part[0]) is part[1]]
+    found["devices"] = of_events or found["devices"]
+    parts: dict[str, Sequence[RankPart]] = {
+        name: [(rank, frame) for rank, _, frame in own] for name, own in found.items()
+    }
     parts["ranks"] = places([*chosen.items()] or settled)
     return Collected(_manifest(settled, parts), parts)
 
@@ -114,54 +121,29 @@ def _one_profiler_a_rank(settled: Iterable[tuple[int, Capture]], events: str | N
     return chosen
 
 
-def _parts(
-    name: str, settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture], firsts: Sequence[dict[str, int]]
-) -> Sequence[RankPart]:
-    parts = []
-    for (rank, capture), first in zip(settled, firsts, strict=True):
-        frame = _kept(name, rank, capture, chosen)
-        if frame is not None:
-            parts.append((rank, capture, _renumbered(frame, first)))
-    if name == "provenance":
-        parts = _provenance_once(parts)
-    if name == "devices":  # of the profiler whose events are kept
-        parts = [part for part in parts if chosen.get(part[0]) is part[1]] or parts
-    return [(rank, frame) for rank, _, frame in parts]
+def _tables(rank: int, capture: Capture, chosen: Mapping[int, Capture]) -> dict[str, pl.DataFrame | Stored]:
+    """The capture's tables that have rows; without those of events where another profiler's are kept."""
+    found = capture.tables | capture.stored | {"diagnostics": capture.diagnostics.frame()}
+    left_out = (*EVENT_TABLES, "layers") if _is_profile(capture) and chosen.get(rank) is not capture else ()
+    return {name: frame for name, frame in found.items() if frame.height and name not in left_out}
 
 
-def _kept(name: str, rank: int, capture: Capture, chosen: dict[int, Capture]) -> pl.DataFrame | Stored | None:
-    """The capture's rows of a table; null without any, or where another profiler's are kept."""
-    exclusive = name in EVENT_TABLES or name == "layers"
-    if exclusive and _is_profile(capture) and chosen.get(rank) is not capture:
-        return None
-    frame = capture.diagnostics.frame() if name == "diagnostics" else capture.table(name)
-    return frame if frame is not None and frame.height else None
-
-
-def _first_ids(settled: Sequence[tuple[int, Capture]], chosen: dict[int, Capture]) -> list[dict[str, int]]:
-    """The number to add to each capture's ids, by id column: a second capture counts on where the first one ended."""
+def _renumber(kept: Sequence[tuple[int, Capture, dict[str, pl.DataFrame | Stored]]]) -> None:
+    """Raise ids, and what points at them, where a rank has several captures: one counts on where the last one ended."""
     next_ids: dict[tuple[int, str], int] = {}
-    firsts = []
-    n_captures = Counter(rank for rank, _ in settled)
-    for rank, capture in settled:
+    n_captures = Counter(rank for rank, *_ in kept)
+    for rank, _, tables in kept:
         first: dict[str, int] = {}
         for name, row_id in ROW_IDS.items() if n_captures[rank] > 1 else ():
-            frame = _kept(name, rank, capture, chosen)
-            if frame is not None:
+            if name in tables:
                 first[row_id] = next_ids.get((rank, row_id), 0)
-                highest = frame.lazy().select(pl.col(row_id).max().cast(pl.Int64)).collect().item()
+                highest = tables[name].lazy().select(pl.col(row_id).max().cast(pl.Int64)).collect().item()
                 next_ids[rank, row_id] = first[row_id] + int(highest) + 1
-        firsts.append(first)
-    return firsts
-
-
-def _renumbered(frame: pl.DataFrame | Stored, first: Mapping[str, int]) -> pl.DataFrame | Stored:
-    """The rows with their ids and the ids that they point at raised by `first`; unchanged where that is 0."""
-    raised = dict(first) | dict.fromkeys(SPAN_POINTERS, first.get("span_id", 0))
-    if not any(raised.values()):
-        return frame
-    rows = frame.lazy().collect()
-    return rows.with_columns(pl.col(name).cast(pl.Int64) + by for name, by in raised.items() if name in rows.columns)
+        raised = first | dict.fromkeys(SPAN_POINTERS, first.get("span_id", 0))
+        for name, frame in tables.items() if any(raised.values()) else ():
+            rows = frame.lazy().collect()
+            ids = (pl.col(column).cast(pl.Int64) + by for column, by in raised.items() if column in rows.columns)
+            tables[name] = rows.with_columns(ids)
 
 
 _Part: TypeAlias = tuple[int, Capture, pl.DataFrame | Stored]

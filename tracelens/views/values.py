@@ -26,14 +26,9 @@ SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {
 """For each stored unit, by magnitude: the least largest value of a column, its divisor, and the symbol."""
 
 _LABELS = {
-    "n_sm": "SMs",
-    "sm_count": "SMs",
-    "module_path": "layer",
-    "is_communication": "communication",
-    "op_name": "op",
-    "span_name": "op",
-    "kernel_name": "kernel",
-}
+    "n_sm": "SMs", "sm_count": "SMs", "module_path": "layer", "is_communication": "communication", "op_name": "op",
+    "span_name": "op", "kernel_name": "kernel",
+}  # fmt: skip
 """Labels that differ from the column's name."""
 
 _IDS = ("rank", "step", "line")

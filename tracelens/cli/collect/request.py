@@ -38,8 +38,6 @@ ForceMix = Annotated[bool, typer.Option("--force-mix", help="Put ranks together 
 MaxMemory = Annotated[str | None, typer.Option(metavar="SIZE", help="Memory, such as 2GB, that reading several large "
     "traces may take: they are read in processes of their own, as many at a time as fit. By default half of the "
     "machine's.")]  # fmt: skip
-
-
 OnEngine = Annotated[str | None, typer.Option("--engine", metavar="local|ray", help="Collect each rank as a task, and "
     "keep what is finished: in processes of this machine, or on a Ray cluster. A trace in an object store is collected "
     "so anyway, by default one rank after another.")]  # fmt: skip
