@@ -9,8 +9,14 @@ from tracelens.derive.columns.ratios import speedup
 from tracelens.derive.comparing.judging import DEFAULT, TICK_NS, Rules, judge
 from tracelens.derive.comparing.per_step import layer_values, of_runs
 from tracelens.derive.comparing.same_work import not_judged
-from tracelens.derive.layers.layer_pairs import executions, layer_pairs, measured_ways
-from tracelens.derive.layers.layer_times import are_numbered, both_kernel_times, measured_times
+from tracelens.derive.layers.layer_times import (
+    are_numbered,
+    both_kernel_times,
+    executions,
+    layer_pairs,
+    measured_times,
+    measured_ways,
+)
 from tracelens.derive.layers.rank_pairs import pairs_ranks, says_ranks
 from tracelens.errors import MissingTableError
 from tracelens.schemas.results.layers import COMPARE_LAYERS

@@ -7,8 +7,7 @@ import polars as pl
 from tracelens.derive.columns.distinct import each_once
 from tracelens.derive.events.ancestry import nearest
 from tracelens.derive.events.api_names import api_kind, strip_version
-from tracelens.derive.events.graph_nodes import mark_nodes, spans_of_nodes
-from tracelens.derive.events.linking import Callers, fill_process
+from tracelens.derive.events.linking import Callers, fill_process, mark_nodes, spans_of_nodes
 from tracelens.derive.events.modules import list_layers, mark_modules
 from tracelens.derive.events.nesting import nest
 from tracelens.derive.events.nesting_walk import as_rows

@@ -1,10 +1,12 @@
-"""Times of layers in one trace: GPU time a step from kernels, and the times in the table `timings`."""
+"""Times of layers in one trace, of kernels a step and in the table `timings`; and of two runs side by side."""
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeAlias
+from itertools import product
+from typing import Any, NamedTuple, TypeAlias
 
 import polars as pl
 
+from tracelens.derive.columns.ratios import which_side
 from tracelens.derive.layers.attribution import attribute_kernels
 from tracelens.schemas.events import PRIMITIVES
 from tracelens.trace import Trace
@@ -16,6 +18,8 @@ EAGER = ("interpreted", "cuda")
 VARIANT = ("method", "synchronized", "profiled", "clock", "quantity")
 """The columns that identify a way of measuring."""
 _BOUNDS = ("low_ns", "estimate_ns", "high_ns")
+_SIDE = ("low_ns", "estimate_ns", "high_ns", "evidence")
+_KEY = ("rank", "layer", "phase")
 
 
 def kernel_times(trace: Trace) -> pl.DataFrame:
@@ -82,3 +86,104 @@ def are_numbered(layers: pl.DataFrame) -> bool:
     named = layers.drop_nulls("class_name")
     last = pl.col("layer").str.extract(r"([^.]+?)_\d+$")
     return bool(named.height) and bool(named.select((last == pl.col("class_name")).fill_null(False).all()).item())
+
+
+class Way(NamedTuple):
+    """One way of timing: a configuration, its compile mode, and the values of VARIANT."""
+
+    configuration: str
+    compile_mode: str | None
+    variant: tuple[Any, ...]
+
+
+def layer_pairs(base: Trace, other: Trace, kernels: Sides | None) -> pl.DataFrame:
+    """A row for each layer, phase and way of timing that both traces have, as COMPARE_LAYERS up to the evidence.
+
+    One way is GPU time of kernels, from `both_kernel_times`. Another is each pair of measured configurations, for each
+    method that measured both: eager configurations of base where it has any, with compiled ones of other where it has
+    any, on the same device where possible.
+    """
+    parts = []
+    if kernels is not None:
+        parts.append(_joined(*kernels).with_columns(method=pl.lit("kernels")))
+    sides = measured_times(base), measured_times(other)
+    for one, two in measured_ways(*sides):
+        parts.append(
+            _joined(_of(sides[0], one), _of(sides[1], two)).with_columns(
+                method=pl.lit(one.variant[0]),
+                base_configuration=pl.lit(one.configuration),
+                other_configuration=pl.lit(two.configuration),
+                compile_mode=pl.lit(two.compile_mode, pl.String),
+            )
+        )
+    return pl.concat(parts, how="diagonal") if parts else pl.DataFrame()
+
+
+def measured_ways(base: pl.DataFrame, other: pl.DataFrame) -> list[tuple[Way, Way]]:
+    """The ways of measuring that are compared, of two frames that `measured_times` gives."""
+    return _measured_pairs(_ways(base), _ways(other))
+
+
+def executions(trace: Trace, way: Way) -> pl.DataFrame:
+    """Every execution of a layer measured in that way, warm-up left out: rank, layer, phase, run (the round), value."""
+    rows = trace.timings.filter(~pl.col("is_warmup"), pl.col("module_path").is_not_null())
+    rows = _of(rows.rename({"module_path": "layer", "duration_ns": "value"}), way)
+    return rows.select(*_KEY, run=pl.col("round").cast(pl.Int64), value=pl.col("value").cast(pl.Float64))
+
+
+def _joined(base: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
+    """Both sides joined by rank, layer and phase; `match` says which side has the row."""
+    sides = [
+        frame.select(*_KEY, "class_name", **{f"{which}_{name}": name for name in _SIDE}, **{f"n_{which}": "n"})
+        for which, frame in (("base", base), ("other", other))
+    ]
+    both = sides[0].join(sides[1], on=_KEY, how="full", coalesce=True, nulls_equal=True, maintain_order="left_right")
+    return both.with_columns(
+        class_name=pl.coalesce("class_name", "class_name_right"),
+        match=which_side("base_estimate_ns", "other_estimate_ns"),
+    ).drop("class_name_right")
+
+
+def _ways(measured: pl.DataFrame) -> list[Way]:
+    rows = measured.select("configuration", "compile_mode", *VARIANT).unique(maintain_order=True)
+    return [Way(configuration, mode, tuple(variant)) for configuration, mode, *variant in rows.iter_rows()]
+
+
+def _of(measured: pl.DataFrame, way: Way) -> pl.DataFrame:
+    """The layers measured in that way; the forward pass is what is measured."""
+    method, synchronized, profiled, _, quantity = way.variant
+    wanted = (way.configuration, way.compile_mode, *way.variant)
+    details = [
+        f"measured: {method}" + (f" ({quantity})" if quantity else ""),
+        "synchronised" if synchronized else "",
+        "profiled" if profiled and method != "profiler" else "",
+    ]
+    return measured.filter(
+        pl.col(name).eq_missing(pl.lit(value))
+        for name, value in zip(("configuration", "compile_mode", *VARIANT), wanted, strict=True)
+    ).with_columns(phase=pl.lit("forward"), evidence=pl.lit(", ".join(word for word in details if word)))
+
+
+def _measured_pairs(base: list[Way], other: list[Way]) -> list[tuple[Way, Way]]:
+    """For each pair of configurations and each method, the best variant that both have."""
+    eager = [way for way in base if way.configuration in EAGER] or base
+    compiled = [way for way in other if way.configuration not in EAGER] or other
+    pairs = [(one, two) for one, two in product(eager, compiled) if _comparable(one, two)]
+    near = [(one, two) for one, two in pairs if _device(one) in {_device(two), None} or _device(two) is None]
+    best: dict[tuple[Any, ...], tuple[Way, Way]] = {}
+    # Unprofiled before profiled, then synchronised before not.
+    for one, two in sorted(near or pairs, key=lambda pair: (pair[0].variant[2], not pair[0].variant[1])):
+        best.setdefault((*one[:2], *two[:2], one.variant[0]), (one, two))
+    return list(best.values())
+
+
+def _comparable(one: Way, two: Way) -> bool:
+    """Whether both were measured alike; the profiler's quantity is self time on the CPU or GPU, by the device."""
+    if one.variant[0] != "profiler":
+        return one.variant == two.variant
+    self_time = [(way.variant[4], "CUDA_self" if _device(way) == "gpu" else "CPU_self") for way in (one, two)]
+    return one.variant[:4] == two.variant[:4] and all(found == wanted for found, wanted in self_time)
+
+
+def _device(way: Way) -> str | None:
+    return DEVICES.get(way.configuration)

@@ -19,11 +19,8 @@ class RoleRule:
 
     def matches(self, function: str, library: str | None, file: str | None) -> bool:
         """Whether the rule applies; a frame without library or file fails a rule that has a pattern for it."""
-        return (
-            re.match(self.function, function) is not None
-            and (self.library is None or (library is not None and re.match(self.library, library) is not None))
-            and (self.file is None or (file is not None and re.match(self.file, file) is not None))
-        )
+        pairs = ((self.function, function), (self.library, library), (self.file, file))
+        return all(wanted is None or (text is not None and re.match(wanted, text)) for wanted, text in pairs)
 
 
 _CPYTHON = (

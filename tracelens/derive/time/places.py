@@ -109,15 +109,9 @@ def _chains(spans: pl.DataFrame, asked: pl.DataFrame) -> pl.DataFrame:
     while left.height or not levels:  # once without rows, too, which gives the columns
         row = left["span"]
         start = spans["start_ns"].gather(row).cast(pl.Int64)
-        levels.append(
-            left.with_columns(
-                span_start=start,
-                span_end=start + spans["duration_ns"].gather(row),
-                kind=spans["kind"].gather(row).cast(pl.String),
-                name=spans["name"].gather(row).cast(pl.String),
-                level=pl.lit(len(levels), pl.Int32),
-            )
-        )
+        kind, name = (spans[column].gather(row).cast(pl.String) for column in ("kind", "name"))
+        times = {"span_start": start, "span_end": start + spans["duration_ns"].gather(row)}
+        levels.append(left.with_columns(kind, name, level=pl.lit(len(levels), pl.Int32), **times))
         left = left.with_columns(span=spans["parent_id"].gather(row).cast(pl.Int64)).drop_nulls("span")
     return pl.concat(levels)
 
