@@ -90,20 +90,17 @@ def measured_calls(trace: Trace, rank: int, kernels: pl.DataFrame, chosen: pl.Ex
     A row an op that launched kernels or was recorded with shapes; device_ns is its kernels' time.
     """
     columns = (
-        "span_id", "parent_id", "kind", "name", "module_path", "step", "start_ns", "input_shapes", "input_dtypes",
+        "span_id", "parent_id", "name", "module_path", "step", "start_ns", "input_shapes", "input_dtypes",
         "input_strides", "concrete_inputs",
     )  # fmt: skip
-    ops = trace.select("spans", "rank", *columns, where=chosen & (pl.col("kind") == "op"), rank=rank)
+    ops = trace.select("spans", *columns, where=chosen & (pl.col("kind") == "op"), rank=rank)
     parents = ops.select("span_id", "parent_id").join(ops.select(parent_id="span_id"), on="parent_id", how="semi")
     is_wrong = (pl.col("parent_id") >= pl.col("span_id")) | pl.col("span_id").is_duplicated()
     if n_wrong := parents.filter(is_wrong).height:
         raise SourceError(f"{trace.name}: the parent_id of {n_wrong:,} ops is no earlier span; collect it again")
     ns, moves = pl.col("duration_ns"), pl.col("primitive") == "layout"
-    times = (
-        _to_outermost(kernels.drop_nulls("span_id"), parents)
-        .group_by("span_id")
-        .agg(device_ns=ns.sum(), transform_ns=ns.filter(moves).sum())
-    )
+    launched = _to_outermost(kernels.drop_nulls("span_id"), parents).group_by("span_id")
+    times = launched.agg(device_ns=ns.sum(), transform_ns=ns.filter(moves).sum())
     outermost = ops.join(parents.select("span_id"), on="span_id", how="anti")
     is_told = pl.col("device_ns").is_not_null() | pl.col("input_shapes").is_not_null()
     found = outermost.join(times, on="span_id", how="left").filter(is_told)

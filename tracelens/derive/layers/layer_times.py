@@ -27,10 +27,7 @@ def kernel_times(trace: Trace) -> pl.DataFrame:
 
     Where steps are marked, work outside of them is left out; where none is, the whole trace counts as one.
     """
-    steps = trace.select("kernels", "rank", "step")
-    # Kernels of a step mostly follow each other, so few rows are left to compare.
-    begins = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift(1)) for name in steps.columns)
-    steps = steps.filter(begins).unique()
+    steps = trace.select("kernels", "rank", "step").unique()
     n_steps = steps.group_by("rank").agg(n_steps=pl.col("step").drop_nulls().len().clip(1))
     per_step = [*_BOUNDS, *(f"primitive_{word}_ns" for word in PRIMITIVES)]
     found = attribute_kernels(trace, in_steps=True).join(n_steps, on="rank")
