@@ -4,12 +4,12 @@ A script of the page inflates them (DecompressionStream); base64 has no characte
 """
 
 import base64
-import json
 import re
 import zlib
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import polars as pl
 
 from tracelens.report import Section
@@ -38,8 +38,7 @@ _SUMMED = re.compile(r"n_|library_|primitive_|share_frac$|(\w+_)?(total|self|est
 
 def packed(data: Any) -> str:
     """The data as base64 of deflated JSON."""
-    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
-    return base64.b64encode(zlib.compress(text.encode(), 6)).decode()
+    return base64.b64encode(zlib.compress(msgspec.json.encode(data), 6)).decode()
 
 
 def clip(text: str) -> str:
@@ -113,10 +112,15 @@ def _column(shown: Shown, frame: pl.DataFrame, table: Table) -> dict[str, Any]:
     }  # fmt: skip
     if name in frame.columns and frame[name].dtype.is_numeric() and not (name == "value" and "unit" in frame.columns):
         return found | {"divisor": shown.divisor, "decimals": shown.decimals, "values": _numbers(frame[name])}
-    (whole,) = show(table, frame, [f"{name}_{axis}" for axis in "xyz"] if name not in frame.columns else [name])
+    shown_of = [name] if name in frame.columns else [f"{name}_{axis}" for axis in "xyz"]
+    rows = frame.select(*shown_of, *(["unit"] if name == "value" and "unit" in frame.columns else []))
+    distinct = rows.unique(maintain_order=True).with_row_index("number")  # each is made text of once
+    (whole,) = show(table, distinct, shown_of)
     cells = pl.Series(whole.cells, dtype=pl.String)
     words = cells.unique(maintain_order=True)
-    at = cells.replace_strict(words, range(len(words)), return_dtype=pl.Int64) if len(words) else cells
+    place = cells.replace_strict(words, range(len(words)), return_dtype=pl.Int64) if len(words) else cells
+    number = rows.join(distinct, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")["number"]
+    at = place.gather(number)
     clipped = [clip(word) for word in words]
     short = {} if found["prose"] or shown.is_number else shorten_apart(clipped, NAME_WIDTH)
     shorts = {str(i): short[word] for i, word in enumerate(clipped) if word in short}
@@ -126,5 +130,7 @@ def _column(shown: Shown, frame: pl.DataFrame, table: Table) -> dict[str, Any]:
 def _numbers(values: pl.Series) -> list[Any]:
     """Numbers as JSON has them: those that a script cannot hold exactly, and infinities, as text."""
     if values.dtype.is_float():
-        values = values.round_sig_figs(_DIGITS)
-    return [value if value is None or abs(value) <= _EXACT else str(value) for value in values.fill_nan(None).to_list()]
+        values = values.round_sig_figs(_DIGITS).fill_nan(None)
+    if (values.cast(pl.Float64).abs() < _EXACT).all():
+        return values.to_list()
+    return [value if value is None or abs(value) <= _EXACT else str(value) for value in values.to_list()]
