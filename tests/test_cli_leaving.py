@@ -22,6 +22,7 @@ from tracelens.cli.collect.timings import collect_timings
 from tracelens.cli.io import progress, screen
 from tracelens.errors import SourceError
 from tracelens.exports import EXPORTS
+from tracelens.running.program import run_program
 from tracelens.schemas import SCHEMA_VERSION
 from tracelens.views.formats.format import WIDTH
 
@@ -162,6 +163,17 @@ def test_what_takes_minutes_is_said_where_there_is_no_terminal(capsys: pytest.Ca
         log.debug("cpp, round 1 of 12")
     log.info("not shown")
     assert capsys.readouterr().err == "measuring cpp\n"
+
+
+def test_a_program_has_the_terminal_until_its_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with progress("reading what torch recorded", late=True):
+        sys.stderr.write("the program's own words\n")
+        assert capsys.readouterr().err == "the program's own words\n"
+        run_program([sys.executable, "-c", ""])
+    assert "reading what torch recorded: the program has ended" in capsys.readouterr().err
 
 
 SUBJECT = """

@@ -9,7 +9,7 @@ from tests.cases import make_trace
 from tracelens import collect
 from tracelens.analyses import time_breakdown
 from tracelens.derive.layers.icicle import kernel_paths
-from tracelens.derive.stacks.listed import in_common, pair_stacks
+from tracelens.derive.stacks.listed import pair_stacks, side_by_side
 from tracelens.derive.time.timeline import Timeline, Window, draw_timeline, first_rank, windows
 from tracelens.trace import Trace
 
@@ -102,6 +102,16 @@ def test_kernels_stand_below_layer_and_op() -> None:
     assert kernel_paths(make_trace(), 0).is_empty()
 
 
+def test_frames_of_one_function_stand_in_one_row() -> None:
+    """The other stack goes through c and d where this one goes through x; both begin with a, b and end with main."""
+    one, two = (
+        pl.DataFrame({"function": [*names]}) for names in (["a", "b", "x", "main"], ["a", "b", "c", "d", "main"])
+    )
+    assert side_by_side(one, two) == [
+        (0, 0, True), (1, 1, True), (2, 2, False), (None, 3, False), (3, 4, True),
+    ]  # fmt: skip
+
+
 def test_stacks_are_paired_by_symbol_and_share_their_innermost_frames() -> None:
     def stacks(*symbols: str) -> Trace:
         return make_trace(
@@ -115,6 +125,7 @@ def test_stacks_are_paired_by_symbol_and_share_their_innermost_frames() -> None:
 
     ((one, two),) = pair_stacks(stacks("launch"), stacks("run", "launch"))
     assert (one["symbol"], two["symbol"]) == ("launch", "launch")
-    assert in_common(one["frames"], two["frames"]) == 1
+    assert one["frames"]["function"].to_list() == ["launch0", "launch1", "launch2"]
+    assert two["frames"]["function"].to_list() == ["launch0", "launch2", "launch4"]
     assert [(a["symbol"], b["symbol"]) for a, b in pair_stacks(stacks("x"), stacks("y"))] == [("x", "y")]
     assert pair_stacks(stacks(), stacks("y")) == []

@@ -1,5 +1,6 @@
 """Taking call stacks from a program that runs under gdb: set breakpoints, let it run, read every stop, and end it."""
 
+import logging
 import os
 import re
 import shlex
@@ -24,6 +25,7 @@ from tracelens.schemas import TABLES
 from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.collector import Run
 
+_LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -193,6 +195,7 @@ def run(
     with _interruptible() as interruption, _borrowed_terminal():
         live = _Live(symbols, limits, Diagnostics())
         outcome = live.drive(debugger, resolve(command), interruption)
+    _LOG.debug("the program has ended")
     return live.result(outcome, implementation or script_name(command))
 
 

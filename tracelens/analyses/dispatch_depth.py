@@ -123,7 +123,7 @@ def notes(trace: Trace, frame: pl.DataFrame) -> list[str]:
     stacks = frame.filter((pl.col("source") == "stack") & pl.col("role").is_null())
     found += [
         f"Rank {row['rank']}: {row['op']} stands {row['total_depth_median']:g} frames deep in {row['layer']} "
-        f"(median of {row['n_launches']:,} stacks)."
+        + ("(one stack)." if row["n_launches"] == 1 else f"(median of {row['n_launches']:,} stacks).")
         for row in stacks.iter_rows(named=True)
     ]
     if spans.height and not spans["python_depth_max"].max():

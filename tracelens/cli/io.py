@@ -213,17 +213,26 @@ class _Said(logging.Handler):
 
 
 @contextmanager
-def progress(text: str) -> Iterator[None]:
+def progress(text: str, *, late: bool = False) -> Iterator[None]:
     """Show a spinner on standard error while the body runs, with what is being done.
 
-    Where that is no terminal, only what takes minutes is said, a line each.
+    `late`: from the first thing that is logged on; until then a program has the terminal. Where that is no terminal,
+    only what takes minutes is said, a line each.
     """
     console, log = Console(stderr=True), logging.getLogger("tracelens")
     with ExitStack() as ends:
         handler = _Said(tell, logging.INFO)
         if console.is_terminal:
-            status = ends.enter_context(console.status(Text(printable(text))))
-            handler = _Said(lambda said: status.update(Text(printable(f"{text}: {said}"))), logging.DEBUG)
+            status = console.status(Text(printable(text)))
+            ends.callback(status.stop)
+
+            def say(said: str) -> None:
+                status.update(Text(printable(f"{text}: {said}")))
+                status.start()
+
+            if not late:
+                status.start()
+            handler = _Said(say, logging.DEBUG)
         log.addHandler(handler)
         ends.callback(log.removeHandler, handler)
         ends.callback(log.setLevel, log.level)

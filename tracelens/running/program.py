@@ -1,6 +1,7 @@
 """Running a program for a capture, as if the user had started it, and looking for programs and packages."""
 
 import errno
+import logging
 import os
 import re
 import shutil
@@ -18,6 +19,7 @@ from typing import Any
 from tracelens.errors import ToolError
 from tracelens.trace.collector import Found
 
+_LOG = logging.getLogger(__name__)
 LAUNCH = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py"))]
 """Prefix of a command line that runs it through launch.py."""
 SIGNAL_BASE = 128
@@ -49,6 +51,7 @@ def run_program(command: Sequence[str], environment: Mapping[str, str] | None = 
         process = start(path, command, at_death=signal.SIGTERM, env={**os.environ, **(environment or {})})
         children.append(process)
         code = process.wait()
+    _LOG.debug("the program has ended")
     return code if code >= 0 else SIGNAL_BASE - code
 
 

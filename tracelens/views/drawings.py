@@ -8,7 +8,7 @@ import polars as pl
 
 from tracelens.derive.layers.icicle import kernel_paths
 from tracelens.derive.rank_sentences import MANY, list_ranks
-from tracelens.derive.stacks.listed import first_hits, in_common, pair_stacks
+from tracelens.derive.stacks.listed import first_hits, pair_stacks, side_by_side
 from tracelens.derive.time.spread import heat_map, ranks_to_draw, same_moment
 from tracelens.derive.time.timeline import Timeline, draw_timeline, first_rank, windows
 from tracelens.report import Report
@@ -161,15 +161,17 @@ def list_stacks(report: Report) -> list[dict[str, Any]]:
 
 
 def _beside(title: str, stacks: list[tuple[Trace, dict[str, Any]]]) -> dict[str, Any]:
-    """Stacks beside each other, from the innermost frame; `shared` frames are those that both begin with."""
-    frames = [stack["frames"] for _, stack in stacks]
-    n_shared = in_common(*frames) if len(frames) == 2 else 0
-    listed = [
-        {
-            "title": f"{trace.name}{'' if stack['implementation'] is None else ': ' + stack['implementation']}, "
-            f"{stack['depth']} frames",
-            "frames": [row | {"shared": at < n_shared} for at, row in enumerate(own.iter_rows(named=True))],
-        }
-        for (trace, stack), own in zip(stacks, frames, strict=True)
-    ]
+    """Stacks beside each other, from the innermost frame; a frame is null where only the other stack has one.
+
+    `shared` frames are of functions that both call there, and stand in one row.
+    """
+    both = [stack["frames"] for _, stack in stacks]
+    rows = side_by_side(*both) if len(both) > 1 else [(at, at, False) for at in range(both[0].height)]
+    listed = []
+    for side, (trace, stack) in enumerate(stacks):
+        about = f"{trace.name}{'' if stack['implementation'] is None else ': ' + stack['implementation']}"
+        own = [*both[side].iter_rows(named=True)]
+        places = ((row[side], row[2]) for row in rows)
+        frames = [None if at is None else own[at] | {"shared": is_shared} for at, is_shared in places]
+        listed.append({"title": f"{about}, {stack['depth']} frames", "frames": frames})
     return {"title": title, "stacks": listed}

@@ -90,7 +90,8 @@ def read_or_run(
     target = request.out or Path(f"{script_name(command)}.tracelens")
     more = options(target if url_of(target) is None else Path(target.name))
     check_target(target, force=request.force)
-    trace, done = run_program(name, command, ranks=request.ranks or (), **more)
+    with progress(f"reading what {name} recorded", late=True):
+        trace, done = run_program(name, command, ranks=request.ranks or (), **more)
     with progress(f"writing {shown(target)}"):
         if request.step is not None:
             try:

@@ -1,9 +1,12 @@
 """Stacks to be read frame by frame."""
 
+from itertools import zip_longest
 from typing import Any
 
 import polars as pl
 
+from tracelens.derive.layers.aligning import align
+from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION
 from tracelens.trace import Trace
 
 
@@ -26,7 +29,18 @@ def pair_stacks(base: Trace, other: Trace) -> list[tuple[dict[str, Any], dict[st
     return [(next(iter(ones.values())), next(iter(twos.values())))] if ones and twos else []
 
 
-def in_common(one: pl.DataFrame, two: pl.DataFrame) -> int:
-    """The number of innermost frames that are the same functions in both."""
-    pairs = zip(one["function"], two["function"], strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(one.height, two.height))
+def side_by_side(one: pl.DataFrame, two: pl.DataFrame) -> list[tuple[int | None, int | None, bool]]:
+    """Rows of two stacks' frames to be read beside each other, and whether it is the same function in both.
+
+    Where the stacks differ, a row has the next frame of each; null where one has no more of them.
+    """
+    numbers = {name: at for at, name in enumerate({*one["function"], *two["function"]})}
+    mine, theirs = (tuple(numbers[name] for name in frames["function"]) for frames in (one, two))
+    rows: list[tuple[int | None, int | None, bool]] = []
+    a = b = 0
+    for at, place in enumerate([*align(mine, theirs), two.height]):
+        if place is not None:
+            rows += [(i, j, False) for i, j in zip_longest(range(a, at), range(b, place))]
+            rows.append((at, place, at < one.height and one["function"][at] != UNKNOWN_FUNCTION))
+            a, b = at + 1, place + 1
+    return rows[:-1]
