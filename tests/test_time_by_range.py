@@ -79,6 +79,25 @@ def test_a_tree_of_ranges() -> None:
     ]
 
 
+@pytest.mark.parametrize("most_rows", [2, 1_000_000])
+def test_ranks_at_the_same_or_distant_times_have_their_own_work(
+    monkeypatch: pytest.MonkeyPatch, most_rows: int
+) -> None:
+    """Of each rank a range of 100 ns, in which a call begins at 10 and its kernel, of 20, 21 or 22 ns, at 30.
+
+    Rank 1 runs as rank 0 does, rank 2 at moments that no 64 bits hold once they are moved. Rank 3 has no range.
+    """
+    monkeypatch.setattr("tracelens.derive.time.ranges._MOST_ROWS", most_rows)
+    begins = {0: 0, 1: 0, 2: 2**62, 3: 0}
+    trace = make_trace(
+        spans=[span(at, at + 100, "step", rank=rank) for rank, at in begins.items() if rank < 3],
+        api_calls=[call(at + 10, rank=rank, api_call_id=0) for rank, at in begins.items()],
+        kernels=[work(at + 30, at + 50 + rank, 0, rank=rank) for rank, at in begins.items()],
+    )
+    columns = ("rank", "path", "n_launches", "device_total_ns", "projected_ns", "idle_ns")
+    assert rows(trace, *columns) == [(rank, "step", 1, 20 + rank, 20 + rank, 80 - rank) for rank in range(3)]
+
+
 def test_the_mark_of_a_step_stands_without_its_number_around_others() -> None:
     steps = [span(0, 100, "step 8"), span(100, 300, "step 9")]
     inner = [span(10, 20, "forward"), span(110, 140, "forward"), span(150, 160, "layer 3"), span(170, 180, "layer 4")]

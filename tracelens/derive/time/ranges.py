@@ -25,6 +25,8 @@ LANE = ["rank", "process_id", "thread_id"]
 BETWEEN = " > "
 _LATEST = 2**62
 """The last moment that times are moved to; the end of what begins later may be no 64-bit number."""
+_MOST_ROWS = 1_000_000
+"""Ranges, calls and work of several ranks that are looked at as one: of millions the copies take gigabytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +78,23 @@ def by_start(first: pl.DataFrame, *others: pl.DataFrame) -> pl.DataFrame:
 def one_after_another(*frames: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, ...]]:
     """The frames (rank, start_ns, perhaps duration_ns), times of ranks moved so that none overlaps that of another.
 
-    All ranks of the first frame can then be looked at as one; other ranks are left out. Where moments would be too
-    late for 64 bits, frames of some ranks at a time.
+    Ranks can then be looked at as one: as many of the first frame's at a time as bound the memory that takes, and as
+    have moments of 64 bits. Other ranks are left out.
     """
     start, end = pl.col("start_ns"), pl.col("end_ns")
     times = [frame.select("rank", start, end_ns=END if "duration_ns" in frame.columns else start) for frame in frames]
-    extents = pl.concat(times).lazy().group_by("rank").agg(start.min(), end.max()).sort("rank").collect()
+    extents = pl.concat(times).lazy().group_by("rank").agg(start.min(), end.max(), n=pl.len()).sort("rank").collect()
     if extents.height < 2:
         yield frames
         return
+    del times
     moves: list[dict[int, int]] = [{}]
-    until = None
-    for rank, first, last in extents.join(frames[0], on="rank", how="semi").iter_rows():
+    until, n_rows = None, 0
+    for rank, first, last, n in extents.join(frames[0], on="rank", how="semi").iter_rows():
         move = 0 if until is None else until + 1 - first
-        if last + move > _LATEST:
-            moves, move = [*moves, {}], 0
+        n_rows += n
+        if last + move > _LATEST or n_rows > _MOST_ROWS:
+            moves, move, n_rows = [*moves, {}], 0, n
         moves[-1][rank], until = move, last + move
     for own in moves:
         move_by = pl.DataFrame({"rank": own.keys(), "move": own.values()}, schema={"rank": pl.Int32, "move": pl.Int64})
