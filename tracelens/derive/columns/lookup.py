@@ -6,14 +6,16 @@ import polars as pl
 
 
 def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFrame]]:
-    """Each value with its rows, by value; nothing is copied where there is one value only."""
+    """Each value with its rows, by value; nothing is copied where the rows are by value."""
     values = frame[column]
-    if values.min() == values.max():
-        if frame.height:
-            yield int(values[0]), frame
+    if not values.is_sorted():
+        for (value,), part in sorted(frame.partition_by(column, as_dict=True).items()):
+            yield int(value), part
         return
-    for (value,), part in sorted(frame.partition_by(column, as_dict=True).items()):
-        yield int(value), part
+    at = 0
+    for n, value in values.rle().struct.unnest().iter_rows():
+        yield int(value), frame.slice(at, n)
+        at += n
 
 
 def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:

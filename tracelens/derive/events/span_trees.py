@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
+from tracelens.derive.columns.lookup import by_value
 from tracelens.errors import SourceError
 
 
@@ -12,8 +13,7 @@ def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
     Raises SourceError where a parent is no earlier row: every walk from child to parent ends.
     """
-    is_one = spans["rank"].min() == spans["rank"].max()
-    for part in [spans] if spans.height and is_one else spans.partition_by("rank", maintain_order=True):
+    for _, part in by_value(spans, "rank"):
         tree = part if part["span_id"].is_sorted() else part.sort("span_id")
         refuse_circles(tree["parent_id"], tree["rank"][0])
         yield tree
@@ -33,12 +33,11 @@ def with_trees(spans: pl.DataFrame, frame: pl.DataFrame) -> Iterator[tuple[pl.Da
 
     Rows of ranks without spans come last, with an empty tree.
     """
-    trees = list(span_trees(spans))
-    for tree in trees:
-        yield tree, of_rank(frame, tree)
-    rest = frame.filter(~pl.col("rank").is_in([tree["rank"].first() for tree in trees]))
-    if rest.height:
-        yield spans.clear(), rest.with_columns(span_id=pl.lit(None, pl.Int64))
+    parts = dict(by_value(frame, "rank"))
+    for tree in span_trees(spans):
+        yield tree, of_rank(parts.pop(tree["rank"][0], frame.clear()), tree)
+    if parts:
+        yield spans.clear(), pl.concat(parts.values()).with_columns(span_id=pl.lit(None, pl.Int64))
 
 
 def of_rank(frame: pl.DataFrame, tree: pl.DataFrame) -> pl.DataFrame:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from tracelens.derive.columns.distinct import matching
+from tracelens.derive.columns.lookup import by_value
 from tracelens.derive.events.ancestry import nearest_row
 from tracelens.derive.events.span_trees import with_trees
 from tracelens.derive.kernels.flops import MODELLED, tensors_of, work_of
@@ -84,9 +85,10 @@ def _of_ranks(
     spans: pl.DataFrame, kernels: pl.DataFrame, works: pl.DataFrame
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Of each rank its calls, and the kernels in none."""
+    known = dict(by_value(works, "rank"))
     for tree, of_tree in with_trees(spans, kernels):
         parent = tree["parent_id"]
-        of_rank = works.filter(pl.col("rank") == tree["rank"].first()) if tree.height else works.clear()
+        of_rank = known.get(tree["rank"][0], works.clear()) if tree.height else works.clear()
         is_call = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True).scatter(of_rank["span_id"], True)
         outer = nearest_row(parent, is_call).gather(parent.gather(of_rank["span_id"])).drop_nulls().unique()
         is_call = is_call.scatter(outer, False)
