@@ -27,6 +27,7 @@ from tracelens.trace.collector import Run
 
 _LOG = logging.getLogger(__name__)
 
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The stacks to take.
