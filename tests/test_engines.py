@@ -226,7 +226,7 @@ def test_no_rank_is_broken_down_where_its_task_did(tmp_path: Path, monkeypatch: 
         assert (one.notes, one.missing) == (other.notes, other.missing)
     by_rank = {name for name, analysis in ANALYSES.items() if analysis.by_rank}
     assert {*frames} == by_rank
-    assert all(frames[name].height for name in by_rank)
+    assert all(frames[name].height for name in by_rank - {"advise"})  # of a training run it says nothing
 
 
 def test_one_rank_is_opened_alone(sources: Path, tmp_path: Path) -> None:

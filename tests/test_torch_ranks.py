@@ -175,11 +175,18 @@ def test_another_runs_rank_an_hour_later_is_refused(tmp_path: Path) -> None:
     assert "ranks_apart" in codes(trace)
 
 
-def test_ranks_that_were_not_given_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = [job_file(tmp_path, rank, 8) for rank in (0, 1, 5)]
-    assert command(capsys, "collect", "files", *files, "--out", tmp_path / "t.tracelens") == (
-        0, "warning: ranks 2 to 4, 6 to 7 of 8 were not given: waiting for them is not known",
-    )  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "size", "said"),
+    [
+        ((0, 1, 5), 8, "ranks 2 to 4, 6 to 7 of 8 were not given: waiting for them is not known"),
+        ((0, 2), 3, "rank 1 of 3 was not given: waiting for it is not known"),
+    ],
+)
+def test_ranks_that_were_not_given_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], given: tuple[int, ...], size: int, said: str
+) -> None:
+    files = [job_file(tmp_path, rank, size) for rank in given]
+    assert command(capsys, "collect", "files", *files, "--out", tmp_path / "t.tracelens") == (0, f"warning: {said}")
 
 
 def test_a_rank_without_collectives_is_named(tmp_path: Path) -> None:

@@ -238,4 +238,5 @@ ANALYSIS = Analysis(
         "rank", "sub_graph", "layers", "calls_now", "calls_advised", "saving_low_ns", "saving_ns", "saving_high_ns",
         "evidence", "change",
     ),
+    by_rank=True,
 )  # fmt: skip

@@ -166,4 +166,5 @@ ANALYSIS = Analysis(
     data_quality,
     notes=notes,
     shown=("rank", "status", "check", "value", "unit", "text"),
+    by_rank=True,
 )

@@ -80,7 +80,9 @@ def _lacking(trace: Trace, matched: Matched) -> Iterator[_Row]:
     sizes = {*trace.ranks["world_size"].drop_nulls()}
     missing = sorted({*range(sizes.pop())} - {*given}) if len(sizes) == 1 and max(sizes) <= _MOST_RANKS else []
     if missing:
-        text = f"{list_ranks(missing)} of {len(missing) + len(given):,} were not given: waiting for them is not known"
+        which = f"{list_ranks(missing)} of {len(missing) + len(given):,}"
+        were, them = ("was", "it") if len(missing) == 1 else ("were", "them")
+        text = f"{which} {were} not given: waiting for {them} is not known"
         yield _row(given[0], "warning", MISSING, text)
     with_calls = {*matched.calls["rank"].unique()}
     for rank in sorted({*given} - with_calls) if with_calls else ():
