@@ -51,7 +51,7 @@ function drawHeat(place, told, signal) {
     context.textBaseline = "middle";
     const everyRow = Math.ceil(13 / tall), everyColumn = Math.ceil((7 * Math.max(...steps.map((s) => s.length)) + 8) / wide);
     context.textAlign = "right";
-    ranks.forEach((label, row) => { if (row % everyRow === 0) context.fillText(label, LEFT - 4, row * tall + tall / 2); });
+    ranks.forEach((label, row) => { if (row % everyRow === 0) context.fillText(label, LEFT - 4, Math.max(row * tall + tall / 2, 7)); });
     context.textAlign = "center";
     steps.forEach((label, column) => {
       const x = LEFT + (column + 0.5) * wide;

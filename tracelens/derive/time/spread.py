@@ -11,7 +11,7 @@ from tracelens.derive.time.process_time import process_ranks
 from tracelens.schemas.events import CAUSES
 from tracelens.trace import Trace
 
-_MOST_ROWS, _MOST_COLUMNS = 256, 500
+_MOST_ROWS, _MOST_COLUMNS = 128, 500  # so many rows of 5 pixels are seen without scrolling
 PARTS = ("compute", "communication", "waiting", "copy", *CAUSES)
 """Parts that add up to a rank's step; `waiting` is for other ranks, while nothing is computed."""
 
