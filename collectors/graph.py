@@ -4,6 +4,7 @@ import json
 
 import msgspec
 import polars as pl
+from msgspec.structs import asdict
 
 from tracelens.schemas import TABLES
 from tracelens.trace.sidecars import Sidecar, sidecar_collector
@@ -35,19 +36,12 @@ class _Graph(Sidecar, frozen=True, kw_only=True):
 
     def rows(self) -> pl.DataFrame:
         """A row a node, in order."""
-
-        def text(value: object) -> str | None:
-            return None if value is None else json.dumps(value)
-
         rows = [
-            (
-                self.graph_key, node.node, order, node.op, text(node.inputs), text(node.arguments), text(node.shape),
-                node.dtype, text(node.strides), node.alias_of, node.is_input, node.is_output, node.module_path,
-                self.source,
-            )
+            {name: json.dumps(value) if isinstance(value, list) else value for name, value in asdict(node).items()}
+            | {"graph_key": self.graph_key, "call_order": order, "source": self.source}
             for order, node in enumerate(self.nodes)
-        ]  # fmt: skip
-        return pl.DataFrame(rows, schema=TABLES["graph"].without("rank").schema, orient="row")
+        ]
+        return pl.DataFrame(rows, schema=TABLES["graph"].without("rank").schema)
 
 
 COLLECTOR = sidecar_collector(_Graph, "torch")

@@ -15,15 +15,12 @@ BACKEND_SYMBOL = "cudnnBackendExecute"
 
 PRESETS: dict[str, tuple[str, ...]] = {
     "cudnn": (
-        BACKEND_SYMBOL,
-        DEFAULT_SYMBOL,
-        "cudnnConvolutionBiasActivationForward",
-        "cudnnConvolutionBackwardData",
+        BACKEND_SYMBOL, DEFAULT_SYMBOL, "cudnnConvolutionBiasActivationForward", "cudnnConvolutionBackwardData",
         "cudnnConvolutionBackwardFilter",
     ),
     "launch": ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx"),
     "cpu": ("dnnl_primitive_execute",),
-}
+}  # fmt: skip
 """Symbols by name: convolutions in cuDNN, kernel launches of CUDA's runtime and driver, oneDNN on the CPU."""
 
 _LEGACY = frozenset(symbol for symbol in PRESETS["cudnn"] if symbol != BACKEND_SYMBOL)

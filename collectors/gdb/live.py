@@ -202,8 +202,6 @@ def run(
 
 @dataclass(slots=True)
 class _Live:
-    """One run under way."""
-
     symbols: tuple[str, ...]
     limits: Limits
     diagnostics: Diagnostics

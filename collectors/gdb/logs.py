@@ -104,7 +104,6 @@ def _content(path: Path) -> bytes:
 
 
 def _no_frame(path: Path, lines: list[str], size_bytes: int) -> str:
-    """The message for a file without a frame."""
     n_stops = sum("*stopped," in line[:400] for line in lines)
     if n_stops:
         return (
@@ -224,7 +223,6 @@ class _Log:
             self._switch(line)
 
     def _switch(self, line: str) -> None:
-        """Note the thread of the next stop."""
         lwp, thread = _LWP.search(line, 0, 200), _THREAD.match(line)
         if thread and lwp:
             self._lwps[thread[1]] = int(lwp[1])

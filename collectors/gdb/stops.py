@@ -223,7 +223,6 @@ class StopReader:
             return at_least + 1
 
     def _lwp(self, session: Session, thread: str) -> int | None:
-        """The system's id of gdb's thread."""
         if thread not in self._lwps:
             try:
                 (about,) = session.ask(f"-thread-info {thread}")["threads"]
@@ -238,7 +237,6 @@ class StopReader:
 
 
 def _is_python(process_id: int) -> bool:
-    """Whether the process runs a program called python."""
     try:
         program = os.readlink(f"/proc/{process_id}/exe")  # noqa: PTH115 - as text
     except OSError:

@@ -21,14 +21,10 @@ COLLECTOR = Collector(
     endings=(".sqlite", ".nsys-rep", "_parquetdir", "_arrowdir"),
     tools=(
         Tool("nsys", "recording a program, and turning .nsys-rep into SQLite or Parquet", INSTALL, look_for_nsys),
-        Tool(
-            "adbc-driver-sqlite",
-            "reading large nsys SQLite files faster",
-            "pip install 'tracelens-toolkit[sqlite]'",
-            package,
-        ),
+        Tool("adbc-driver-sqlite", "reading large nsys SQLite files faster", "pip install 'tracelens-toolkit[sqlite]'",
+            package),
     ),
     reading=CHOSEN,
-)
+)  # fmt: skip
 
 __all__ = ["COLLECTOR", "KIND", "RANK_BY", "ranked_by", "read", "run", "sniff"]

@@ -128,7 +128,6 @@ def read(path: Path) -> list[Capture]:
 
 
 def _open(path: Path) -> Export:
-    """The export at the path, in any of its formats."""
     if not path.exists():
         raise SourceError(f"{path}: no such file or directory; write one with nsys export --type sqlite")
     if path.is_dir():

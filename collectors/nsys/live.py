@@ -12,12 +12,10 @@ from tracelens.errors import ToolError, TracelensError
 from tracelens.running.program import find_program, run_program
 from tracelens.schemas import DEVICE_WORK
 from tracelens.storage.folders import OwnFolder
-from tracelens.trace.capture import Capture
 from tracelens.trace.collector import Run
 
 _NAME = "capture"
 _FULL_BYTES = 1 << 20
-
 _NOTING = Path(__file__).with_name("noting.py")
 
 
@@ -85,7 +83,10 @@ def run(
     for capture in captures:
         capture.settings["nsys_options"] = options.own()
         capture.versions.setdefault("nsys", tool.version)
-    return Run(captures, exit_code, tuple(_remarks(captures[0], options)))
+    remarks: tuple[str, ...] = ()
+    if "cuda" in options.trace.split(",") and not any(name in captures[0].tables for name in DEVICE_WORK):
+        remarks = ("no GPU work was captured: no kernel, copy or fill ran on a GPU while nsys recorded",)
+    return Run(captures, exit_code, remarks)
 
 
 def _run_under(tool: Nsys, command: Sequence[str], options: Options, folder: Path) -> int:
@@ -118,7 +119,6 @@ def _report(tool: Nsys, folder: Path, exit_code: int, raw_target: Path) -> Path:
 
 
 def _copy(file: Path, target: Path) -> None:
-    """Copy the file. Raises ToolError when that fails."""
     try:
         shutil.copyfile(file, target)
     except OSError as error:
@@ -135,9 +135,3 @@ def _why_nothing(options: Options, exit_code: int) -> str:
         f"nothing was captured: nsys recorded no call, range or GPU work ({hint}); "
         f"the program's exit code is {exit_code}"
     )
-
-
-def _remarks(capture: Capture, options: Options) -> list[str]:
-    if "cuda" not in options.trace.split(",") or any(name in capture.tables for name in DEVICE_WORK):
-        return []
-    return ["no GPU work was captured: no kernel, copy or fill ran on a GPU while nsys recorded"]

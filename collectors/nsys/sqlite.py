@@ -31,7 +31,6 @@ class SqliteExport(Export):
 
     def __init__(self, path: Path) -> None:
         try:
-            _check_length(path)
             self._uri, copy = _address(path)
             if copy is not None:
                 weakref.finalize(self, copy.cleanup)
@@ -92,29 +91,22 @@ class SqliteExport(Export):
             raise self.broken(table, error) from error
 
 
-def _check_length(path: Path) -> None:
-    """Raise ValueError when the file is shorter than its header says; SQLite accepts half a last page."""
-    with path.open("rb") as stream:
-        head = stream.read(100)
-    page_bytes, n_pages = int.from_bytes(head[16:18]), int.from_bytes(head[28:32])
-    expected = (65536 if page_bytes == 1 else page_bytes) * n_pages
-    size = path.stat().st_size
-    # In WAL mode, pages may still be in the log beside the file.
-    if head[18:19] != _WAL and size < expected:
-        raise ValueError(f"it ends at byte {size} of {expected}")
-
-
 def _address(path: Path) -> tuple[str, OwnFolder | None]:
     """The URI by which SQLite shall open the file, and the folder of a temporary copy, if one was made.
 
     SQLite writes two files beside a file in WAL mode even to read it, and of two readers one may find it locked. So it
-    is opened as immutable; where its log still has pages, a copy of both is opened.
+    is opened as immutable; where its log still has pages, a copy of both is opened. Raises ValueError when the file is
+    shorter than its header says; SQLite accepts half a last page.
     """
     with path.open("rb") as stream:
-        is_wal = stream.read(19)[18:] == _WAL
-    log = path.with_name(f"{path.name}-wal")
-    if not is_wal:
+        head = stream.read(100)
+    if head[18:19] != _WAL:  # else pages may still be in the log
+        page_bytes, n_pages = int.from_bytes(head[16:18]), int.from_bytes(head[28:32])
+        expected, size = (65536 if page_bytes == 1 else page_bytes) * n_pages, path.stat().st_size
+        if size < expected:
+            raise ValueError(f"it ends at byte {size} of {expected}")
         return f"file:{quote(os.fsencode(path))}?mode=ro", None
+    log = path.with_name(f"{path.name}-wal")
     if not (log.is_file() and log.stat().st_size):
         return f"file:{quote(os.fsencode(path))}?immutable=1", None
     folder = OwnFolder("tracelens-nsys-")
@@ -131,7 +123,6 @@ def _connect(uri: str) -> sqlite3.Connection:
 
 
 def _columns(database: sqlite3.Connection) -> dict[str, frozenset[str]]:
-    """The columns of every table."""
     names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     return {
         name: frozenset(row[1] for row in database.execute(f"PRAGMA table_info({_quoted(name)})"))

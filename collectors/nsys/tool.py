@@ -52,18 +52,36 @@ def find_nsys(given: str | None = None) -> Nsys:
 
     Raises ToolError when there is none, or when it does not answer like nsys or is too old.
     """
-    if given is not None:
-        path = shutil.which(given)
+    if given is None:
+        path = _best()
         if path is None:
+            raise ToolError(
+                "nsys was found neither on PATH nor in a usual place (/opt/nvidia/nsight-systems/*/bin, "
+                "/usr/local/cuda/bin, Nsight Compute's host folder); install NVIDIA Nsight Systems, or say where it is "
+                "with --nsys PATH"
+            )
+    else:
+        found = shutil.which(given)
+        if found is None:
             raise ToolError(f"--nsys {given}: there is no such program; give the path of nsys")
-        return _asked(Path(path).absolute())  # as a Path, ./nsys is a name to look up
-    best = _best()
-    if best is None:
+        path = Path(found).absolute()  # as a Path, ./nsys is a name to look up
+    try:
+        answer = run_tool([path, "--version"], _PATIENCE_S)
+    except ToolError as error:
+        raise ToolError(f"{path}: does not answer --version ({error}); name a working nsys with --nsys PATH") from error
+    numbers = re.search(r"version (\d+)\.(\d+)[\w.-]*", answer)
+    if numbers is None or "Nsight Systems" not in answer:
+        printed = answer.strip().split("\n", 1)[0][:80]
         raise ToolError(
-            "nsys was found neither on PATH nor in a usual place (/opt/nvidia/nsight-systems/*/bin, /usr/local/cuda/bin"
-            ", Nsight Compute's host folder); install NVIDIA Nsight Systems, or say where it is with --nsys PATH"
+            f"{path}: expected NVIDIA Nsight Systems and its version, found {printed!r}; name another with --nsys PATH"
         )
-    return _asked(best)
+    version = numbers[0].removeprefix("version ")
+    if (int(numbers[1]), int(numbers[2])) < OLDEST:
+        raise ToolError(
+            f"{path}: nsys {version} is too old; tracelens needs {OLDEST[0]}.{OLDEST[1]} or newer, install a newer "
+            "Nsight Systems or name one with --nsys PATH"
+        )
+    return Nsys(path, version, importer_of(path))
 
 
 def look_for_nsys(_: str) -> Found:
@@ -126,27 +144,6 @@ def _complaint(out: str, err: str) -> str:
         )
     lines = [line.strip() for line in (err.strip() or out.strip()).splitlines() if line.strip()]
     return lines[-1] if lines else ""
-
-
-def _asked(path: Path) -> Nsys:
-    """The nsys at this path, after asking for its version."""
-    try:
-        answer = run_tool([path, "--version"], _PATIENCE_S)
-    except ToolError as error:
-        raise ToolError(f"{path}: does not answer --version ({error}); name a working nsys with --nsys PATH") from error
-    numbers = re.search(r"version (\d+)\.(\d+)[\w.-]*", answer)
-    if numbers is None or "Nsight Systems" not in answer:
-        found = answer.strip().split("\n", 1)[0][:80]
-        raise ToolError(
-            f"{path}: expected NVIDIA Nsight Systems and its version, found {found!r}; name another with --nsys PATH"
-        )
-    version = numbers[0].removeprefix("version ")
-    if (int(numbers[1]), int(numbers[2])) < OLDEST:
-        raise ToolError(
-            f"{path}: nsys {version} is too old; tracelens needs {OLDEST[0]}.{OLDEST[1]} or newer, install a newer "
-            "Nsight Systems or name one with --nsys PATH"
-        )
-    return Nsys(path, version, importer_of(path))
 
 
 @contextmanager

@@ -142,7 +142,6 @@ class RawEvents:
         return kept.with_columns(column.shrink_dtype() for column in kept.get_columns() if column.dtype == pl.Int64)
 
     def _count_unsized(self, name: str, frame: pl.DataFrame) -> None:
-        """Count the events that lack their main number."""
         if name in {"memcpys", "memsets", "allocations"}:
             n, text = frame["size_bytes"].null_count(), "copies, fills and allocations without a size, which count as 0"
             self._diagnostics.add("warning", "size_unknown", text, n)

@@ -273,6 +273,3 @@ class _EndFinder:
                 return True
             self._undecided = here
         return False
-
-
-__all__ = ["KEYS", "LONG", "LOST", "SEPARATORS", "Recovery"]

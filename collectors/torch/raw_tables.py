@@ -230,20 +230,19 @@ def _work(work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _synchronizations(syncs: pl.DataFrame) -> pl.DataFrame:
+    def waited_for(what: pl.Expr) -> pl.Expr:
+        found = (pl.when(what.str.contains(pattern)).then(pl.lit(word)) for word, pattern in _SYNC)
+        return pl.coalesce(*found, pl.lit("unknown"))
+
     # Kineto writes -1 or 2^32-1 where a wait has no stream.
     return syncs.with_columns(
-        each_once(syncs["what"], _waited_for).alias("kind"),
+        each_once(syncs["what"], waited_for).alias("kind"),
         *(
             pl.when((pl.col(name) >= 0) & (pl.col(name) < 2**31)).then(name).alias(name)
             for name in ("stream_id", "waited_stream_id")
         ),
         pl.when(pl.col("waited_correlation_id") >= 0).then("waited_correlation_id").alias("waited_correlation_id"),
     )
-
-
-def _waited_for(what: pl.Expr) -> pl.Expr:
-    found = (pl.when(what.str.contains(pattern)).then(pl.lit(word)) for word, pattern in _SYNC)
-    return pl.coalesce(*found, pl.lit("unknown"))
 
 
 def _allocations(allocations: pl.DataFrame) -> pl.DataFrame:

@@ -49,16 +49,8 @@ class Text:
 
     def skip(self, characters: bytes) -> None:
         """Move past all of these characters that are in the window."""
-        left = len(self.data) - self.at
-        step = 64
-        while left > 0:
-            part = self.data[self.at : self.at + step]
-            kept = len(part.lstrip(characters))
-            self.at += len(part) - kept
-            left -= len(part) - kept
-            if kept:
-                return
-            step *= 4
+        found = re.compile(b"[" + re.escape(characters) + b"]*").match(self.data, self.at)
+        self.at = found.end() if found else self.at
 
     def rest(self) -> Iterator[bytes | memoryview]:
         """All text from `at` on; the window is empty afterwards."""

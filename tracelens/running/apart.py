@@ -133,7 +133,6 @@ def _end_with_parent() -> None:
 
 
 def _memory_bytes() -> int:
-    """Memory of this machine, or of the container in which this runs."""
     found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     with contextlib.suppress(OSError, ValueError):
         found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))

@@ -8,9 +8,9 @@ and torch are used, and torch only after the program has imported it.
 - `bootstrap`: which processes record, and when they begin: right after the program's own `import torch`.
 - `steps`: where a step begins, found from the optimizer, the data loader or the outermost module's calls.
 - `recorder`: torch.profiler over the chosen steps or time, and the end of the program.
-- `window`: that profiler, between idle devices; `device`: waiting for devices, and time on them.
+- `window`: that profiler, between idle devices, and time on them.
 - `step_times`: the time of steps with the profiler and without.
-- `modules`: exact paths, parameters and hyperparameters of the modules.
+- `modules`: marks of modules' calls, their exact paths, parameters and hyperparameters.
 - `report`: the file that each process leaves beside its trace, for the collector and for messages.
 - `compile_provenance`: the kernels that torch.compile generates, and the modules they came from.
 

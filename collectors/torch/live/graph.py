@@ -326,7 +326,6 @@ def _values(told: dict[str, Any]) -> list[tuple[Any, Any, str, Any]]:
 
 
 def _is_inside(node: dict[str, Any], by_id: dict[int, dict[str, Any]]) -> bool:
-    """Whether an operator called it."""
     above = by_id.get(node["ctrl_deps"])
     while above is not None and above["id"] != above["ctrl_deps"]:
         if above["name"].startswith("aten::"):

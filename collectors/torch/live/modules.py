@@ -83,7 +83,6 @@ def _is_made(module: Any) -> bool:
 
 
 def _kinds(kind: type) -> Iterator[type]:
-    """The class and all its subclasses."""
     yield kind
     below: list[type] = kind.__subclasses__()
     for one in below:
