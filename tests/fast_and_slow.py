@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from tracelens.collectors.torch.document import ReadEvents
-from tracelens.collectors.torch.native import read_native
-from tracelens.collectors.torch.reading import read_documents, read_plainly
+from tracelens.collectors.torch.reading import read_documents, read_native, read_plainly
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.errors import SourceError

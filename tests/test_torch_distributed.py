@@ -37,7 +37,7 @@ def test_what_a_kernel_tells_of_its_collective(
 ) -> None:
     """A list of ranks that is cut is that of distributedInfo, and null where that has none of the group."""
     if not is_native:
-        monkeypatch.setattr("tracelens.collectors.torch.native.LIBRARY", None)
+        monkeypatch.setattr("tracelens.collectors.torch.reading.LIBRARY", None)
     groups = [{"pg_name": "1", "pg_desc": "world", "pg_size": 16, "ranks": [*range(16)]}, 7, {"ranks": "[1, ..., 2]"}]
     info = WORLD | {"pg_config": groups}
     capture = read(write(tmp_path / "a.json", EVENTS, distributedInfo=info))

@@ -28,7 +28,7 @@ from tests.fast_and_slow import (
 )
 from tests.torch_files import REAL_TRACES
 from tracelens.collectors.torch import fields
-from tracelens.collectors.torch.native import read_native
+from tracelens.collectors.torch.reading import read_native
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
 from tracelens.native import LIBRARY

@@ -17,7 +17,7 @@ import pytest
 from tests.test_torch_limits import EVENT
 from tests.torch_files import write
 from tracelens.collectors import torch
-from tracelens.collectors.torch import damage, document, events, native, text
+from tracelens.collectors.torch import damage, document, events, reading, text
 from tracelens.errors import SourceError
 
 
@@ -76,15 +76,15 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counted(document, "decode_lines")
     counted(damage, "mended")
     counted(damage, "_SCAN")
-    parse = native._Parser.parse
+    parse = reading._Parser.parse
 
-    def parsed(parser: native._Parser, text: memoryview) -> native._Parsed:
+    def parsed(parser: reading._Parser, text: memoryview) -> reading._Parsed:
         found = parse(parser, text)
         work["bytes"] += found.stopped_at
         work["begun"] += 1
         return found
 
-    monkeypatch.setattr(native._Parser, "parse", parsed)
+    monkeypatch.setattr(reading._Parser, "parse", parsed)
     return work
 
 
@@ -94,7 +94,7 @@ def work_of(content: bytes, folder: Path, *, fast: bool) -> Counter[str]:
         if not fast:
             patch.setattr("tracelens.collectors.torch.reading.read_native", lambda *_: None)
         patch.setattr(damage, "_EFFORT_FREE", 0)  # this and the next would hide what a small file takes
-        patch.setattr(native, "_MOST_REFUSED", 100)
+        patch.setattr(reading, "_MOST_REFUSED", 100)
         patch.setattr(document, "_MOST_AT_ONCE", 8 << 10)  # of megabytes: what comes after a first look counts
         work = counting(patch)
         try:

@@ -222,7 +222,7 @@ class _Live:
         streams = [_copy(number) for number in range(3)]
         arguments = [debugger, "--nx", "--quiet", "--interpreter=mi3", "--args", *command]
         try:
-            session = Session.start(arguments, streams, self._notice, interruption.wake)
+            session = Session(arguments, streams, self._notice, interruption.wake)
         finally:
             for stream in streams:
                 os.close(stream)

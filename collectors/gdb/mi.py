@@ -1,7 +1,5 @@
 """Talking to gdb over its machine interface (MI), with pygdbmi's parser."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import select
@@ -12,8 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import Any
 
 from tracelens.derive.stacks.frame_names import UNKNOWN_FUNCTION, PrintedFrame, file_name, without_folders
 from tracelens.derive.stacks.stack_tables import StackFrame
@@ -36,7 +33,6 @@ class RefusedError(Exception):
     """gdb answered a command with an error; the text is gdb's."""
 
 
-@dataclass(slots=True)
 class Session:
     """A running gdb: commands and their answers by token, and the stops that came meanwhile, in order.
 
@@ -44,21 +40,9 @@ class Session:
     descriptor that ends a wait when it becomes readable.
     """
 
-    process: subprocess.Popen[bytes]
-    errors: IO[bytes]
-    on_notice: Callable[[str, Record], None]
-    wake: int | None = None
-    _reader: Any = None
-    _token: int = 0
-    _stops: deque[Record] = field(default_factory=deque)
-    _answers: dict[int, Record] = field(default_factory=dict)
-    _console: list[str] | None = None
-    _words: deque[str] = field(default_factory=lambda: deque(maxlen=_KEPT_WORDS))
-
-    @classmethod
-    def start(
-        cls, command: Sequence[str], streams: Sequence[int], on_notice: Callable[[str, Record], None], wake: int | None
-    ) -> Session:
+    def __init__(
+        self, command: Sequence[str], streams: Sequence[int], on_notice: Callable[[str, Record], None], wake: int | None
+    ) -> None:
         """Run gdb in a process group of its own, which the terminal's Ctrl-C does not reach.
 
         It inherits `streams`, for the program. Raises ToolError where pygdbmi is absent or gdb cannot be run.
@@ -69,15 +53,16 @@ class Session:
             raise ToolError(
                 "a live gdb capture needs pygdbmi, which is absent; pip install 'tracelens-toolkit[gdb]'"
             ) from error
-        errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the session
+        self.on_notice, self.wake = on_notice, wake
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the session
         try:
-            process = start(
+            self.process = start(
                 command[0],
                 command,
                 at_death=signal.SIGKILL,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=errors,
+                stderr=self.errors,
                 bufsize=0,
                 process_group=0,
                 pass_fds=streams,
@@ -85,11 +70,14 @@ class Session:
                 env={**os.environ, "SHELL": "/bin/sh"},
             )
         except ToolError:
-            errors.close()
+            self.errors.close()
             raise
-        session = cls(process, errors, on_notice, wake)
-        session._reader = manager.IoManager(process.stdin, process.stdout, None, 0)
-        return session
+        self._reader: Any = manager.IoManager(self.process.stdin, self.process.stdout, None, 0)
+        self._token = 0
+        self._stops: deque[Record] = deque()
+        self._answers: dict[int, Record] = {}
+        self._console: list[str] | None = None
+        self._words: deque[str] = deque(maxlen=_KEPT_WORDS)
 
     def ask(self, command: str, timeout_s: float = _ANSWER_S) -> Record:
         """The payload of gdb's answer to a command. Raises RefusedError or GdbGoneError."""

@@ -1,6 +1,6 @@
 """The keys that are read from an event, and the columns of each raw table that they fill, for both readers.
 
-`events` and `columns` read them with msgspec and Polars, and define what a trace means; `native` passes the same
+`events` and `columns` read them with msgspec and Polars, and define what a trace means; `reading` passes the same
 declarations to the parser in C.
 """
 

@@ -1,14 +1,28 @@
-"""The traces of a file one after another, each read by the C parser if compiled, else by msgspec."""
+"""The traces of a file one after another, each read by the C parser in threads if compiled, else by msgspec."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+import mmap
+import os
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from queue import SimpleQueue
 
+import msgspec
+import polars as pl
+
+from tracelens.collectors.torch import fields
 from tracelens.collectors.torch.columns import RawEvents
-from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvents, what_follows
-from tracelens.collectors.torch.native import read_native
+from tracelens.collectors.torch.damage import LOST
+from tracelens.collectors.torch.document import BLOCK_BYTES, Document, ReadEvents, last_boundary, what_follows
+from tracelens.collectors.torch.repair import mended
 from tracelens.collectors.torch.stream import ByteSource
 from tracelens.collectors.torch.text import Text
+from tracelens.collectors.torch.values import decoded, integer, spaced_alike
 from tracelens.errors import SourceError
+from tracelens.native import LIBRARY
+from tracelens.native.columns import series
 from tracelens.trace.capture import Diagnostics
 
 Reader = Callable[[Text, Diagnostics], ReadEvents]
@@ -61,3 +75,259 @@ def read_documents(
     if source.cut:
         read = replace(read, complete=False)
     yield read, said
+
+
+_BLOCK_BYTES = 16 << 20
+_MOST_THREADS = 2
+# Rows a table takes before it is emptied: an odd number of cache lines, or all cells of a row would be in one set.
+_N_ROWS = (1 << 15) + 8
+# A block with more events than these that have to be looked at is read on without the parser.
+_MOST_REFUSED = 1 << 14
+# A parser that has met more strings than these starts anew: categories know them, and the blocks to come have others.
+_MOST_STRINGS = 1 << 17
+_FULL = 2
+_NULL = 0x7FF8_5AFE_C0DE_0001
+"""As in native.h; for floats a NaN, which JSON cannot express."""
+
+
+def read_native(
+    text: Text, diagnostics: Diagnostics, *, block_bytes: int = _BLOCK_BYTES, n_threads: int | None = None
+) -> ReadEvents | None:
+    """One trace out of the text, which is left after the trace's end; null, with nothing read, without the library.
+
+    Raises NoTraceError when this is no Chrome trace.
+    """
+    if LIBRARY is None:
+        return None
+    document, collected = Document(text, diagnostics), RawEvents(diagnostics)
+    document.find_list()
+    n_threads = n_threads or min(_MOST_THREADS, os.cpu_count() or 1)
+    with ThreadPoolExecutor(n_threads) as pool:
+        blocks = _Blocks(text, block_bytes, pool, n_threads)
+        place = text.place
+        for block in blocks:
+            if place < block.end:
+                if place <= block.start:
+                    place = _take(block, collected, document)
+                    if place == block.end:
+                        continue
+                    text.resume(bytes(block.text[place - block.start :]), blocks.text_from(block.end), place)
+                for events in document.events_to(block.end):
+                    collected.add(events)
+                place = text.place
+            if document.is_closed:
+                break
+        else:
+            text.resume(b"", iter(()), place)
+        blocks.is_parsing = False
+    document.finish()
+    frames = collected.frames()
+    return ReadEvents(frames, document.facts, document.complete, document.n_events, collected.has_fractions, "native")
+
+
+@dataclass(slots=True)
+class _Parsed:
+    """The parsed part of a block, in file order, up to the list's end, invalid JSON, or too many refused events."""
+
+    n_events: int = 0
+    frames: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
+    refused: list[tuple[bytes, dict[str, int]]] = field(default_factory=list)
+    """Events that msgspec shall decode, with the number of rows before them in each table."""
+    has_fractions: bool = False
+    stopped_at: int = 0
+    """The start of the first event that was not read; the block's size if all were."""
+
+
+@dataclass(slots=True)
+class _Block:
+    """A piece of the trace's text that ends between events, and the parser's result for it."""
+
+    text: memoryview
+    start: int
+    parsed: Future[_Parsed] | None
+
+    @property
+    def end(self) -> int:
+        """The beginning of the next block."""
+        return self.start + len(self.text)
+
+
+def _take(block: _Block, collected: RawEvents, document: Document) -> int:
+    """Take over the parser's result for the block; returns the place where it stopped."""
+    parsed = block.parsed.result() if block.parsed else _Parsed()
+    refused = []
+    for written, n_before in parsed.refused:
+        event = mended(written, document.diagnostics)
+        if event is None:
+            parsed.n_events -= 1
+            document.diagnostics.add("loss", "event_damaged", LOST)
+        else:
+            refused.append((event, n_before))
+    for unplaced in parsed.frames.pop("unplaced", []):
+        for phase, category, n in unplaced.group_by("phase", "category", maintain_order=True).len().rows():
+            collected.count_unplaced(phase, category, n)
+    collected.add_frames(parsed.frames, refused)
+    collected.has_fractions |= parsed.has_fractions
+    document.n_events += parsed.n_events
+    return block.start + parsed.stopped_at
+
+
+class _Blocks:
+    """The blocks of a text in order, parsed ahead of their use, by one parser a thread."""
+
+    def __init__(self, text: Text, block_bytes: int, pool: ThreadPoolExecutor, n_threads: int) -> None:
+        self.is_parsing = True
+        self._start = text.place
+        self._texts = _cut(text.rest(), block_bytes)
+        self._pool = pool
+        self._n_ahead = n_threads + 1
+        self._ahead: deque[_Block] = deque()
+        self._idle: SimpleQueue[_Parser] = SimpleQueue()
+        for _ in range(n_threads):
+            self._idle.put(_Parser())
+
+    def __iter__(self) -> Iterator[_Block]:
+        while True:
+            while len(self._ahead) < self._n_ahead and self._read():
+                pass
+            if not self._ahead:
+                return
+            yield self._ahead.popleft()
+
+    def text_from(self, place: int) -> Iterator[memoryview]:
+        """The text from the start of a block on, parsed or not."""
+        while block := next((block for block in self._ahead if block.start == place), None) or self._read():
+            place = block.end
+            yield block.text
+
+    def _read(self) -> _Block | None:
+        """The next block, which is appended to the others; null at the text's end."""
+        text = next(self._texts, None)
+        if text is None:
+            return None
+        block = _Block(text, self._start, self._pool.submit(self._parse, text) if self.is_parsing else None)
+        self._start = block.end
+        self._ahead.append(block)
+        return block
+
+    def _parse(self, text: memoryview) -> _Parsed:
+        parser = self._idle.get()
+        try:
+            return parser.parse(text)
+        finally:
+            self._idle.put(parser)
+
+
+def _cut(pieces: Iterable[bytes | memoryview], block_bytes: int) -> Iterator[memoryview]:
+    """The text in blocks that end where an event seems to start, or anywhere if there is no such place."""
+    held: list[bytes | memoryview] = []
+    size = 0
+    for piece in pieces:
+        if size and size + len(piece) > block_bytes:
+            text = b"".join(held)
+            end = _last_start(text)
+            yield memoryview(text)[:end]
+            held, size = [text[end:]], size - end
+        held.append(piece)
+        size += len(piece)
+    if size:
+        yield memoryview(b"".join(held))
+
+
+def _last_start(text: bytes) -> int:
+    cut = last_boundary(text)
+    if cut is not None:
+        return cut[1]
+    line = text.rfind(b"\n{")
+    return line + 1 if line > 0 else len(text)
+
+
+class _Parser:
+    """The parser of one thread, with the strings it has seen, as categories by their numbers."""
+
+    def __init__(self) -> None:
+        n_columns = sum(map(len, fields.TABLES.values()))
+        self._cells = memoryview(mmap.mmap(-1, 8 * n_columns * _N_ROWS))  # there only where it is written
+        self._forget()
+
+    def _forget(self) -> None:
+        """Start with no string known."""
+        assert LIBRARY is not None
+        special = fields.ALLOCATIONS, fields.COUNTERS, fields.UNPLACED
+        # The seed is a secret, so that nobody can prepare a trace whose strings all fall into one slot.
+        self._library = LIBRARY
+        self._parser = LIBRARY.parser_new(
+            *fields.plan(), self._cells, *special, int.from_bytes(os.urandom(7), "little")
+        )
+        self._texts = self._shapes = pl.Series([], dtype=pl.Categorical)
+
+    def parse(self, text: memoryview) -> _Parsed:
+        """The rows and events of a block of text."""
+        if max(len(self._texts), len(self._shapes)) > _MOST_STRINGS:
+            self._forget()
+        parsed, why = _Parsed(), _FULL
+        while why == _FULL and len(parsed.refused) <= _MOST_REFUSED:
+            why, parsed.stopped_at, n_events, has_fractions, n_rows, refused = self._library.parse(
+                self._parser, text, parsed.stopped_at
+            )
+            parsed.n_events += n_events
+            parsed.has_fractions |= bool(has_fractions)
+            words, size = array("q", refused), 2 + len(fields.NAMES)
+            heights = {name: sum(part.height for part in parts) for name, parts in parsed.frames.items()}
+            for at in range(0, len(words), size):
+                begin, end, *rows = words[at : at + size]
+                n_before = {name: heights.get(name, 0) + n for name, n in zip(fields.NAMES, rows, strict=True)}
+                parsed.refused.append((bytes(text[begin:end]), n_before))
+            self._take_rows(parsed, array("q", n_rows))
+        return parsed
+
+    def _take_rows(self, parsed: _Parsed, n_rows: array[int]) -> None:
+        """Turn the parser's cells into frames."""
+        strings, parser = self._library.strings, self._parser
+        self._texts = _extended(self._texts, strings(parser, 0, len(self._texts)), is_json=False)
+        self._shapes = _extended(self._shapes, strings(parser, 1, len(self._shapes)), is_json=True)
+        place = 0
+        for (name, table), n in zip(fields.TABLES.items(), n_rows, strict=True):
+            if n:
+                cells = (bytes(self._cells[8 * at * _N_ROWS :][: 8 * n]) for at in range(place, place + len(table)))
+                columns = [self._column(of, own).alias(of.name) for of, own in zip(table, cells, strict=True)]
+                parsed.frames.setdefault(name, []).append(pl.DataFrame(columns))
+            place += len(table)
+
+    def _column(self, of: fields.Column, cells: bytes) -> pl.Series:
+        """A column from its cells: narrow numbers, or the strings that the cells number.
+
+        Operations on a Series run in this thread alone: those of expressions cost ten times as much here.
+        """
+        if of.name in fields.FLOATS:
+            values = series(cells, pl.Float64())
+            return values.set(values.is_nan(), None)
+        values = series(cells, pl.Int64())
+        values = values.set(values == _NULL, None)
+        if of.how in fields.STRINGS:
+            return (self._shapes if of.how == fields.SHAPE else self._texts)[values.cast(pl.UInt32)]
+        low, high = values.min(), values.max()
+        if not isinstance(low, int) or not isinstance(high, int):
+            return values.cast(pl.Int8)
+        if high >= fields.TRACK_BASE:
+            # A track that is named by a string has the number in its name.
+            named = values.filter(values >= fields.TRACK_BASE).unique()
+            names = self._texts[(named - fields.TRACK_BASE).cast(pl.UInt32)].cast(pl.String)
+            return values.replace(named, pl.Series([integer(name) for name in names], dtype=pl.Int64))
+        return values.cast(pl.Int32, wrap_numerical=True) if low > -(2**31) and high < 2**31 else values
+
+
+def _extended(known: pl.Series, written: list[bytes], *, is_json: bool) -> pl.Series:
+    """The known strings and the new ones, each written as JSON or as the content of a JSON string."""
+    if not written:
+        return known
+    if is_json:
+        new = decoded(written).to_frame("json").select(spaced_alike(pl.col("json"))).to_series()
+    else:
+        new = pl.Series(map(_unescaped, written), dtype=pl.String)
+    return pl.concat([known, new.cast(pl.Categorical)], rechunk=True)
+
+
+def _unescaped(text: bytes) -> str:
+    """The string that a JSON string's content encodes."""
+    return str(msgspec.json.decode(b'"' + text + b'"')) if b"\\" in text else text.decode()
