@@ -101,20 +101,12 @@ def devices(export: Export) -> pl.DataFrame:
         seen = gpus.select(gpuId="id", cudaId=pl.coalesce("cuDevice", "id"), pid=pl.lit(None, pl.Int64))
     major, minor = pl.coalesce("computeMajor", "smMajor"), pl.coalesce("computeMinor", "smMinor")
     return seen.join(gpus, left_on="gpuId", right_on="id", maintain_order="left").select(
-        process_id="pid",
-        gpu_id="gpuId",
-        device_id="cudaId",
-        name=pl.col("name").fill_null("unknown"),
-        sm_count="smCount",
-        compute_capability=pl.format("{}.{}", major, minor),
-        warp_size="threadsPerWarp",
-        max_threads_per_sm=pl.col("maxWarpsPerSm") * pl.col("threadsPerWarp"),
-        max_warps_per_sm="maxWarpsPerSm",
-        max_blocks_per_sm="maxBlocksPerSm",
-        registers_per_sm="maxRegistersPerSm",
-        shared_memory_per_sm_bytes="maxShmemPerSm",
-        memory_bytes="totalMemory",
-    )
+        process_id="pid", gpu_id="gpuId", device_id="cudaId", name=pl.col("name").fill_null("unknown"),
+        sm_count="smCount", compute_capability=pl.format("{}.{}", major, minor), warp_size="threadsPerWarp",
+        max_threads_per_sm=pl.col("maxWarpsPerSm") * pl.col("threadsPerWarp"), max_warps_per_sm="maxWarpsPerSm",
+        max_blocks_per_sm="maxBlocksPerSm", registers_per_sm="maxRegistersPerSm",
+        shared_memory_per_sm_bytes="maxShmemPerSm", memory_bytes="totalMemory",
+    )  # fmt: skip
 
 
 def counters(session: Session) -> pl.DataFrame:

@@ -281,7 +281,7 @@ class _Parser:
             self._take_rows(parsed, array("q", n_rows))
         return parsed
 
-    def _take_rows(self, parsed: _Parsed, n_rows: array[int]) -> None:
+    def _take_rows(self, parsed: _Parsed, n_rows: "array[int]") -> None:
         """Turn the parser's cells into frames."""
         strings, parser = self._library.strings, self._parser
         self._texts = _extended(self._texts, strings(parser, 0, len(self._texts)), is_json=False)

@@ -83,17 +83,11 @@ def _read(folder: Path, settings: Settings) -> tuple[list[Capture], list[str]]:
     chosen = _one_a_rank(read)
     for report, capture in chosen:
         capture.settings |= {
-            "live": True,
-            "wait": settings.wait,
-            "warmup": settings.warmup,
-            "active": settings.active,
-            "window_s": list(settings.window_s) if settings.window_s else None,
-            "step_source": report.get("source"),
-            "n_steps": report.get("n_steps", 0),
-            "n_active": report.get("n_active", 0),
-            "export_ns": report.get("export_ns"),
-            "blas": report.get("blas"),
-        }
+            "live": True, "wait": settings.wait, "warmup": settings.warmup, "active": settings.active,
+            "window_s": list(settings.window_s) if settings.window_s else None, "step_source": report.get("source"),
+            "n_steps": report.get("n_steps", 0), "n_active": report.get("n_active", 0),
+            "export_ns": report.get("export_ns"), "blas": report.get("blas"),
+        }  # fmt: skip
         capture.place = Place.on("here")
         if report.get("is_opening"):
             capture.diagnostics.add("warning", "opening_only", _OPENING)

@@ -1,6 +1,6 @@
 """Measuring a model's layers by several methods, and the cost of measuring itself; needs PyTorch."""
 
-from tracelens.measuring.measure import measure
-from tracelens.measuring.protocol import CONFIGURATIONS, METHODS, Protocol
+from tracelens.measuring.measure import CONFIGURATIONS, METHODS, measure
+from tracelens.measuring.variants import Protocol
 
 __all__ = ["CONFIGURATIONS", "METHODS", "Protocol", "measure"]

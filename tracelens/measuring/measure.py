@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from tracelens.errors import ToolError, first_line
-from tracelens.measuring.protocol import COMPILED, METHODS, Protocol, check_methods, chosen_configurations
-from tracelens.measuring.subject import Subject
-from tracelens.measuring.variants import Found, Variant, variants
+from tracelens.derive.layers.layer_times import DEVICES
+from tracelens.errors import ToolError, UsageError, first_line
+from tracelens.measuring.subject import COMPILED, Subject
+from tracelens.measuring.variants import Found, Protocol, Variant, variants
 from tracelens.plan import load_torch
 from tracelens.schemas import TABLES
 from tracelens.trace import Trace
@@ -18,6 +18,8 @@ from tracelens.trace.capture import Capture, Diagnostics, SourceFile
 from tracelens.trace.combine import combine
 
 KIND = "timings"
+METHODS = ("e2e", "layer", "subtraction", "profiler", "cuda_event")
+CONFIGURATIONS = (*DEVICES, "custom")
 _LOG = logging.getLogger(__name__)
 
 
@@ -43,13 +45,13 @@ def measure(
     torch = load_torch("measure")
     protocol = protocol or Protocol()
     protocol.check()
-    check_methods(methods)
+    _check(methods, METHODS, "method")
     rows: list[dict[str, Any]] = []
     diagnostics = Diagnostics()
     layers: pl.DataFrame | None = None
     devices: dict[str, str] = {}
     with torch.no_grad():
-        for configuration in chosen_configurations(torch, configurations):
+        for configuration in _chosen(torch, configurations):
             for mode in protocol.compile_modes if configuration in COMPILED else (None,):
                 _LOG.info("measuring %s%s", configuration, f", mode {mode}" if mode else "")
                 subject = Subject.of(torch, model, inputs, configuration, mode)
@@ -69,6 +71,25 @@ def measure(
         diagnostics=diagnostics,
     )
     return combine([capture])
+
+
+def _chosen(torch: Any, wanted: Sequence[str] | None) -> tuple[str, ...]:
+    """The given configurations, or all that this machine can run. Raises UsageError for others."""
+    has_gpu = torch.cuda.is_available()
+    if wanted is None:
+        return ("interpreted", "cpp", "cuda", "triton") if has_gpu else ("interpreted", "cpp")
+    _check(wanted, CONFIGURATIONS, "configuration")
+    without = [name for name in wanted if DEVICES.get(name) == "gpu" and not has_gpu]
+    if without:
+        raise UsageError(f"{', '.join(without)} needs a GPU, and torch finds none here; measure interpreted and cpp")
+    return tuple(dict.fromkeys(wanted))
+
+
+def _check(wanted: Sequence[str], known: Sequence[str], what: str) -> None:
+    strange = [name for name in wanted if name not in known]
+    if strange or not wanted or isinstance(wanted, str):
+        named = wanted if isinstance(wanted, str) else ", ".join(strange) or "none"
+        raise UsageError(f"expected a list of {what}s out of {', '.join(known)}, found {named}")
 
 
 def _rounds(subject: Subject, chosen: Sequence[Variant], protocol: Protocol) -> Iterator[dict[str, Any]]:

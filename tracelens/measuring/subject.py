@@ -11,9 +11,10 @@ from typing import Any
 import polars as pl
 
 from tracelens.derive.layers.layer_times import DEVICES
-from tracelens.measuring.protocol import COMPILED
 from tracelens.plan import compile_module
 from tracelens.schemas import TABLES
+
+COMPILED = ("cpp", "triton")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Ways of timing a model: each executes it some times, and returns the times of each execution."""
+"""How a model is timed: the protocol, and ways that execute it some times and return the times of each execution."""
 
 import time
 from collections import Counter, defaultdict
@@ -10,9 +10,8 @@ from itertools import product
 from typing import Any
 
 from tracelens.derive.layers.layer_times import REGION
-from tracelens.errors import ToolError
-from tracelens.measuring.protocol import COMPILED, Protocol
-from tracelens.measuring.subject import Subject, around, clocked
+from tracelens.errors import ToolError, UsageError
+from tracelens.measuring.subject import COMPILED, Subject, around, clocked
 from tracelens.measuring.subtraction import compiled_prefixes, differences, eager_prefixes
 from tracelens.trace.capture import Diagnostics
 
@@ -22,6 +21,34 @@ _QUANTITIES = ("CPU_self", "CUDA_self", "CUDA_total")
 Found = dict[tuple[str | None, str | None], int]
 """Nanoseconds of one execution by layer (null: the whole model) and quantity (null: a plain duration)."""
 Execute = Callable[[Subject, bool, int], Iterator[Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """Rounds of executions, besides warm-up; by default the thesis's ten rounds of two.
+
+    `warmup_rounds` come first and are kept as warm-up; the first one of a compiled configuration includes compiling.
+    `synchronized` and `profiled`: for each of the values, whether the device is waited for around each layer (it always
+    is at the end of an execution), and whether the profiler is on. `compile_modes`: torch.compile's modes for cpp and
+    triton.
+    """
+
+    rounds: int = 10
+    executions: int = 2
+    warmup_rounds: int = 2
+    synchronized: Sequence[bool] = (False, True)
+    profiled: Sequence[bool] = (False, True)
+    compile_modes: Sequence[str] = ("default",)
+
+    def check(self) -> None:
+        """Raise UsageError for values that cannot be measured."""
+        if self.rounds < 1 or self.executions < 1 or self.warmup_rounds < 1:
+            raise UsageError(
+                f"rounds, executions and warmup_rounds are at least 1, found {self.rounds}, {self.executions} and "
+                f"{self.warmup_rounds}"
+            )
+        if not self.synchronized or not self.profiled or not self.compile_modes:
+            raise UsageError("synchronized, profiled and compile_modes each need a value")
 
 
 @dataclass(frozen=True, slots=True)
