@@ -17,6 +17,13 @@ from tracelens.trace.capture import Diagnostics
 _PATH = re.compile(r"/[^\s:'\"]+")
 _PATIENCE_S = 10
 _MOST_FAILURES = 3
+_EVAL = "_PyEval_EvalFrameDefault"
+_TAIL_CALL = "_TAIL_CALL_"
+"""Prefix of the instruction handlers in CPython 3.14's interpreter built with tail calls: the running handler has a
+frame right inside the loop's.
+"""
+_INTERPRETER = re.compile(r"_?Py[A-Z_]|pymain_")
+_LIBPYTHON = re.compile(r"libpython\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +101,6 @@ def _frame(frame: dict[str, object]) -> PythonFrame:
 def _is_trampoline(frame: dict[str, object]) -> bool:
     """Whether the frame belongs to no function: Python 3.12 adds one that checks the result of `__init__`."""
     return frame.get("name") == frame.get("filename") == "__init__"
-
-
-_EVAL = "_PyEval_EvalFrameDefault"
-_TAIL_CALL = "_TAIL_CALL_"
-"""Prefix of the instruction handlers in CPython 3.14's interpreter built with tail calls: the running handler has a
-frame right inside the loop's.
-"""
-
-_INTERPRETER = re.compile(r"_?Py[A-Z_]|pymain_")
-_LIBPYTHON = re.compile(r"libpython\d")
 
 
 @dataclass(frozen=True, slots=True)

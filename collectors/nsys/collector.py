@@ -25,6 +25,27 @@ RANK_BY = ("auto", "process", "file")
 CHOSEN: ContextVar[str] = ContextVar("rank_by", default="auto")
 
 _EVERY = -2
+KIND = "nsys"
+_WORK = {
+    "kernels": events.kernels, "memcpys": events.memcpys, "memsets": events.memsets,
+    "synchronizations": events.synchronizations,
+}  # fmt: skip
+_WHY_EMPTY = {
+    "spans": "the capture has no NVTX ranges; capture with nsys profile -t cuda,nvtx and annotate the program",
+    "api_calls": "the capture has no CUDA API calls; capture with nsys profile -t cuda",
+    "kernels": "the capture has no kernels; capture with nsys profile -t cuda a run that uses the GPU",
+    "counters": "the capture has no GPU metrics; capture with nsys profile --gpu-metrics-devices=all",
+    "collectives": "nsys tells no sizes or groups of collectives; tracelens collect torch does",
+    "devices": "the export describes no GPU",
+    "memcpys": "the capture has no copies",
+    "memsets": "the capture has no fills",
+    "synchronizations": "the capture has no waits that the driver recorded",
+    "allocations": "tracelens does not read allocations from nsys; tracelens collect torch reads the allocator's",
+    "layers": "nsys tells no modules; tracelens collect torch does, of a profile taken with with_modules=True",
+    "sites": "no call was made within an NVTX range",
+    "steps": "no NVTX range marks steps: call them step 0, step 1, …, or name what marks them with --step PATTERN",
+    "activities": "no thread launches device work or marks steps",
+}
 
 
 @contextmanager
@@ -81,29 +102,6 @@ def _owners(raw: dict[str, pl.DataFrame]) -> pl.DataFrame:
     numbers = raw["devices"].select(pl.col(*keys, "gpu_id").cast(pl.Int64)).drop_nulls().unique(keys, keep="first")
     known = used.join(numbers, on=keys, how="left").with_columns(gpu_id=pl.coalesce("gpu_id", "device_id"))
     return known.sort("gpu_id", "process_id")
-
-
-KIND = "nsys"
-_WORK = {
-    "kernels": events.kernels, "memcpys": events.memcpys, "memsets": events.memsets,
-    "synchronizations": events.synchronizations,
-}  # fmt: skip
-_WHY_EMPTY = {
-    "spans": "the capture has no NVTX ranges; capture with nsys profile -t cuda,nvtx and annotate the program",
-    "api_calls": "the capture has no CUDA API calls; capture with nsys profile -t cuda",
-    "kernels": "the capture has no kernels; capture with nsys profile -t cuda a run that uses the GPU",
-    "counters": "the capture has no GPU metrics; capture with nsys profile --gpu-metrics-devices=all",
-    "collectives": "nsys tells no sizes or groups of collectives; tracelens collect torch does",
-    "devices": "the export describes no GPU",
-    "memcpys": "the capture has no copies",
-    "memsets": "the capture has no fills",
-    "synchronizations": "the capture has no waits that the driver recorded",
-    "allocations": "tracelens does not read allocations from nsys; tracelens collect torch reads the allocator's",
-    "layers": "nsys tells no modules; tracelens collect torch does, of a profile taken with with_modules=True",
-    "sites": "no call was made within an NVTX range",
-    "steps": "no NVTX range marks steps: call them step 0, step 1, …, or name what marks them with --step PATTERN",
-    "activities": "no thread launches device work or marks steps",
-}
 
 
 def sniff(path: Path, head: bytes) -> bool:

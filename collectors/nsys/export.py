@@ -28,6 +28,9 @@ _FLAT = (
     pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null, pa.types.is_temporal,
     pa.types.is_decimal, pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary,
 )  # fmt: skip
+_HEADER, _RECORD_BATCH = 2, 3
+"""Places in a Message of its header, and the kind of header that is a batch of rows; dictionaries are none."""
+_LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 
 
 def wanted(integers: Iterable[str] = (), texts: Iterable[str] = ()) -> dict[str, DataType]:
@@ -252,11 +255,6 @@ def _checked(column: pa.ChunkedArray) -> pa.ChunkedArray:
         texts = [None if value is None else value.decode(errors="replace") for value in raw.to_pylist()]
         return pa.chunked_array([pa.array(texts, pa.large_string())])
     return column
-
-
-_HEADER, _RECORD_BATCH = 2, 3
-"""Places in a Message of its header, and the kind of header that is a batch of rows; dictionaries are none."""
-_LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 
 
 def batch_bytes(stream: pa.NativeFile) -> Iterator[int]:

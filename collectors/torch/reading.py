@@ -26,6 +26,17 @@ from tracelens.native.columns import series
 from tracelens.trace.capture import Diagnostics
 
 Reader = Callable[[Text, Diagnostics], ReadEvents]
+_BLOCK_BYTES = 16 << 20
+_MOST_THREADS = 2
+# Rows a table takes before it is emptied: an odd number of cache lines, or all cells of a row would be in one set.
+_N_ROWS = (1 << 15) + 8
+# A block with more events than these that have to be looked at is read on without the parser.
+_MOST_REFUSED = 1 << 14
+# A parser that has met more strings than these starts anew: categories know them, and the blocks to come have others.
+_MOST_STRINGS = 1 << 17
+_FULL = 2
+_NULL = 0x7FF8_5AFE_C0DE_0001
+"""As in native.h; for floats a NaN, which JSON cannot express."""
 
 
 def read_plainly(text: Text, diagnostics: Diagnostics) -> ReadEvents:
@@ -75,19 +86,6 @@ def read_documents(
     if source.cut:
         read = replace(read, complete=False)
     yield read, said
-
-
-_BLOCK_BYTES = 16 << 20
-_MOST_THREADS = 2
-# Rows a table takes before it is emptied: an odd number of cache lines, or all cells of a row would be in one set.
-_N_ROWS = (1 << 15) + 8
-# A block with more events than these that have to be looked at is read on without the parser.
-_MOST_REFUSED = 1 << 14
-# A parser that has met more strings than these starts anew: categories know them, and the blocks to come have others.
-_MOST_STRINGS = 1 << 17
-_FULL = 2
-_NULL = 0x7FF8_5AFE_C0DE_0001
-"""As in native.h; for floats a NaN, which JSON cannot express."""
 
 
 def read_native(

@@ -24,6 +24,9 @@ LAUNCH = [sys.executable, "-I", "-S", str(Path(__file__).with_name("launch.py"))
 """Prefix of a command line that runs it through launch.py."""
 SIGNAL_BASE = 128
 """A shell reports the end by signal n as exit code 128 + n."""
+VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
+_PATIENCE_S = 3
+_DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def run_program(command: Sequence[str], environment: Mapping[str, str] | None = None) -> int:
@@ -152,11 +155,6 @@ def _is_in_foreground() -> bool:
             return os.tcgetpgrp(terminal.fileno()) == os.getpgrp()
     except OSError:
         return False
-
-
-VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
-_PATIENCE_S = 3
-_DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def program(name: str) -> Found:

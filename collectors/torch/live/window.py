@@ -16,6 +16,7 @@ from torch.profiler import ProfilerActivity, profile
 from .settings import Settings
 
 _KINDS = ("cuda", "xpu", "mtia", "hpu", "npu")
+_WHOLE, _PART = b'"ProfilerStep#%d"', b'"ProfilerPart#%d"'
 
 
 def drain() -> None:
@@ -97,9 +98,6 @@ class Moment:
         except (RuntimeError, ValueError):  # a device that failed, or two devices
             return None
         return round(elapsed_ms * 1e6)
-
-
-_WHOLE, _PART = b'"ProfilerStep#%d"', b'"ProfilerPart#%d"'
 
 
 class Window(profile):  # type: ignore[misc]
