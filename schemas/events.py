@@ -227,15 +227,14 @@ COLLECTIVES = Table("collectives", "A communication kernel, as its library descr
     Column("out_split", STR, "Elements received from each rank as JSON, likewise.", nullable=True),
     Column("peer", I32, "Rank sent to or received from, of a send or receive.", nullable=True),
 ), ("kernel_id",))  # fmt: skip
-_AXES = {"tp": "tensor", "pp": "pipeline", "dp": "data", "ep": "expert", "cp": "context"}
-PARALLEL = (*_AXES,)
-"""Kinds of parallelism that a rank has a place in."""
+PARALLEL = {"tp": "tensor", "pp": "pipeline", "dp": "data", "ep": "expert", "cp": "context"}
+"""Kinds of parallelism that a rank has a place in, in short and in a word."""
 RANKS = Table("ranks", "A rank of the job: where it runs, and its place in the job's parallelism.", (
     RANK,
     Column("world_size", I32, "Ranks of the job, captured or not.", nullable=True),
     Column("node", I32, "Host, numbered from 0; null where nothing tells hosts apart.", nullable=True),
     Column("device_id", I32, "The device that most of its work ran on.", nullable=True),
-    *(Column(axis, I32, f"Place in {words} parallelism, from 0.", nullable=True) for axis, words in _AXES.items()),
+    *(Column(axis, I32, f"Place in {words} parallelism, from 0.", nullable=True) for axis, words in PARALLEL.items()),
     Column("clock_offset_ns", I64, "Its clock minus the job's, which is the lowest rank's, when the first matched "
         "collective ended; null where it is unknown, and where all share a clock.", nullable=True),
     Column("clock_drift_ppm", F64, "How much the offset grows.", "ppm", nullable=True),

@@ -20,9 +20,9 @@ _NODE_IN_NAME = re.compile(r"(?<![a-z])node[-_ ]?(\d{1,9})(?!\d)", re.IGNORECASE
 # torch.profiler.tensorboard_trace_handler names files HOST_PID.TIME.pt.trace.json.
 _HANDLERS_NAME = re.compile(r"(.+)_\d+\.\d+\.pt\.trace\.json")
 # As DeviceMesh (mesh_tp) and Megatron (TENSOR_MODEL_PARALLEL_GROUP) describe their groups.
-_WORDS = {"tp": "tensor", "pp": "pipeline", "dp": "data", "ep": "expert", "cp": "context"}
 _AXIS_OF_GROUP = {
-    axis: re.compile(rf"(mesh_)?{axis}|{_WORDS[axis]}(_model)?_parallel(_group)?", re.IGNORECASE) for axis in PARALLEL
+    axis: re.compile(rf"(mesh_)?{axis}|{word}(_model)?_parallel(_group)?", re.IGNORECASE)
+    for axis, word in PARALLEL.items()
 }
 _DTYPE_BYTES = {
     "float": 4, "double": 8, "half": 2, "bfloat16": 2, "int": 4, "long": 8, "short": 2, "char": 1, "byte": 1, "bool": 1,
