@@ -42,10 +42,7 @@ def _calls(session: Session, table: str, raw: pl.DataFrame) -> pl.DataFrame:
     calls = session.intervals(table, raw.with_columns(name).with_columns(source_api=source))
     return narrow(
         calls.select(
-            "source_api",
-            "raw_api",
-            "start_ns",
-            "duration_ns",
+            pl.col("source_api", "raw_api", "start_ns", "duration_ns"),
             process_of("globalTid").alias("process_id"),
             thread_of("globalTid").alias("thread_id"),
             _correlation().alias("correlation_id"),

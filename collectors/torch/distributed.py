@@ -48,12 +48,7 @@ def collectives(kernels: pl.DataFrame) -> pl.DataFrame:
     ]
     group = pl.col("group").cast(pl.String)
     return told.select(
-        "kernel_id",
-        "group_id",
-        "group_size",
-        "sequence",
-        "peer",
-        "dtype",
+        pl.col("kernel_id", "group_id", "group_size", "sequence", "peer", "dtype"),
         *lists,
         group=pl.when(group != _UNTOLD).then(group).otherwise(pl.col("group_id").cast(pl.String)),
         name="collective",

@@ -38,12 +38,7 @@ _MODULE = "nn.Module: "
 _DRIVERS = ["cuda_driver", "xpu_driver", "privateuse1_driver"]
 """Categories of driver calls; the other categories of calls are a runtime's."""
 _SPARSE, _FEW = 8, 1 << 16
-_SYNC = (
-    ("event", r"(?i)event sync"),
-    ("stream_wait", r"(?i)wait"),
-    ("context", r"(?i)context"),
-    ("stream", r"(?i)stream"),
-)
+_SYNC = {"event": "(?i)event sync", "stream_wait": "(?i)wait", "context": "(?i)context", "stream": "(?i)stream"}
 
 
 def raw_tables(frames: dict[str, pl.DataFrame], base_ns: int, diagnostics: Diagnostics) -> dict[str, pl.DataFrame]:
@@ -231,7 +226,7 @@ def _work(work: pl.DataFrame) -> pl.DataFrame:
 
 def _synchronizations(syncs: pl.DataFrame) -> pl.DataFrame:
     def waited_for(what: pl.Expr) -> pl.Expr:
-        found = (pl.when(what.str.contains(pattern)).then(pl.lit(word)) for word, pattern in _SYNC)
+        found = (pl.when(what.str.contains(pattern)).then(pl.lit(word)) for word, pattern in _SYNC.items())
         return pl.coalesce(*found, pl.lit("unknown"))
 
     # Kineto writes -1 or 2^32-1 where a wait has no stream.
@@ -284,14 +279,12 @@ def _device(entry: dict[str, Any]) -> dict[str, Any]:
     # PyTorch for ROCm writes the gfx number as a compute capability, and this key of its own.
     is_amd = "maxSharedMemoryPerMultiProcessor" in entry or re.search(r"\bAMD\b|Radeon|Instinct|^gfx", name) is not None
     shared = entry.get("sharedMemPerMultiprocessor", entry.get("maxSharedMemoryPerMultiProcessor"))
-    return {
-        "device_id": integer(entry.get("id")),
+    whole = {
+        "device_id": "id", "sm_count": "numSms", "warp_size": "warpSize", "registers_per_sm": "regsPerMultiprocessor",
+        "max_threads_per_sm": "maxThreadsPerMultiprocessor", "memory_bytes": "totalGlobalMem",
+    }  # fmt: skip
+    return {column: integer(entry.get(key)) for column, key in whole.items()} | {
         "name": name,
-        "sm_count": integer(entry.get("numSms")),
         "compute_capability": f"{major}.{minor}" if None not in (major, minor) and not is_amd else None,
-        "warp_size": integer(entry.get("warpSize")),
-        "max_threads_per_sm": integer(entry.get("maxThreadsPerMultiprocessor")),
-        "registers_per_sm": integer(entry.get("regsPerMultiprocessor")),
         "shared_memory_per_sm_bytes": integer(shared),
-        "memory_bytes": integer(entry.get("totalGlobalMem")),
     }
