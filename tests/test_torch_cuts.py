@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import examples
+from tests.fast_and_slow import Pieces
 from tests.torch_files import codes, read, span, write
+from tracelens.collectors.torch.reading import read_documents, read_either, read_plainly
 
 SAMPLES = Path(__file__).parents[1] / "samples" / "torch"
 
@@ -48,7 +51,7 @@ def completes(events: list[dict[str, Any]]) -> int:
     return sum(event["ph"] == "X" for event in events)
 
 
-@pytest.mark.parametrize(("name", "n"), [("alexnet_eager", 30), ("resnet50_train_f32_pinned", 5)])
+@pytest.mark.parametrize(("name", "n"), [("alexnet_eager", examples(30)), ("resnet50_train_f32_pinned", examples(5))])
 def test_a_real_trace_cut_anywhere_keeps_its_whole_events(tmp_path: Path, name: str, n: int) -> None:
     content = gzip.decompress((SAMPLES / f"{name}.pt.trace.json.gz").read_bytes())
     intact = json.loads(content)["traceEvents"]
@@ -65,7 +68,7 @@ def test_a_gzip_stream_cut_or_damaged_anywhere(tmp_path: Path) -> None:
     packed = (SAMPLES / "alexnet_eager.pt.trace.json.gz").read_bytes()
     intact = json.loads(gzip.decompress(packed))["traceEvents"]
     path = tmp_path / "cut.json.gz"
-    for cut in cuts(packed, 20):
+    for cut in cuts(packed, examples(20)):
         path.write_bytes(packed[:cut])
         with gzip.open(path) as stream:
             content = b""
@@ -94,13 +97,20 @@ def test_a_cut_at_every_byte(tmp_path: Path) -> None:
         cut for event, end in zip(events, ends, strict=True) for cut in range(end - len(json.dumps(event)) + 1, end)
     }
     for cut in range(ends[0], len(content)):
+        n_whole = len(whole_events(content[:cut]))
+        for reader in (read_either, read_plainly):
+            source = Pieces(content[:cut], cut)
+            ((found, said),) = read_documents(source, source.diagnostics, reader)
+            assert found.frames["spans"].height == n_whole, content[:cut]
+            assert not found.complete
+            # Only a cut inside an event loses one.
+            assert (("loss", "event_cut") in said.counts) == (cut in inside)
+    for cut in (ends[0], ends[1] - 1, ends[1], len(content) - 1):  # what comes after the text is the same for each
         capture = read(write(tmp_path / "t.json", content[:cut]))
         assert capture.tables["spans"].height == len(whole_events(content[:cut])), content[:cut]
         assert capture.tables["spans"]["start_ns"][0] == 2000
         assert not capture.complete
         assert codes(capture)["trace_cut"] == 1
-        # Only a cut inside an event loses one.
-        assert ("event_cut" in codes(capture)) == (cut in inside)
 
 
 def test_bytes_flipped_inside_a_gzip_stream(tmp_path: Path) -> None:

@@ -56,10 +56,10 @@ REPAIRED: dict[str, tuple[str | bytes, str]] = {
 @pytest.mark.parametrize("damage", REPAIRED)
 def test_damage_that_can_be_repaired(tmp_path: Path, damage: str) -> None:
     event, name = REPAIRED[damage]
-    path = write(tmp_path / "t.json", around(event))
-    assert names(path) == ["first", name, "last"]
-    assert codes(read(path)) == {"event_repaired": 1}
-    assert read(path).complete
+    capture = read(write(tmp_path / "t.json", around(event)))
+    assert rows(capture, "spans", "name") == [("first",), (name,), ("last",)]
+    assert codes(capture) == {"event_repaired": 1}
+    assert capture.complete
 
 
 LOST: dict[str, tuple[str | bytes, int]] = {
@@ -79,16 +79,17 @@ LOST: dict[str, tuple[str | bytes, int]] = {
 @pytest.mark.parametrize("damage", LOST)
 def test_damage_that_cannot_be_repaired(tmp_path: Path, damage: str) -> None:
     event, n_lost = LOST[damage]
-    path = write(tmp_path / "t.json", around(event))
-    assert names(path) == ["first", *(["whole"] if "whole" in damage else []), "last"]
-    assert codes(read(path)).get("event_damaged", 0) == n_lost
-    assert read(path).complete
+    capture = read(write(tmp_path / "t.json", around(event)))
+    whole = [("whole",)] if "whole" in damage else []
+    assert rows(capture, "spans", "name") == [("first",), *whole, ("last",)]
+    assert codes(capture).get("event_damaged", 0) == n_lost
+    assert capture.complete
 
 
 def test_events_without_a_comma_between(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.json", f'{{"traceEvents": [{FIRST} {op("a")}\n{LAST}]}}')
-    assert names(path) == ["first", "a", "last"]
-    assert codes(read(path)) == {}
+    capture = read(write(tmp_path / "t.json", f'{{"traceEvents": [{FIRST} {op("a")}\n{LAST}]}}'))
+    assert rows(capture, "spans", "name") == [("first",), ("a",), ("last",)]
+    assert codes(capture) == {}
 
 
 def test_a_cut_between_events_may_stand_in_a_name_or_in_nested_data(tmp_path: Path) -> None:
@@ -100,9 +101,9 @@ def test_a_cut_between_events_may_stand_in_a_name_or_in_nested_data(tmp_path: Pa
 
 @pytest.mark.parametrize("args", ["null", '"text"', "[1]", "5", "true"])
 def test_args_that_are_no_object(tmp_path: Path, args: str) -> None:
-    path = write(tmp_path / "t.json", around(op("a", f', "args": {args}')))
-    assert names(path) == ["first", "a", "last"]
-    assert codes(read(path)) == ({} if args == "null" else {"args_damaged": 1})
+    capture = read(write(tmp_path / "t.json", around(op("a", f', "args": {args}'))))
+    assert rows(capture, "spans", "name") == [("first",), ("a",), ("last",)]
+    assert codes(capture) == ({} if args == "null" else {"args_damaged": 1})
 
 
 HUGE = 2**70
@@ -183,9 +184,9 @@ def test_thousands_of_damaged_events_take_linear_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"x", b'"\\"', b"{}}", b"  ", b'{"name": [', b'\\"'])
 def test_megabytes_without_an_event_take_linear_time(tmp_path: Path, content: bytes) -> None:
     megabytes = content * (3_000_000 // len(content))
-    path = write(tmp_path / "t.json", b'{"traceEvents": [' + FIRST.encode() + b"," + megabytes)
-    assert names(path) == ["first"]
-    assert not read(path).complete
+    capture = read(write(tmp_path / "t.json", b'{"traceEvents": [' + FIRST.encode() + b"," + megabytes))
+    assert rows(capture, "spans", "name") == [("first",)]
+    assert not capture.complete
 
 
 @pytest.mark.parametrize("place", [b'"Input Dims": [1]', b'"Input type": ["float"]'])
@@ -197,9 +198,9 @@ def test_bytes_that_are_no_text_in_shapes_cost_only_the_shapes(tmp_path: Path, p
 
 def test_a_time_that_is_no_text_costs_the_event(tmp_path: Path) -> None:
     event = op("op").encode().replace(b'"ts": ', b'"ts": "\xff", "was": ')
-    path = write(tmp_path / "t.json", around(event))
-    assert names(path) == ["first", "last"]
-    assert codes(read(path))["event_without_time"] == 1
+    capture = read(write(tmp_path / "t.json", around(event)))
+    assert rows(capture, "spans", "name") == [("first",), ("last",)]
+    assert codes(capture)["event_without_time"] == 1
 
 
 # --- whatever bytes ---
