@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from tests.conftest import examples
 from tracelens.derive.calls.costs import MEASURED, Cost, Costs
 from tracelens.derive.calls.functions import Function
 from tracelens.derive.calls.graphs import Calls, Node
@@ -211,10 +212,10 @@ def by_brute_force(nodes: tuple[Node, ...], costs: Table) -> float:
 
 
 def test_the_search_finds_what_trying_everything_finds() -> None:
-    """500 random graphs of up to 7 operators with random costs, without Z3 and, where it is installed, with it."""
+    """Hundreds of random graphs of up to 7 operators with random costs, without Z3 and, if it is installed, with it."""
     solvers: list[Solve] = [enumerate_layouts, *([Z3Solver()] if has_z3() else [])]
     legal: list[dict[object, list[str]]] = [{} for _ in solvers]
-    for seed in range(500):
+    for seed in range(examples(500)):
         nodes = drawn_graph(random.Random(seed))  # noqa: S311
         costs = Table(random.Random(seed))  # noqa: S311
         expected = by_brute_force(nodes, costs)

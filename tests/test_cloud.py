@@ -14,6 +14,7 @@ import pytest
 
 import tracelens as tl
 from tests.command_line import command_line
+from tests.conftest import IN_CI
 from tests.killing import EPOCH_US, kill_and_go_on, put, same_tables, seconds_of_one, write_ranks
 from tests.object_store import SECRET, make_bucket, object_store
 from tests.torch_files import call, kernel, span, write
@@ -27,7 +28,7 @@ from tracelens.storage import objects
 from tracelens.storage.addresses import url_of
 from tracelens.storage.objects import Objects
 
-N_RANKS = 16
+N_RANKS = 11 if IN_CI else 16  # more than ten, whose names do not sort as numbers do
 STEP_TIMES = {"profiled_step_ns": {"mean": 7}, "unprofiled_step_ns": {"median": 5}}
 
 
@@ -54,7 +55,7 @@ def contents(url: str) -> dict[str, bytes]:
     return {key: Objects(url).read(key) or b"" for key in sorted(Objects(url).keys())}
 
 
-def test_a_trace_of_16_ranks_is_the_same_in_a_bucket_as_in_a_folder(
+def test_a_trace_of_many_ranks_is_the_same_in_a_bucket_as_in_a_folder(
     tmp_path: Path, bucket: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = write_ranks(tmp_path / "runs", N_RANKS)
@@ -63,7 +64,7 @@ def test_a_trace_of_16_ranks_is_the_same_in_a_bucket_as_in_a_folder(
     target = f"{bucket}/run.tracelens"
     done = command_line(capsys, "collect", "torch", f"{bucket}/runs", "--out", target)
     assert (done.code, done.out) == (0, "")
-    assert f"wrote {target}: 16 spans, 16 api calls, 16 kernels\n" in done.err
+    assert f"wrote {target}: {N_RANKS} spans, {N_RANKS} api calls, {N_RANKS} kernels\n" in done.err
     there = tl.open(target)
     same_tables(there, here)
     assert there.manifest.ranks == [*range(N_RANKS)]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tracelens.collectors import gdb
 from tracelens.errors import SourceError
 from tracelens.schemas import TABLES
@@ -289,7 +290,7 @@ _FRAGMENTS = st.sampled_from((
 # fmt: on
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(150))
 @given(st.one_of(st.binary(max_size=200), st.lists(_FRAGMENTS, max_size=40).map(lambda parts: "".join(parts).encode())))
 def test_any_bytes_are_read_or_refused(tmp_path: Path, data: bytes) -> None:
     gdb.sniff(Path("any"), data)

@@ -12,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 import tracelens as tl
 from tests.cases import make_trace
+from tests.conftest import examples
 from tests.schedules import Call, Schedule, schedules
 from tests.sources import SAMPLES
 from tests.torch_files import CAPTURES, needs_captures
@@ -296,7 +297,7 @@ def test_what_every_rank_loses_more_by_comes_first() -> None:
 
 
 @given(schedules(), st.data())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_a_dropped_or_swapped_call_is_found_at_its_index(job: Schedule, data: st.DataObject) -> None:
     """By order, a call that lacks shows at the next one that differs, which is the next one here."""
     place = (data.draw(st.integers(0, job.n_ranks - 1)), data.draw(st.integers(1, len(job.calls) - 2)))
@@ -311,7 +312,7 @@ def test_a_dropped_or_swapped_call_is_found_at_its_index(job: Schedule, data: st
 
 
 @given(schedules(), st.data())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_waits_are_those_that_were_planted_and_the_straggler_is_named(job: Schedule, data: st.DataObject) -> None:
     slow = data.draw(st.integers(0, job.n_ranks - 1))
     job.late = {key: ns + job.calls[key[1]].compute_ns // 2 * (key[0] == slow) for key, ns in job.late.items()}
@@ -324,7 +325,7 @@ def test_waits_are_those_that_were_planted_and_the_straggler_is_named(job: Sched
 
 
 @given(schedules(most_calls=10), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=examples(10))
 def test_the_order_of_rows_does_not_matter(job: Schedule, random: Any) -> None:
     trace = job.trace()
     tables = {name: trace.frame(name) for name in ("kernels", "collectives")}

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import examples
 from tests.programs import Row, api, launch, mark, program, span, work
 from tests.torch_files import call, kernel, read, rows, write
 from tests.torch_files import span as event
@@ -174,7 +175,7 @@ def test_of_overlapping_marks_the_later_one() -> None:
     assert steps_at(marks, 25, process=2) == [9]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.integers(1, 9)), min_size=1, max_size=6),
     st.lists(st.tuples(st.integers(1, 2), st.integers(-1, 80)), max_size=12),
