@@ -5,6 +5,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from ctypes.util import find_library
 from pathlib import Path
 
 import polars as pl
@@ -19,8 +20,8 @@ from tracelens.running.nvml import Sampler
 @functools.cache
 def n_gpus() -> int:
     """Asked in a process of its own, so that no test runs in one that has used CUDA."""
-    if importlib.util.find_spec("torch") is None:
-        return 0
+    if importlib.util.find_spec("torch") is None or not (find_library("cuda") or find_library("nvcuda")):
+        return 0  # without the driver's library, importing torch would take two seconds to say so
     asked = "import torch; print(torch.cuda.device_count())"
     return int(subprocess.run([sys.executable, "-c", asked], capture_output=True, check=False).stdout or 0)
 

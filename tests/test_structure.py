@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,12 @@ NEEDS_TORCH = {"tracelens.plan"}
 """Modules that import torch, when what they are for is asked for; no analysis is among them."""
 
 
+@cache
+def tree(file: Path) -> ast.Module:
+    return ast.parse(file.read_text())
+
+
+@cache
 def modules() -> dict[str, Path]:
     found = {}
     for package, folder in FOLDERS.items():
@@ -61,9 +68,10 @@ def place(module: str) -> tuple[int, str]:
     pytest.fail(f"{module} stands on no floor in CONTRIBUTING.md: say where it belongs")
 
 
+@cache
 def imports(file: Path) -> set[str]:
     found = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(tree(file)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -140,7 +148,7 @@ def test_general_code_names_no_collector() -> None:
             continue
         if any(name.startswith("tracelens.collectors.") for name in imports(file) & set(modules())):
             wrong.append(f"{module} imports a collector")
-        texts = [node.value for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Constant)]
+        texts = [node.value for node in ast.walk(tree(file)) if isinstance(node, ast.Constant)]
         wrong += [f"{module} names {text}" for text in texts if text in kinds and place(module)[1] in rooms]
     assert not wrong
 
@@ -158,7 +166,7 @@ def test_optional_packages_stay_out_of_the_analyses() -> None:
         heavy = {"torch", "hta", "pygdbmi", "pandas", "numpy"}
         heavy -= {"torch"} if module in NEEDS_TORCH else set()
         heavy -= {"numpy"} if module == "tracelens.interop.hta_trace" else set()  # loaded when HTA is, which needs it
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(tree(file)):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             assert not heavy & {name.split(".")[0] for name in names}, module
@@ -236,10 +244,10 @@ def test_enums_of_tables_have_unknown() -> None:
 def test_every_public_definition_has_a_docstring() -> None:
     bare = []
     for module, file in modules().items():
-        tree = ast.parse(file.read_text())
-        classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-        bodies = [tree.body, *(node.body for node in classes)]
-        nodes = [tree, *(n for body in bodies for n in body if isinstance(n, (ast.FunctionDef, ast.ClassDef)))]
+        parsed = tree(file)
+        classes = [node for node in parsed.body if isinstance(node, ast.ClassDef)]
+        bodies = [parsed.body, *(node.body for node in classes)]
+        nodes = [parsed, *(n for body in bodies for n in body if isinstance(n, (ast.FunctionDef, ast.ClassDef)))]
         bare += [
             f"{module}:{getattr(node, 'name', '')}"
             for node in nodes
