@@ -9,7 +9,7 @@ import pytest
 
 import tracelens as tl
 from tests.test_live_block import Ended, one_by_one
-from tests.test_live_torch import LIGHT_TRAIN, MODEL, TRAIN, manifest_settings, run, steps
+from tests.test_live_torch import LIGHT_MODEL, LIGHT_TRAIN, TRAIN, manifest_settings, run, steps
 from tracelens.trace.capture import Manifest
 
 torch = pytest.importorskip("torch")
@@ -62,7 +62,8 @@ def test_steps_without_the_profiler_are_timed_by_the_device(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("stacks", [True, False])
 def test_on_the_cpu_steps_are_timed_by_the_host(tmp_path: Path, stacks: bool) -> None:
-    code = MODEL + "import time\nx = torch.randn(2, 3, 8, 8)\nfor _ in range(9):\n    time.sleep(0.02)\n    model(x)"
+    loop = "for _ in range(9):\n    time.sleep(0.02)\n    model(x)"
+    code = f"{LIGHT_MODEL}import time\nx = torch.randn(2, 3, 8, 8)\n{loop}"
     done = run(tmp_path, code, stacks=stacks)
     found = manifest_settings(done)["unprofiled_step_ns"]
     # Steps 1 and 7; the last one, which is the program's end too, is not timed.
@@ -111,7 +112,7 @@ BODIES = {"steps": "step(); step()", "no steps": "x @ x.mT"}
 
 def hooked(options: str) -> str:
     """A program that says whether a block with these options leaves hooks behind."""
-    code = MODEL + IMPORT + "call, x = nn.Module.__call__, torch.randn(2, 3, 8, 8)\n"
+    code = LIGHT_MODEL + IMPORT + "call, x = nn.Module.__call__, torch.randn(2, 3, 8, 8)\n"
     code += f"with tl.capture('run.tracelens'{options}) as cap:\n    for _ in range(6): model(x)\n"
     return code + "print(len(model._forward_pre_hooks), nn.Module.__call__ is call, cap.notes[0])"
 
@@ -145,8 +146,9 @@ def test_devices_are_idle_around_a_block(ended: dict[str, Ended], name: str) -> 
 
 
 def test_devices_are_idle_around_a_window_of_time(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    loop = "import time\nend = time.monotonic() + 3\nwhile time.monotonic() < end: begun.append(1); step()\n"
-    done = run(tmp_path, TRAIN + USED + loop + "print(len(waits))", window_s=(1.0, 0.3))
+    loop = "while time.monotonic() < end: begun.append(1); step(); time.sleep(0.01)\n"
+    code = f"{TRAIN}{USED}import time\nend = time.monotonic() + 3\n{loop}print(len(waits))"
+    done = run(tmp_path, code, window_s=(1.0, 0.3))
     assert capfd.readouterr().out == "2\n"
     assert done.trace.spans.filter(pl.col("name") == "waited").height == 1
     # The window cuts the first step and the last.
@@ -198,7 +200,7 @@ def test_what_follows_the_last_step_is_no_step(tmp_path: Path, ended: dict[str, 
 
 def test_a_loader_that_has_no_more_begins_no_step(tmp_path: Path) -> None:
     code = (
-        MODEL
+        LIGHT_MODEL
         + """
 loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(8, 3, 8, 8)), batch_size=2)
 for epoch in range(2):

@@ -44,11 +44,15 @@ class Net(nn.Module):
 
 model = Net()
 """
-# Torch's optimizers import torch.compile, which takes as long as torch itself, only to keep it out of their methods.
+# Torch's optimizers import torch.compile, which takes as long as torch itself, only to keep it out of their methods;
+# and its profiler does, only to ask whether compiled graphs are replayed.
 NEVER_COMPILED = """
 import types
 torch._dynamo = sys.modules["torch._dynamo"] = types.ModuleType("torch._dynamo")
 torch._dynamo.disable, torch._dynamo.graph_break = (lambda method, *_, **__: method), (lambda: None)
+torch._inductor = sys.modules["torch._inductor"] = types.ModuleType("torch._inductor")
+torch._inductor.config = types.SimpleNamespace(triton=types.SimpleNamespace(cudagraphs=False))
+sys.modules["torch._inductor.config"] = torch._inductor.config
 """
 STEPS = """
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -60,7 +64,8 @@ def step():
     loss_of(model(x), y).backward()
     optimizer.step()
 """
-LIGHT_TRAIN = MODEL + NEVER_COMPILED + STEPS
+LIGHT_MODEL = MODEL + NEVER_COMPILED
+LIGHT_TRAIN = LIGHT_MODEL + STEPS
 TRAIN = MODEL + STEPS
 """Training with nothing in the place of torch's own: for what compiles, and for windows, which import it themselves."""
 EVERY_SECOND = """
@@ -181,7 +186,7 @@ def test_without_stacks_modules_are_marked_one_by_one(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_steps_are_found(tmp_path: Path, loop: str, source: str, recorded: list[int]) -> None:
     code = (
-        MODEL
+        LIGHT_MODEL
         + """
 x = torch.randn(2, 3, 8, 8)
 data = torch.utils.data.TensorDataset(torch.randn(20, 3, 8, 8))
@@ -279,7 +284,8 @@ def test_a_program_without_steps_keeps_its_beginning_and_says_so(tmp_path: Path)
 
 def test_a_window_of_time(tmp_path: Path) -> None:
     # A step now and then: it is the time that counts.
-    code = TRAIN + "import time\nend = time.monotonic() + 2\nwhile time.monotonic() < end: step(); time.sleep(0.05)"
+    loop = "while time.monotonic() < end: step(); time.sleep(0.05)"
+    code = f"{TRAIN}import time\nend = time.monotonic() + 2\n{loop}"
     done = run(tmp_path, code, window_s=(0.0, None))
     calls = done.trace.spans.filter(pl.col("kind") == "module")
     assert {"stem", "layer1.0.conv", "fc"} <= set(calls["module_path"])
