@@ -57,8 +57,8 @@ def _known(trace: Trace) -> _Known:
     n_zero = (ns == 0).sum().cast(pl.Int64).alias("n_zero")
     by_kind = kernels.lazy().group_by("rank", "link", "primitive").agg(ns.sum(), n_zero).collect()
     by_step = kernels.lazy().drop_nulls("step").group_by("rank", "step").agg(ns.sum()).sort("step").collect()
-    spans, kind = trace.select("spans", "rank", "kind", "start_ns", "duration_ns"), pl.col("kind")
-    host = spans.lazy().group_by("rank").agg(
+    kind = pl.col("kind")
+    host = trace.scan("spans").group_by("rank").agg(
         first=pl.col("start_ns").min(), last=END.max(), overhead_ns=ns.filter(kind == "overhead").sum(),
         module=(kind == "module").any(), python=(kind == "python").any(),
     )  # fmt: skip
@@ -72,7 +72,7 @@ def _known(trace: Trace) -> _Known:
     return _Known(
         dict(by_value(by_kind, "rank")),
         dict(by_value(by_step, "rank")),
-        {row["rank"]: row for row in host.collect().iter_rows(named=True)},
+        {row["rank"]: row for row in host.collect(engine="streaming").iter_rows(named=True)},
         is_complete,
         {*shaped["rank"].unique()},
         {*ruled["rank"]},

@@ -79,11 +79,11 @@ def _events(trace: Trace) -> pl.DataFrame:
         is_op = tree["kind"] == "op"
         does_more = is_op & ~matching(tree["name"], _ONLY_ALLOCATES)[0]
         parent, at = tree["parent_id"], own["span_id"]
-        op = nearest_row(parent, is_op).gather(at)
+        op = nearest_row(parent, is_op, at)
         parts.append(
             own.with_columns(
                 tree["name"].gather(op).alias("op"),
-                tree["name"].gather(nearest_row(parent, does_more).gather(parent.gather(op))).alias("below"),
+                tree["name"].gather(nearest_row(parent, does_more, parent.gather(op))).alias("below"),
                 tree["module_path"].gather(at).alias("layer"),
                 tree["phase"].gather(at).cast(pl.String).fill_null("unknown").alias("phase"),
             )

@@ -62,7 +62,7 @@ def _told(trace: Trace, side: str) -> pl.DataFrame:
     found = []
     for tree, part in with_trees(spans, kernels.cast({"name": pl.String})):
         is_op = (tree["kind"] == "op").fill_null(value=False)
-        at = nearest_row(tree["parent_id"], is_op).gather(part["span_id"])
+        at = nearest_row(tree["parent_id"], is_op, part["span_id"])
         told = {"op": tree["name"], "input_shapes": tree["input_shapes"]}
         found.append(part.with_columns(**{name: own.cast(pl.String).gather(at) for name, own in told.items()}))
     named_layers = layers.with_columns(layer=pl.when(pl.col("layer") != UNATTRIBUTED).then("layer"))

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from html import escape
 from importlib import import_module
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import polars as pl
@@ -30,6 +31,8 @@ from tracelens.trace.writing import RankPart, write_trace
 SUFFIX = ".tracelens"
 _SUMMARY = {"table": pl.String, "n_rows": pl.Int64, "a row is": pl.String, "empty because": pl.String}
 _CATEGORIES = pl.col(pl.String).cast(pl.Categorical)
+_READING = RLock()
+"""Held while columns are read, so that no two threads read the same."""
 _UNREADABLE = (pl.exceptions.PolarsError, pa.ArrowException, OSError, ValueError, OverflowError, MemoryError)
 
 
@@ -122,9 +125,10 @@ class Trace:
             rows = rows.filter(True if where is None else where, True if rank is None else pl.col("rank") == rank)
             return self._collect(name, rows.select(columns).with_columns(_CATEGORIES))
         cached = self._columns.setdefault(name, {})
-        missing = [column for column in columns if column not in cached]
-        if missing:
-            cached.update(self._read(name, missing).to_dict())
+        with _READING:
+            missing = [column for column in columns if column not in cached]
+            if missing:
+                cached.update(self._read(name, missing).to_dict())
         return pl.DataFrame([cached[column] for column in columns])
 
     def sql(self, query: str) -> pl.DataFrame:

@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 import polars as pl
+from altair.utils.schemapi import debug_mode
 
 from tracelens.analyses.analysis import TOP, Bars, Chart, Density, Lines, Points, SplitBars
 from tracelens.report import Section
@@ -52,7 +53,8 @@ def draw(section: Section) -> list[Drawing]:
     """The section's charts; none without rows, and none that would be empty."""
     if section.frame.is_empty() or section.analysis.charts is None:
         return []
-    drawings = (_drawn(asked, section.analysis.result) for asked in section.analysis.charts(section.frame))
+    with debug_mode(arg=False):  # which checks each part of each chart against Vega-Lite's schema, for half a second
+        drawings = [_drawn(asked, section.analysis.result) for asked in section.analysis.charts(section.frame)]
     return [drawing for drawing in drawings if drawing is not None]
 
 

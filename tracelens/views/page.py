@@ -7,8 +7,11 @@ that tables.js draws, see embedding.py.
 import base64
 import hashlib
 import re
+import subprocess
 import sys
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -30,6 +33,7 @@ from tracelens.views.verdicts import list_cards
 _IN_CARDS = ("job", "verdict")
 _FIRST = ("job", "verdict", "worst_ranks", "rank_quartiles")
 """Sections before the drawings."""
+_EMBED = "window.vegaEmbed = vegaEmbed;"
 _SCRIPTS = ("page.js", "tables.js", "bars.js", "heat.js")
 
 
@@ -38,14 +42,17 @@ def to_html(report: Report, rows: int | None = 25) -> str:
 
     Tables show so many `rows` at a time, all where it is null.
     """
-    sections, empty = _split(report)
-    style, script, vega = _file("style.css"), "".join(map(_file, _SCRIPTS)), _vega()
+    with ThreadPoolExecutor(1) as pool:  # it waits for another process
+        bundling = pool.submit(_vega)
+        sections, empty = _split(report)
+        drawings = [*draw_events(report)]
+        parts = _parts(sections, sum(len(view.data) for one in drawings for view in one.views))
+        style, script, vega = _file("style.css"), "".join(map(_file, _SCRIPTS)), bundling.result()
     policy = (
         f"default-src 'none'; script-src {_hash(vega)} {_hash(script)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'"
     )
     names = {section.analysis.name for section in sections}
-    drawings = [*draw_events(report)]
     return (
         _environment(names)
         .from_string(_file("page.html"))
@@ -57,7 +64,7 @@ def to_html(report: Report, rows: int | None = 25) -> str:
             report=report,
             traces=[report.trace] if report.base is None else [report.trace, report.base],
             card=card,
-            parts=_parts(sections, sum(len(view.data) for one in drawings for view in one.views)),
+            parts=parts,
             n_first=sum(one.analysis.name in _FIRST for one in sections),
             drawings=drawings,
             stacks=list_stacks(report),
@@ -112,8 +119,17 @@ def _file(name: str) -> str:
 
 @cache
 def _vega() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script."""
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    """Vega, Vega-Lite and Vega-Embed as one script.
+
+    Bundling takes 1.7 s in which no other Python of its process runs, so another one does it where one can be started.
+    """
+    code = f"import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle({_EMBED!r}).encode())"
+    with suppress(OSError, TypeError, subprocess.SubprocessError):
+        done = subprocess.run(  # noqa: S603 - Python, with the words above
+            [sys.executable, "-c", code], stdin=subprocess.DEVNULL, capture_output=True, check=True
+        )
+        return done.stdout.decode()
+    return vl_convert.javascript_bundle(_EMBED)
 
 
 def _code(element: str, code: str) -> Markup:
@@ -143,7 +159,10 @@ def _parts(sections: list[Section], used: int) -> list[dict[str, Any]]:
             "section": one,
             "notes": [note for note in one.notes if first[note] == one.analysis.name],
             "cards": list_cards(one) if one.analysis.name in _IN_CARDS else [],
-            "charts": [(made.title, made.chart.properties(description=made.title).to_dict()) for made in draw(one)],
+            "charts": [
+                (made.title, made.chart.properties(description=made.title).to_dict(validate=False))
+                for made in draw(one)
+            ],
             "table": packed.get(id(one)),
         }
         for one in sections

@@ -43,12 +43,13 @@ def covered_by(pieces: pl.DataFrame, times: pl.DataFrame) -> pl.Series:
 def covered_ns(frame: pl.DataFrame, cover: pl.DataFrame, by: Sequence[str]) -> pl.Series:
     """For each row of `frame`, the time of its interval that the union of `cover`'s intervals of its group covers."""
     times = [pl.col("start_ns"), END.alias("end_ns")]
-    covers = cover.select(*by, *times).partition_by(by, as_dict=True)
     parts = frame.select(*by, *times).with_row_index("row").partition_by(by, as_dict=True)
     found = pl.repeat(0, frame.height, dtype=pl.Int64, eager=True).alias("covered_ns")
     for key, part in parts.items():
-        if key in covers:
-            found = found.scatter(part["row"], covered_by(union(covers[key]), part))
+        is_own = pl.all_horizontal(pl.col(name).eq_missing(value) for name, value in zip(by, key, strict=True))
+        own = cover.filter(is_own)  # which copies nothing where all are
+        if own.height:
+            found = found.scatter(part["row"], covered_by(union(own.select(times)), part))
     return found
 
 

@@ -4,6 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+AT_ONCE = 1 << 17
+"""Rows that are compared with their numbers at a time: fresh memory for all would take longer than comparing."""
+
 
 def by_value(frame: pl.DataFrame, column: str) -> Iterator[tuple[int, pl.DataFrame]]:
     """Each value with its rows, by value; nothing is copied where the rows are by value."""
@@ -27,17 +30,25 @@ def rows_of(rank: pl.Series, ids: pl.Series, wanted: pl.DataFrame) -> pl.Series:
     wanted = wanted.rename(dict(zip(wanted.columns, ("rank", "id"), strict=True)))
     runs = rank.rle().struct.unnest().select(rank="value", n=pl.col("len").cast(pl.Int64))
     runs = runs.with_columns(first=pl.col("n").cum_sum() - pl.col("n"))
-    numbers = [pl.int_range(n, eager=True) for n in runs["n"]]
-    if not numbers or not runs["rank"].is_unique().all() or not (ids == pl.concat(numbers)).all():
+    of_ranks = (ids.slice(first, n) for n, first in runs.select("n", "first").iter_rows())
+    if not runs.height or not runs["rank"].is_unique().all() or not all(map(are_rows, of_ranks)):
         rows = pl.DataFrame({"rank": rank, "id": ids}).with_row_index("row")
         return wanted.join(rows, on=["rank", "id"], how="left", maintain_order="left")["row"].cast(pl.Int64)
     if runs.height == 1:
         (only, n, first) = runs.row(0)
+        if ((wanted["rank"] == only) & wanted["id"].is_between(0, n - 1)).all():
+            return wanted["id"].cast(pl.Int64).alias("row")
         found = wanted.with_columns(n=pl.when(pl.col("rank") == only).then(n), first=pl.lit(first))
     else:
         found = wanted.join(runs, on="rank", how="left", maintain_order="left")
     at = pl.col("id")
     return found.select(row=pl.when((at >= 0) & (at < pl.col("n"))).then(at + pl.col("first"))).to_series()
+
+
+def are_rows(ids: pl.Series) -> bool:
+    """Whether these are the numbers from 0 on, each the row that it stands in."""
+    parts = ((at, ids.slice(at, AT_ONCE)) for at in range(0, len(ids), AT_ONCE))
+    return all((part == pl.int_range(at, at + len(part), eager=True)).all() for at, part in parts)
 
 
 def last_before(starts: pl.Series, moments: pl.Series) -> pl.Series:

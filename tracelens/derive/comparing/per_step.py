@@ -74,7 +74,7 @@ def op_work(trace: Trace, *, on_device: bool) -> pl.DataFrame:
         value = tree["self_ns"]
         if on_device:
             own = of_rank(kernels, tree)
-            within = nearest_row(tree["parent_id"], is_op).gather(own["span_id"])
+            within = nearest_row(tree["parent_id"], is_op, own["span_id"])
             value = charge(within, own["duration_ns"], tree.height)
         found.append(tree.select("rank", "name", "step", value=value.cast(pl.Float64), n=pl.lit(1)).filter(is_op))
     return pl.concat(found) if found else kernel_work(trace).clear()

@@ -29,19 +29,23 @@ def outermost(parent: pl.Series, values: pl.Series) -> pl.Series:
     return values.gather(outermost_row(parent, values.is_not_null()))
 
 
-def nearest_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
-    """The row itself where flagged, else its nearest flagged ancestor; null where there is none."""
-    return _flagged_row(parent, flags, outermost=False)
+def nearest_row(parent: pl.Series, flags: pl.Series, rows: pl.Series | None = None) -> pl.Series:
+    """The row itself where flagged, else its nearest flagged ancestor; null where there is none.
+
+    For each of `rows` (null for null), or for every row.
+    """
+    return _flagged_row(parent, flags, rows, outermost=False)
 
 
 def outermost_row(parent: pl.Series, flags: pl.Series) -> pl.Series:
     """The outermost flagged one among the row itself and its ancestors; null where there is none."""
-    return _flagged_row(parent, flags, outermost=True)
+    return _flagged_row(parent, flags, None, outermost=True)
 
 
-def _flagged_row(parent: pl.Series, flags: pl.Series, *, outermost: bool) -> pl.Series:
+def _flagged_row(parent: pl.Series, flags: pl.Series, rows: pl.Series | None, *, outermost: bool) -> pl.Series:
     found = _in_c(_OUTERMOST if outermost else _NEAREST, parent, flags)
     if found is not None:
+        found = found if rows is None else found.gather(rows)
         return found.set(found < 0, None)
     result = flags.to_frame("flag").select(pl.when("flag").then(pl.int_range(pl.len()))).to_series()
     up = parent
@@ -50,7 +54,7 @@ def _flagged_row(parent: pl.Series, flags: pl.Series, *, outermost: bool) -> pl.
         first, second = (above, result) if outermost else (result, above)
         result = first.zip_with(first.is_not_null(), second)
         up = up.gather(up)
-    return result
+    return result if rows is None else result.gather(rows)
 
 
 def count_among(parent: pl.Series, flags: pl.Series) -> pl.Series:

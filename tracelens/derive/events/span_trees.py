@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from tracelens.derive.columns.lookup import by_value
+from tracelens.derive.columns.lookup import AT_ONCE, by_value
 from tracelens.errors import SourceError
 
 
@@ -21,11 +21,12 @@ def span_trees(spans: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 def refuse_circles(parents: pl.Series, rank: int) -> None:
     """Raise SourceError unless each parent, a row number or null, is an earlier row than its child."""
-    wrong = (parents < 0) | (parents >= pl.int_range(len(parents), eager=True))
-    if wrong.any():
-        raise SourceError(
-            f"spans of rank {rank}: the parent_id of {wrong.sum():,} is no earlier span; collect it again"
-        )
+    n_wrong = 0
+    for at in range(0, len(parents), AT_ONCE):
+        part = parents.slice(at, AT_ONCE)
+        n_wrong += int(((part < 0) | (part >= pl.int_range(at, at + len(part), eager=True))).sum())
+    if n_wrong:
+        raise SourceError(f"spans of rank {rank}: the parent_id of {n_wrong:,} is no earlier span; collect it again")
 
 
 def with_trees(spans: pl.DataFrame, frame: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:

@@ -1,5 +1,7 @@
 """Casts that follow a copy to the device, which show the element type that the copied bytes can have had."""
 
+from weakref import WeakKeyDictionary
+
 import polars as pl
 
 from tracelens.derive.columns.distinct import matching
@@ -20,6 +22,9 @@ _WIDTHS = {"double": 8, "float": 4, "c10::Half": 2, "c10::BFloat16": 2}
 _WIDER = {8: "float64", 4: "float32"}
 
 
+_made: WeakKeyDictionary[Trace, pl.DataFrame] = WeakKeyDictionary()
+
+
 def casts_after_copies(trace: Trace) -> pl.DataFrame:
     """Each host-to-device copy that a narrowing cast follows.
 
@@ -31,7 +36,15 @@ def casts_after_copies(trace: Trace) -> pl.DataFrame:
     that it writes is in its functor's name. Size and count give the bytes of an element that was read, but not whether
     it was an integer or a float. Where the op around the copy or the cast recorded types and sizes of its tensors, one
     of them has to match: counts of other tensors may be equal by chance.
+
+    The result is cached, as several analyses need it.
     """
+    if trace not in _made:
+        _made[trace] = _casts_after_copies(trace)
+    return _made[trace]
+
+
+def _casts_after_copies(trace: Trace) -> pl.DataFrame:
     columns = ["rank", "device_id", "stream_id", "start_ns"]
     copies = trace.memcpys.filter((pl.col("direction") == "h2d") & (pl.col("size_bytes") > 0)).select(
         *columns, "memcpy_id", "size_bytes", "span_id", end=END

@@ -90,9 +90,12 @@ def _of_ranks(
         parent = tree["parent_id"]
         of_rank = known.get(tree["rank"][0], works.clear()) if tree.height else works.clear()
         is_call = pl.repeat(False, tree.height, dtype=pl.Boolean, eager=True).scatter(of_rank["span_id"], True)
-        outer = nearest_row(parent, is_call).gather(parent.gather(of_rank["span_id"])).drop_nulls().unique()
-        is_call = is_call.scatter(outer, False)
-        own = of_tree.with_columns(call=nearest_row(parent, is_call).cast(pl.Int64).gather(of_tree["span_id"]))
+        above, of_kernels = parent.gather(of_rank["span_id"]), of_tree["span_id"].cast(pl.Int64)
+        nearest = nearest_row(parent, is_call, pl.concat([above, of_kernels]))
+        # Above a call that has another one in it, each is such a one, too: kernels in it alone are in none that counts.
+        is_inner = is_call.scatter(nearest.head(len(above)).drop_nulls().unique(), False)
+        call = nearest.tail(len(of_kernels)).cast(pl.Int64)
+        own = of_tree.with_columns(call=call.set(~is_inner.gather(call), None))
         n = pl.len().cast(pl.Int64)
         calls = (
             own.drop_nulls("call")
