@@ -36,7 +36,7 @@ test-lowest: $(VENV)-lowest/installed
 # The tests that reach the native library, and a fuzzer of what it reads, with every access and every sum checked. What
 # only compares the same reading with others, reads one more trace of a kind, changes a trace by chance as the fuzzer
 # does, or starts a program, which would load the other library, is left to the tests above.
-NATIVE_TESTS := torch_fast torch_damage torch_formats nesting_fast ancestry_fast op_times_fast idle_fast pages
+NATIVE_TESTS := torch_fast torch_damage torch_formats nesting_fast ancestry_fast op_times_fast idle_fast
 NOT_SANITIZED := by_both or other_tests or linear or standard_library or captures or a_trace_changed or any_bytes \
   or which_path
 CHECKS := address,undefined

@@ -16,7 +16,7 @@ setup(
     ext_modules=[
         Extension(
             "tracelens.native._library",
-            [f"tracelens/native/{name}.c" for name in ("module", "nest", "chains", "json", "kineto", "idle", "pages")],
+            [f"tracelens/native/{name}.c" for name in ("module", "nest", "chains", "json", "kineto", "idle")],
             depends=["tracelens/native/native.h"],
             define_macros=[("Py_LIMITED_API", "0x030b0000")] if STABLE else [],
             py_limited_api=STABLE,

@@ -16,8 +16,6 @@ from tests.nsys_exports import KERNEL
 from tracelens.collectors import nsys
 from tracelens.collectors.nsys.export import batch_bytes
 from tracelens.errors import SourceError
-from tracelens.native import LIBRARY
-from tracelens.storage import pages
 from tracelens.storage.pages import page_bytes
 from tracelens.trace import Trace
 
@@ -51,21 +49,12 @@ def large_text() -> pa.Array:
     return pa.array([b"\0" * LARGE], pa.large_binary()).view(pa.large_string())
 
 
-@pytest.fixture(params=["by C", "by Python"])
-def _either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages are looked at by the C library, and by its twin."""
-    if request.param == "by Python":
-        monkeypatch.setattr(pages, "LIBRARY", None)
-
-
-@pytest.mark.usefixtures("_either")
 def test_pages_are_added_up(tmp_path: Path) -> None:
     file = tmp_path / "t.parquet"
     schema = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.int32(), nullable=False)])
     table = pa.table({"a": [*range(1000)], "b": [*range(1000)]}, schema=schema)
     pq.write_table(table, file, use_dictionary=False, compression="zstd", row_group_size=300, data_page_size=64)
     assert page_bytes(file) == 1000 * (8 + 4)
-    assert LIBRARY is None or LIBRARY.page_bytes(file.read_bytes()) == 1000 * (8 + 4)
     assert page_bytes(file, ["b"]) == 1000 * 4
 
 
@@ -169,7 +158,6 @@ def test_what_is_no_header_of_a_page(tmp_path: Path, header: bytes) -> None:
         nsys.read(folder)
 
 
-@pytest.mark.usefixtures("_either")
 def test_a_footer_with_a_bit_flipped(tmp_path: Path) -> None:
     """Arrow ended the process of one whose statistics had another size than they should have."""
     file = tmp_path / "t.parquet"
@@ -184,7 +172,6 @@ def test_a_footer_with_a_bit_flipped(tmp_path: Path) -> None:
             assert page_bytes(file) >= 0
 
 
-@pytest.mark.usefixtures("_either")
 def test_pages_that_several_columns_share_are_not_walked_for_each(tmp_path: Path) -> None:
     file = tmp_path / "t.parquet"
     pq.write_table(

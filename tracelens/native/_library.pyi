@@ -64,9 +64,6 @@ def idle_time(
     /,
 ) -> int: ...
 
-# The bytes that the pages of a Parquet file become, as storage/pages.py has them; -1 where that has to look closer.
-def page_bytes(text: Buffer, /) -> int: ...
-
 # The ops of one rank while its tables are read, part by part. Rows of spans come with the bits that say which are
 # there, and how many bits come before the first; each function says whether it could be done.
 def ops_new(n_spans: int, /) -> CapsuleType: ...

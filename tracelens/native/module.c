@@ -333,19 +333,6 @@ static PyObject *py_strings(PyObject *module, PyObject *args)
     return found;
 }
 
-/* --- Parquet files --- */
-
-static PyObject *py_page_bytes(PyObject *module, PyObject *args)
-{
-    struct arguments held;
-    (void)module;
-    if (take(args, "b", &held))
-        return NULL;
-    int64_t n_bytes = page_bytes(held.at[0].data, held.at[0].n);
-    release(&held);
-    return PyLong_FromLongLong(n_bytes);
-}
-
 /* --- the module --- */
 
 #define FUNCTION(NAME) {#NAME, py_##NAME, METH_VARARGS, NULL}
@@ -353,7 +340,7 @@ static PyMethodDef functions[] = {
     FUNCTION(among), FUNCTION(idle_time), FUNCTION(nest),
     FUNCTION(ops_new), FUNCTION(ops_place), FUNCTION(ops_charge_calls), FUNCTION(ops_time), FUNCTION(ops_launch),
     FUNCTION(ops_totals), FUNCTION(ops_order),
-    FUNCTION(parser_new), FUNCTION(parse), FUNCTION(strings), FUNCTION(page_bytes),
+    FUNCTION(parser_new), FUNCTION(parse), FUNCTION(strings),
     {NULL, NULL, 0, NULL},
 };
 

@@ -172,11 +172,6 @@ struct idle {
 /* Fills what is zero before; returns when the last work ended. */
 int64_t idle_time(const struct idle *idle);
 
-/* --- pages.c --- */
-
-/* The bytes that the pages of a Parquet file become; -1 where storage/pages.py has to look, and says what is wrong. */
-int64_t page_bytes(const uint8_t *text, size_t n);
-
 /* --- json.c: JSON text, of which there is as much as `end` says. What is accepted is what msgspec accepts. --- */
 
 enum { ESCAPED = 1, NOT_ASCII = 2, UNICODE_ESCAPE = 4 };

@@ -10,8 +10,6 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from tracelens.native import LIBRARY
-
 Text: TypeAlias = bytes | mmap.mmap
 _LARGEST_BYTES = 16 << 20
 """Of larger files pages are believed: one becomes 2 GiB at most, and these may become that."""
@@ -29,10 +27,6 @@ def page_bytes(file: Path, columns: Collection[str] | None = None) -> int:
     if file.stat().st_size > _LARGEST_BYTES:
         return 0
     with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        look = None if columns is not None else getattr(LIBRARY, "page_bytes", None)  # of another version has none
-        found = -1 if look is None else int(look(text))
-        if found >= 0:
-            return found
         try:
             chunks = list(_chunks(text))
             if sum(length for _, _, length in chunks) > len(text) or any(min(chunk[1:]) < 0 for chunk in chunks):
