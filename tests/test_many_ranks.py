@@ -80,6 +80,9 @@ def test_cells_that_are_too_many_have_the_largest_value_of_any() -> None:
     assert small.cells.select("row", "column", "waiting_ns", "compute_ns", "idle_ns", "cause").rows() == [
         (0, 0, 60, 40, 10, "unknown"), (1, 0, 0, 80, 10, "unknown"),
     ]  # fmt: skip
+    awaited = heat_map(job(), most_rows=1)
+    assert awaited is not None
+    assert awaited.ranks == ["0 to 1", "2"]
     assert heat_map(make_trace(kernels=[{}])) is None
 
 

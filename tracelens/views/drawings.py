@@ -78,13 +78,9 @@ def _heat(trace: Trace) -> Iterator[Drawn]:
         return
     notes = ["A row is a rank, a column a step. Waiting is for other ranks, while nothing is computed."]
     if any(" to " in label for label in (*found.ranks, *found.steps)):
-        first = [
-            f"{word}{'s' if ' to ' in one[0] else ''} {one[0]}"
-            for word, one in (("rank", found.ranks), ("step", found.steps))
-        ]
         notes.append(
-            f"There are too many to draw each: the cell of {' and '.join(first)} has the largest value of any, and the "
-            "cause of most idle time."
+            "There are too many to draw each: a cell of several has the largest value of any, and the cause of most "
+            "idle time."
         )
     colors = {cause: COLORS[cause] for cause in found.cells["cause"].drop_nulls().unique().sort()}
     columns = {name: found.cells[name].to_list() for name in found.cells.columns}

@@ -89,6 +89,7 @@ class HeatMap:
 
     `cells`: row, column, step_ns, waiting_ns, compute_ns, idle_ns, cause (of most of it, null without any). A cell that
     stands for several, because there are too many to draw, has the largest of each time, and the cause of most time.
+    The rank that the others wait for stays alone: it waits least, so nothing would be seen of it among others.
     """
 
     ranks: list[str]
@@ -104,11 +105,16 @@ def heat_map(trace: Trace, most_rows: int = _MOST_ROWS, most_columns: int = _MOS
     if steps.is_empty():
         return None
     keys, labels = [], []
-    for name, most in (("rank", most_rows), ("step", most_columns)):
-        values = steps[name].unique().sort()
+    for name, most, alone in (("rank", most_rows, ranks_to_draw(trace)[1:2]), ("step", most_columns, [])):
+        values = steps[name].unique().sort().to_list()
         size = -(-len(values) // most)
-        keys.append(pl.col(name).replace_strict(values, range(len(values)), return_dtype=pl.Int64) // size)
-        parts = [values[at : at + size] for at in range(0, len(values), size)]
+        parts: list[list[int]] = []
+        for value in values:
+            if not parts or len(parts[-1]) == size or value in alone or parts[-1][0] in alone:
+                parts.append([])
+            parts[-1].append(value)
+        numbers = {value: at for at, part in enumerate(parts) for value in part}
+        keys.append(pl.col(name).replace_strict(numbers, return_dtype=pl.Int64))
         labels.append([f"{part[0]} to {part[-1]}" if len(part) > 1 else str(part[0]) for part in parts])
     causes = [f"{cause}_ns" for cause in CAUSES]
     cells = (
