@@ -40,6 +40,22 @@ def test_the_scripts_end_passes_through_and_what_was_captured_is_kept(
     assert done.trace.spans.filter(pl.col("name") == "aten::conv2d").height == 6
 
 
+FORGETFUL = """
+stop = torch.profiler.profile.stop
+def forgetful(self):
+    exec("pass")
+    stop(self)
+torch.profiler.profile.stop = forgetful
+for _ in range(5): step()
+os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+def test_an_interrupted_program_ends_so_whatever_runs_at_its_end(tmp_path: Path) -> None:
+    """Code from text that runs at exit, as of a dataclass, had Python forget the interrupt: torch 2.11's profiler."""
+    assert run(tmp_path, LIGHT_TRAIN + FORGETFUL).exit_code == 130
+
+
 INTERRUPTED = """
 prepare = torch.profiler.profile.prepare_trace
 def interrupted(self):

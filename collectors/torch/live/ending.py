@@ -39,19 +39,33 @@ def at_end(finish: Callable[[], None], in_child: Callable[[], None]) -> Callable
 
     def forget() -> None:
         active.clear()
-        atexit.unregister(finish_here)
+        atexit.unregister(finish_at_exit)
 
     def forked() -> None:
         if active:
             in_child()
 
-    atexit.register(finish_here)
+    def finish_at_exit() -> None:
+        finish_here()
+        if issubclass(getattr(sys, "last_type", None) or Exception, KeyboardInterrupt):
+            _remember_interrupt()
+
+    atexit.register(finish_at_exit)
     # multiprocessing ends its children without atexit.
     util.Finalize(None, finish_here, exitpriority=0)
     os.register_at_fork(after_in_child=forked)
     if is_main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, lambda number, _frame: _terminate(number, finish_here))
     return forget
+
+
+def _remember_interrupt() -> None:
+    """Have Python end by SIGINT again: it forgets that nobody caught one where code is run from text at exit.
+
+    Importing a module does that which declares a dataclass, as stopping torch's profiler may.
+    """
+    with contextlib.suppress(KeyboardInterrupt):
+        exec("raise KeyboardInterrupt")  # noqa: S102 - Python notes an interrupt where code from text raises one
 
 
 def _terminate(number: int, finish: Callable[[], None]) -> None:
