@@ -38,7 +38,7 @@ def data_quality(trace: Trace) -> pl.DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What the checks of each rank need, by rank: sums, whether its sources are complete, and who has what.
+    """The inputs of all checks, by rank: sums, whether its sources are complete, and who has what.
 
     Sums of kernels by link and primitive, of kernels by step, and of spans.
     """
